@@ -22,15 +22,7 @@ from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
-from chronicle.errors import (
-    ChronicleError,
-    ConfigError,
-    LogError,
-    NotALog,
-    NothingToRead,
-    UsageError,
-    contained,
-)
+from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.happened import listed
 from chronicle.readers import local, read_all
@@ -203,7 +195,7 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     """All attempts of a run, with roles and units as its configuration declares them, and the problems."""
     aliases = [(name, Role(role)) for name, role in [*run.config.roles.items(), *config.roles.items()]]
     attempts: list[Attempt] = []
-    problems: list[LogError | NothingToRead] = []
+    problems: list[ChronicleError] = []
     for log in (*run.logs, *run.beside):
         reading = read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
         several = len(run.logs) > 1 or log in run.beside

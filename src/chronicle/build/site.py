@@ -29,15 +29,7 @@ from chronicle.errors import SiteError, UsageError
 from chronicle.workspace.locks import remove
 
 MEMORY = "build/made.json"
-_RENDERERS = (
-    "mkdocs",
-    "properdocs",
-    "mkdocs-material",
-    "markdown",
-    "pymdown-extensions",
-    "jinja2",
-    "pygments",
-)
+_TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
 MARKER = ".chronicle-site"  # a folder without it is not ours, and is left alone
 _NOT_WHOLE = (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)  # where two names cannot be exchanged
 # A mount point, or a folder of others above.
@@ -68,10 +60,9 @@ def last_record(root: Path) -> SiteRecord:
     try:
         record = SiteRecord(*json.loads((root / MEMORY).read_bytes()))
         rows = [*record.docs.items(), *record.site.items()]
-        right = all(
-            isinstance(row, list) and path[0] != "/" and ".." not in path.split("/") for path, row in rows
-        )
-        return record if right and isinstance(record.parts, dict) else SiteRecord()
+        within = all(path[0] != "/" and ".." not in path.split("/") for path, _ in rows)
+        stamped = all(isinstance(stamp, list) for _, stamp in rows)
+        return record if within and stamped and isinstance(record.parts, dict) else SiteRecord()
     except (OSError, ValueError, TypeError, AttributeError, IndexError):
         return SiteRecord()
 
@@ -87,7 +78,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     clear(new_site, out)
     new_site.with_name(engines.LISTED).unlink(missing_ok=True)  # of a build that was killed
     # All that every page is rendered with: mkdocs.yml, the engine, its packages, our own source.
-    versions = {d.name: d.version for name in _RENDERERS for d in metadata.distributions(name=name)}
+    versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
     ours = now.engine, now.title, now.strict, engines.code_sha256(), config.read_bytes()
     now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
     changed = _changed(before.docs, now.docs, docs)

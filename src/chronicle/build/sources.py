@@ -206,9 +206,8 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
     what = plural(len(faults), "fault")
     if faults:
         first = faults[0]
-        where = ", ".join(
-            filter(None, (instant(first.at_time) if has_year(first.at_time) else "", first.host))
-        )
+        time = instant(first.at_time) if has_year(first.at_time) else ""
+        where = ", ".join(filter(None, (time, first.host)))
         what += f", first: {clipped(first.what, 120)}" + (f" ({where})" if where else "")
     which = clipped(", ".join(maybe[:_NAMED]) + (", …" if len(maybe) > _NAMED else ""), 200)
     why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"

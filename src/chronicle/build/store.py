@@ -77,10 +77,8 @@ def looks_known(run: RunFolder, memory: Path) -> bool:
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
     known = _recalled(memory)
-    looked = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
-    return [
-        Path(name) for name, marks in looked.items() if Memory().digest(name, marks) != known.seen[name][-1]
-    ]
+    same = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
+    return [Path(name) for name in same if Memory().digest(name, same[name]) != known.seen[name][-1]]
 
 
 class Memory(NamedTuple):

@@ -19,18 +19,7 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.metrics.values import count, plural, value_words
-from chronicle.model import (
-    Comparison,
-    Diagnosis,
-    Entry,
-    Event,
-    EventKind,
-    Finding,
-    Note,
-    Series,
-    Timeline,
-    Verdict,
-)
+from chronicle.model import Comparison, Diagnosis, Entry, Event, EventKind, Finding, Note, Timeline, Verdict
 from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, card
@@ -285,7 +274,7 @@ def flagged_by(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str])
     for name in presets:
         for attempt in look(timeline, DEFAULTS).attempts:
             if attempt.loss is not None:
-                yield _compared(PRESETS[name], attempt, attempt.loss, diagnosis.findings)
+                yield _compared(PRESETS[name], attempt, diagnosis.findings)
 
 
 def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
@@ -305,9 +294,9 @@ def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[s
             yield f"  no sample of {finding.pattern} from step {count(finding.start_step)}"
 
 
-def _compared(
-    preset: Preset, attempt: AttemptView, series: Series, findings: Sequence[Finding]
-) -> Comparison:
+def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding]) -> Comparison:
+    series = attempt.loss
+    assert series is not None  # those without one were left out
     rows = np.flatnonzero(preset.flags(series.values)).tolist()
     spans = {}  # first and past-the-last row of each finding that speaks of an event in this series
     for f in findings:

@@ -262,11 +262,11 @@ def mirror_of(address: str) -> Path:
 
 def spelled(name: str) -> Path:
     """The name of an object as a relative path that leads nowhere else: `..` and the like are spelled out."""
-    parts = (
-        _UNSAFE.sub(lambda m: "".join(f"%{b:02X}" for b in m[0].encode()) or "%", part)
-        for part in name.split("/")
-    )
-    return Path(*parts)
+
+    def coded(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode()) or "%"
+
+    return Path(*(_UNSAFE.sub(coded, part) for part in name.split("/")))
 
 
 def address_of(path: Path) -> str:

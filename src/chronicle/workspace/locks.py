@@ -111,12 +111,10 @@ def sweep(place: Path | None = None) -> int:
     Only folders of just the name that `scratch` gives, of this user, that no process holds.
     """
     try:
-        folders = [
-            Path(entry.path) for entry in os.scandir(place or tempfile.gettempdir()) if _is_ours(entry)
-        ]
+        entries = list(os.scandir(place or tempfile.gettempdir()))
     except OSError:
         return 0
-    return sum(map(_removed_if_free, folders))
+    return sum(_removed_if_free(Path(entry.path)) for entry in entries if _is_ours(entry))
 
 
 def remove(path: Path) -> None:

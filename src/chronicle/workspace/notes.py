@@ -102,9 +102,8 @@ def author_in(folder: Path) -> str:
     """Who writes: user.name of git as ``folder`` has it, else the user of this machine, else empty."""
     name = ""
     with suppress(OSError):  # git is not installed
-        name = subprocess.run(
-            ["git", "config", "user.name"], cwd=folder, capture_output=True, text=True
-        ).stdout
+        command = ["git", "-C", str(folder), "config", "user.name"]
+        name = subprocess.run(command, capture_output=True, text=True).stdout
     name = name.strip() or os.environ.get("USER") or os.environ.get("USERNAME") or ""
     return re.sub(r"[·:\n]+", " ", name).strip()
 
