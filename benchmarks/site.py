@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.page import of_runs
 from chronicle.build.produce import Product
-from chronicle.build.store import ENTRY, ROW, keep, kept_files
+from chronicle.build.store import ENTRY, ROW, keep, manifest
 from chronicle.workspace.folders import Workspace, run_in
 
 DISTINCT = 20
@@ -89,10 +89,10 @@ def copy_runs(work: Path, number: int) -> None:
         entry, row = (json.loads((source / name).read_bytes()) for name in (ENTRY, ROW))
         for name, value in ((ENTRY, {**entry, **own}), (ROW, {**row, "entry": {**row["entry"], **own}})):
             (run / name).write_text(json.dumps(value, ensure_ascii=False), "utf-8")
-        for name in kept_files(source).keys() - {ENTRY, ROW}:
+        for name in manifest(source)[1].keys() - {ENTRY, ROW}:
             os.link(source / name, run / name)
         product = Product(run_in(work / "runs" / run.name, workspace.confines), workspace.config, run)
-        keep(run, product.key(), kept_files(source))
+        keep(run, product.key(), manifest(source)[1])
 
 
 def contents(folder: Path) -> dict[str, str]:
