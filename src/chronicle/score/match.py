@@ -39,10 +39,6 @@ class EventResult:
     def found(self) -> bool:
         return self.found_as is not None
 
-    @property
-    def strict(self) -> bool:
-        return self.found_as == self.pattern
-
 
 @dataclass(frozen=True)
 class FalsePositive:
@@ -50,10 +46,6 @@ class FalsePositive:
 
     pattern: str
     start_step: float
-
-    @property
-    def alarm(self) -> bool:
-        return self.pattern in ALARMS
 
 
 @dataclass(frozen=True)
@@ -86,7 +78,11 @@ class CaseResult:
 
 def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
     """Holds a diagnosis against a label. An empty diagnosis is a miss of everything."""
-    findings = [f for f in diagnosis.get("findings", ()) if _is_number(f.get("start_step"))]
+    findings = [
+        finding
+        for finding in diagnosis.get("findings", ())
+        if isinstance(step := finding.get("start_step"), int | float) and not math.isnan(step)
+    ]
     named = diagnosis.get("patterns")
     patterns = set(named) if isinstance(named, list | tuple) else {f.get("pattern") for f in findings}
     options = {entry: set(entry.split("|")) for entry in label.required}
@@ -94,9 +90,7 @@ def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
     known = set().union(*options.values(), label.allowed, label.forbidden)
     matches = match(label, findings)
     verdict = diagnosis.get("verdict")
-    found_as = [
-        str(findings[matches[i]].get("pattern")) if i in matches else None for i in range(len(label.events))
-    ]
+    found_as = {i: str(findings[j].get("pattern")) for i, j in matches.items()}
     return CaseResult(
         id=label.id,
         want=label.verdict,
@@ -107,8 +101,8 @@ def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
         forbidden=tuple(sorted(patterns & set(label.forbidden))),
         extra=tuple(sorted(p for p in patterns - known if p)),
         events=tuple(
-            EventResult(e.pattern, e.start_step, e.optional, name, name in e.names)
-            for e, name in zip(label.events, found_as, strict=True)
+            EventResult(e.pattern, e.start_step, e.optional, found_as.get(i), found_as.get(i) in e.names)
+            for i, e in enumerate(label.events)
         ),
         false_positives=tuple(_false_positives(label, findings, set(matches.values()))),
         healthy_points=label.steps_healthy,
@@ -125,15 +119,12 @@ def match(label: Label, findings: Sequence[Finding]) -> dict[int, int]:
     candidates = []
     for i, event in enumerate(label.events):
         for j, finding in enumerate(findings):
-            distance = abs(finding["start_step"] - event.start_step)
-            if distance > event.tolerance_steps or not _same_attempt(label, event, finding):
-                continue
-            if not _same_series(label, event, finding):
-                continue
-            pattern = finding.get("pattern")
-            tolerances = distance / max(event.tolerance_steps, 1e-9)
-            rank = (pattern not in event.names, pattern != event.pattern, event.optional, tolerances)
-            candidates.append((rank, i, j))
+            distance, pattern = abs(finding["start_step"] - event.start_step), finding.get("pattern")
+            same = _same_attempt(label, event, finding) and _same_series(label, event, finding)
+            if same and distance <= event.tolerance_steps:
+                tolerances = distance / max(event.tolerance_steps, 1e-9)
+                rank = (pattern not in event.names, pattern != event.pattern, event.optional, tolerances)
+                candidates.append((rank, i, j))
     matches: dict[int, int] = {}
     for _, i, j in sorted(candidates):
         if i not in matches and j not in matches.values():
@@ -143,12 +134,10 @@ def match(label: Label, findings: Sequence[Finding]) -> dict[int, int]:
 
 def _false_positives(label: Label, findings: Sequence[Finding], matched: set[int]) -> Iterator[FalsePositive]:
     for j, finding in enumerate(findings):
-        if j in matched or finding.get("pattern") not in COUNTED:
-            continue
-        series, step = finding.get("series"), finding["start_step"]
-        side_series = series is not None and label.main_series and series not in label.main_series
+        step, judged = finding["start_step"], (None, *label.main_series)
+        counted = finding.get("pattern") in COUNTED and (len(judged) == 1 or finding.get("series") in judged)
         windows = (e.window for e in label.masking if _same_attempt(label, e, finding))
-        if not side_series and not any(first <= step <= last for first, last in windows):
+        if j not in matched and counted and not any(first <= step <= last for first, last in windows):
             yield FalsePositive(finding["pattern"], step)
 
 
@@ -170,16 +159,10 @@ def _spellings(attempt: str | None) -> set[str]:
 
 def _same_series(label: Label, event: Event, finding: Finding) -> bool:
     """Another main series than the event's is another thing; side series are not told apart."""
-    wanted, named, pattern = event.series, finding.get("series"), finding.get("pattern")
-    if wanted is None or named is None or wanted == named:
-        return True
-    if {pattern, event.pattern} & ACROSS_SERIES and pattern in event.names:
-        return True
-    return named not in label.main_series
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not math.isnan(value)
+    named, pattern = finding.get("series"), finding.get("pattern")
+    across = {pattern, event.pattern} & ACROSS_SERIES and pattern in event.names
+    either = None in (event.series, named) or event.series == named
+    return either or bool(across) or named not in label.main_series
 
 
 @dataclass(frozen=True)
@@ -211,17 +194,15 @@ class Totals:
 
 def total(results: Sequence[CaseResult]) -> Totals:
     """The sums over ``results``."""
-    pictures: dict[str, bool] = {}
-    for result in results:
-        if result.seed_picture:
-            pictures[result.seed_picture] = pictures.get(result.seed_picture, True) and result.passed
+    pictures = {r.seed_picture for r in results if r.seed_picture}
+    failed = {r.seed_picture for r in results if not r.passed}
     return Totals(
         cases=len(results),
         passed=sum(r.passed for r in results),
         verdicts=_verdicts(results),
         names=_names(results),
         events=_events(results),
-        pictures=dict(sorted(pictures.items())),
+        pictures={picture: picture not in failed for picture in sorted(pictures)},
     )
 
 
@@ -259,10 +240,10 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
     events = [e for r in results for e in r.asked]
     found = [e for e in events if e.found]
     matched = sum(e.found for r in results for e in r.events)
-    positives = [p for r in results for p in r.false_positives]
-    alarms, healthy = sum(p.alarm for p in positives), sum(r.healthy_points for r in results)
+    positives = [p.pattern for r in results for p in r.false_positives]
+    alarms, healthy = sum(p in ALARMS for p in positives), sum(r.healthy_points for r in results)
     recall = _mean(e.found for e in events)
-    precision = _mean([*[1] * matched, *[0] * len(positives)])
+    precision = _mean([True] * matched + [False] * len(positives))
     if precision is None and not events:
         precision = 1.0
     by_pattern = {}
@@ -278,7 +259,7 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
         "precision": precision,
         "f1": 2 * precision * recall / (precision + recall) if precision and recall else 0.0,
         "typing": _mean(e.typed for e in found),
-        "typing_strict": _mean(e.strict for e in found),
+        "typing_strict": _mean(e.found_as == e.pattern for e in found),
         "by_pattern": by_pattern,
         "macro_recall": _mean(p["recall"] for p in by_pattern.values()),
         "macro_typed_recall": _mean(p["typed_recall"] for p in by_pattern.values()),
