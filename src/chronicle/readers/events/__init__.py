@@ -14,8 +14,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.events.batches import Log, logs
@@ -40,7 +38,7 @@ _SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
 
 def identify(head: Head) -> bool:
     """How the file begins: see `is_event_log`."""
-    return is_event_log(np.frombuffer(head.start, np.uint8))
+    return is_event_log(head.start)
 
 
 def read(path: Path) -> list[Attempt]:
@@ -68,12 +66,12 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 
 def _attempts(log: Log) -> list[Attempt]:
-    if not log.columns and log.damage:
+    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns()}
+    if not series and log.damage:
         at, what = min(log.damage)
         raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
-    if not log.columns and not log.texts:
+    if not series and not log.texts:
         return []
-    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns.items()}
     facts, faults = facts_of(log.texts.values()) if log.texts else {}, Faults(log.path)
     for at, what in sorted(log.damage):
         faults.add(what, byte=at)
