@@ -205,11 +205,10 @@ def _decoded(batch: Batch) -> _Decoded:
     right = intact(batch.buffer, begin, end)
     wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
     damage = [(number, at - HEADER, "checksum of a record is wrong; skipped") for number, at in wrong]
-    begin, end, piece = begin[right], end[right], piece[right]
-    contents = decode(batch.buffer, begin, end)
-    damage += [
-        (int(piece[i]), int(begin[i]) - HEADER, "record is no event; skipped") for i in contents.broken
-    ]
+    begin, piece = begin[right], piece[right]
+    contents = decode(batch.buffer, begin, end[right])
+    no_event = [(int(piece[i]), int(begin[i]) - HEADER) for i in contents.broken]
+    damage += [(*place, "record is no event; skipped") for place in no_event]
     columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
     return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]
 

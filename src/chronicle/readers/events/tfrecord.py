@@ -163,12 +163,12 @@ class _Part(NamedTuple):
         if self.last and gap:
             truncated |= gap.is_zero
             damage += [] if gap.is_zero else _closed(gap, high)
-        begin, end = np.concatenate(begins) + HEADER, np.concatenate(ends) - FOOTER
-        return Frames(begin, end, damage, truncated, at, gap)
+        payloads = np.concatenate(begins) + HEADER, np.concatenate(ends) - FOOTER
+        return Frames(*payloads, damage, truncated, at, gap)
 
     def _end_of_odd(self, at: int, known: int, damage: Damage) -> int | None:
-        """Where a frame ends that begins with no event: beyond the file where it is cut, at ``at`` itself where
-        only what follows this part can tell; None where there is none."""
+        """Where a frame ends that begins with no event: beyond the file where it is cut, at ``at`` itself
+        where only what follows this part can tell; None where there is none."""
         if self.high - at < HEADER:
             return at + HEADER if self.last else at
         length, check = struct.unpack("<QI", self.buffer[at : at + HEADER].tobytes())
