@@ -66,7 +66,7 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 
 def _attempts(log: Log) -> list[Attempt]:
-    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns()}
+    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns().items()}
     if not series and log.damage:
         at, what = min(log.damage)
         raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.model import Floats, Steps
 from chronicle.readers.events.scalars import Points, Text, decode
@@ -41,7 +39,6 @@ from chronicle.readers.read_on import Arrays, Mark, Source
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
-_Growing = tuple["array[int]", "array[float]", "array[float]"]  # without a second copy in memory
 
 
 @dataclass
@@ -49,7 +46,7 @@ class Log:
     """What was found in one file so far; tags stand in the order in which they first come."""
 
     path: Path
-    growing: dict[str, _Growing] = field(default_factory=dict)
+    parts: dict[str, list[Column]] = field(default_factory=dict)  # of each column
     texts: dict[str, Text] = field(default_factory=dict)
     damage: Damage = field(default_factory=list)
     truncated: bool = False
@@ -57,33 +54,30 @@ class Log:
     is_other: bool = False  # no event file, by how it begins
     source: Source | None = None  # of a large file
 
+    def columns(self) -> dict[str, Column]:
+        """The columns of each tag; tags of a large file that follow each other share equal steps."""
+        columns, before = dict[str, Column](), np.empty(0, np.int64)
+        for tag, parts in self.parts.items():
+            columns[tag] = parts[0]
+            if len(parts) > 1:
+                steps, values, times = map(np.concatenate, zip(*parts, strict=True))
+                before = before if np.array_equal(before, steps) else steps
+                columns[tag] = before, values, times
+        return columns
+
     def state(self, arrays: Arrays) -> Any:
         """What stands before the mark."""
-        arrays += [np.asarray(column) for growing in self.growing.values() for column in growing]
+        arrays += chain.from_iterable(self.columns().values())
         texts = [(tag, plugin, content.decode("latin-1")) for tag, plugin, content in self.texts.values()]
-        return list(self.growing), texts, self.damage
+        return list(self.parts), texts, self.damage
 
     def restore(self, state: Any, arrays: Arrays) -> None:
         """Goes on from a state."""
         tags, texts, damage = state
-        for number, tag in enumerate(tags):
-            self.grow(tag, arrays[3 * number : 3 * number + 3])
+        columns = zip(arrays[0::3], arrays[1::3], arrays[2::3], strict=True)
+        self.parts = {tag: [column] for tag, column in zip(tags, columns, strict=True)}
         self.texts = {tag: Text(tag, plugin, content.encode("latin-1")) for tag, plugin, content in texts}
         self.damage = [(at, what) for at, what in damage]
-
-    def grow(self, tag: str, part: Sequence[NDArray[Any]]) -> None:
-        """Adds points to the columns of a tag."""
-        growing: Sequence[array[Any]] = self.growing.setdefault(tag, (array("q"), array("d"), array("d")))
-        for column, more in zip(growing, part, strict=True):
-            column.frombytes(more.tobytes())
-
-    def columns(self) -> Iterator[tuple[str, Column]]:
-        """The columns of each tag; tags that follow each other at the same steps share them."""
-        before = np.empty(0, np.int64)
-        for tag, growing in self.growing.items():
-            steps, values, times = map(np.asarray, growing)
-            before = before if np.array_equal(before, steps) else steps
-            yield tag, (before, values, times)
 
 
 @dataclass
@@ -233,7 +227,7 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
     """Gives each log its part of a batch; those that are complete with it come out."""
     batch, columns, damage, texts = decoded
     for number, tag, column in columns:
-        batch.pieces[number].log.grow(tag, column)
+        batch.pieces[number].log.parts.setdefault(tag, []).append(column)
     for number, text in texts:
         batch.pieces[number].log.texts[text.tag] = text
     damage += [(n, at, what) for n, found in enumerate(batch.frames) for at, what in found.damage]
