@@ -34,8 +34,11 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     group_of: dict[str, tuple[str, ...]] = {}
     inside = {name: metric for name, metric in series.items() if _in_unit_interval(metric)}
     for family in _families(tuple(inside)):
-        names = [name for name in family if name not in group_of]
-        for group in _at_equal_steps(names, inside):
+        at_equal_steps: dict[bytes, list[str]] = {}
+        for name in family:
+            if name not in group_of:
+                at_equal_steps.setdefault(inside[name].steps.tobytes(), []).append(name)
+        for group in map(tuple, at_equal_steps.values()):
             if len(group) > 1 and _sum_to_one([inside[name] for name in group]):
                 group_of |= dict.fromkeys(group, group)
     return list(dict.fromkeys(group_of.values()))
@@ -147,15 +150,6 @@ def _families(names: Sequence[str]) -> Iterator[list[str]]:
         for name in names:
             groups.setdefault(re.sub(differing, "", name), []).append(name)
         yield from groups.values()
-
-
-def _at_equal_steps(names: Sequence[str], series: Mapping[str, Series]) -> Iterator[tuple[str, ...]]:
-    rest = list(names)
-    while rest:
-        first = series[rest[0]]
-        group = [name for name in rest if np.array_equal(series[name].steps, first.steps)]
-        yield tuple(group)
-        rest = [name for name in rest if name not in group]
 
 
 def _sum_to_one(group: Sequence[Series]) -> bool:

@@ -13,36 +13,19 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from chronicle.errors import ChronicleError
 from chronicle.model import Verdict
 from chronicle.score.labels import LABEL_FILES, labelled, load_label
-from chronicle.score.match import CaseResult, Totals, judge, table, total
+from chronicle.score.match import CaseResult as CaseResult
+from chronicle.score.match import Score, judge, total
+from chronicle.score.match import Totals as Totals
 from chronicle.workspace.locks import scratch
 from chronicle.workspace.notes import BESIDE, NOTES
 
-SCHEMA = "chronicle/score/1"
-
 Predict = Callable[[Path], Mapping[str, Any]]  # a run's folder in, its diagnosis out
-
-
-@dataclass(frozen=True)
-class Score:
-    """The result of every case and the sums over all."""
-
-    cases: tuple[CaseResult, ...]
-    totals: Totals
-
-    def table(self, *, cases: bool = True) -> str:
-        """The score as text: one line a case, then the totals."""
-        return table(self.cases, self.totals, cases=cases)
-
-    def to_json(self) -> dict[str, Any]:
-        cases = [{**asdict(r), "passed": r.passed} for r in self.cases]
-        return {"schema": SCHEMA, "totals": asdict(self.totals), "cases": cases}
 
 
 def score_folder(cases_folder: Path, predict: Predict) -> Score:

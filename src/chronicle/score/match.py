@@ -9,13 +9,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.model import VERDICTS
 from chronicle.score.labels import Event, Label
+
+SCHEMA = "chronicle/score/1"
 
 Diagnosis = Mapping[str, Any]  # the object that `chronicle classify --json` prints
 Finding = Mapping[str, Any]
@@ -270,10 +272,21 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
     }
 
 
-def table(results: Sequence[CaseResult], totals: Totals, *, cases: bool = True) -> str:
-    """One line a case (unless ``cases`` is false), then the totals. Ends in a newline."""
-    lines = [*_cases(results), ""] if cases else []
-    return "\n".join([*lines, *_summary(totals), *_details(totals)]) + "\n"
+@dataclass(frozen=True)
+class Score:
+    """The result of every case and the sums over all."""
+
+    cases: tuple[CaseResult, ...]
+    totals: Totals
+
+    def table(self, *, cases: bool = True) -> str:
+        """One line a case (unless ``cases`` is false), then the totals. Ends in a newline."""
+        lines = [*_cases(self.cases), ""] if cases else []
+        return "\n".join([*lines, *_summary(self.totals), *_details(self.totals)]) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        cases = [{**asdict(r), "passed": r.passed} for r in self.cases]
+        return {"schema": SCHEMA, "totals": asdict(self.totals), "cases": cases}
 
 
 def _cases(results: Sequence[CaseResult]) -> Iterator[str]:
