@@ -32,9 +32,8 @@ FIRST_BYTE = 0x09  # key of wall_time, with which an event begins
 
 POLYNOMIAL = 0x82F63B78  # 0x1EDC6F41, reflected
 SEGMENT = 256  # bytes; longer rows are cut into pieces of this size and folded
-NARROWEST = 32  # bytes of a row
+NARROWEST = 32  # bytes of a row; wider ones have a multiple of it, or beyond a segment a power of two
 ROWS_BYTES = 1 << 21  # of the rows that are worked on at a time
-FEW = 2000  # rows; of so few a call of numpy costs more than zeros that are summed in vain
 # By n: masks of all but the first n bytes of a word.
 _HIGH_BYTES = ~np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
@@ -215,7 +214,9 @@ def masked_crc(data: bytes) -> int:
 def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
     """Masked CRC-32C of ``buffer[begin[i]:end[i]]`` for every i."""
     result = np.zeros(len(begin), np.uint32)
-    widths = _width(end - begin, coarse=len(begin) < FEW)
+    length = end - begin
+    wide = NARROWEST << np.ceil(np.log2(np.maximum(1, length / NARROWEST))).astype(np.int64)
+    widths = np.where(length <= SEGMENT, np.maximum(1, -(-length // NARROWEST)) * NARROWEST, wide)
     early, short = end < widths, end - begin < 4
     if early.any():  # at the very start of the buffer there is no room for the zeros in front
         room = int(widths[early].max())
@@ -234,14 +235,6 @@ def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
     """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
     rows = (words ^ np.uint64(0xFFFFFFFF)).astype("<u8").view(np.uint8).reshape(-1, 8)
     return _finished(_plain_rows(rows))
-
-
-def _width(length: Ints, *, coarse: bool) -> Ints:
-    """Row width by length: NARROWEST doubled, or unless ``coarse`` multiples of 8 bytes up to SEGMENT."""
-    n_narrow = np.maximum(1, -(-length // NARROWEST))
-    doubled = NARROWEST << np.ceil(np.log2(n_narrow)).astype(np.int64)
-    fine = np.maximum(NARROWEST, -(-length // 8) * 8)
-    return doubled if coarse else np.where(length <= SEGMENT, fine, doubled)
 
 
 def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
