@@ -43,7 +43,10 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
 
     Of two copies the one with more points stays and takes over the series that only the other has.
     """
-    ranked = sorted(courses, key=_worth)
+    ranked = sorted(
+        courses,
+        key=lambda c: (-sum(map(len, c.attempt.series.values())), math.isnan(c.started), by_name(c.name)),
+    )
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
     copies: list[Attempt] = []
@@ -62,10 +65,6 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
         kept[rank] = log
         logs.keep(rank, log)
     return list(kept.values()), copies
-
-
-def _worth(log: Course) -> tuple[int, bool, object]:
-    return (-sum(map(len, log.attempt.series.values())), math.isnan(log.started), by_name(log.name))
 
 
 class _Logs:
@@ -131,7 +130,14 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         for metric, s in other.series.items()
         if metric not in keeper.series and not any(may_be_one(o, s) and are_equal(o, s) for o in own)
     }
-    timed = {m: _timed(s, other.series[m]) for m, s in keeper.series.items() if m in other.series}
+    timed = {}
+    for metric in keeper.series.keys() & other.series.keys():
+        own_rows, there = keeper.series[metric], other.series[metric]
+        if not np.isfinite(own_rows.times).any():
+            here, there = common(own_rows, there)
+            times = np.full(len(own_rows), np.nan)
+            times[np.searchsorted(own_rows.steps, here.steps)] = there.times
+            timed[metric] = replace(own_rows, times=times)
     return replace(
         keeper,
         series={**keeper.series, **timed, **new},
@@ -139,16 +145,6 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         facts={**other.facts, **keeper.facts},
         faults=(*keeper.faults, *other.faults),
     )
-
-
-def _timed(own: Series, other: Series) -> Series:
-    """A series, if it has no times with those that another one has at the same steps."""
-    if np.isfinite(own.times).any() or not np.isfinite(other.times).any():
-        return own
-    here, there = common(own, other)
-    times = np.full(len(own), np.nan)
-    times[np.searchsorted(own.steps, here.steps)] = there.times
-    return replace(own, times=times)
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:

@@ -199,7 +199,10 @@ class Pair:
             yield "sweep"
         if self._goes_on():
             yield "goes on"
-        if self._end_together():
+        a, b = self.before, self.after
+        length = max(a.last, b.last) - min(self.root.first, b.first)
+        logged_often = a.gap if len(a.clock) > _SHORT_SAMPLES else 0
+        if abs(a.last - b.last) <= max(logged_often, _SAME_END * length):
             yield "same end"
         if not sure:
             yield "undecided"
@@ -287,11 +290,6 @@ class Pair:
     def begins_alike(self) -> bool:
         """Whether the step is back where the log of the training began, whatever that step is."""
         return self.after.first - self.root.first <= self.start
-
-    def _end_together(self) -> bool:
-        a, b = self.before, self.after
-        length = max(a.last, b.last) - min(self.root.first, b.first)
-        return abs(a.last - b.last) <= max(a.gap if len(a.clock) > _SHORT_SAMPLES else 0, _SAME_END * length)
 
     def _parts_of_one(self) -> bool:
         """No metric in common, mostly the same steps, at the same time."""

@@ -20,7 +20,7 @@ from chronicle.readers.events.batches import Log, logs
 from chronicle.readers.events.scalars import MAX_TEXT, Text
 from chronicle.readers.events.tfrecord import is_event_log
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
-from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
+from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages
 from chronicle.readers.text import Faults, Head, from_json
 
 NAME = "event file"
@@ -107,20 +107,16 @@ def _value(text: str) -> Any:
 
 
 def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar]) -> None:
-    for number, kind, value in fields(message):
-        if (number, kind) == (_SESSION_START, BYTES):
-            for n, k, v in fields(value):
-                if (n, k) == (1, BYTES):
-                    entry = last_of(v, BYTES)
-                    name = entry.get(1, b"").decode("utf-8", "backslashreplace")
-                    config[name] = _struct_value(entry.get(2, b""))
-                elif (n, k) == (5, FIXED64):
-                    facts["started_at"] = float(struct.unpack("<d", v)[0])
-        elif (number, kind) == (_SESSION_END, BYTES):
-            ended = last_of(value, VARINT).get(1)
-            timed = any((n, k) == (2, FIXED64) for n, k, _ in fields(value))
-            if ended in _ENDED and timed:  # `add_hparams` says "finished" when the training begins
-                facts["ended"] = _ENDED[ended]
+    for start in messages(message, _SESSION_START):
+        for entry in (last_of(parameter, BYTES) for parameter in messages(start, 1)):
+            name = entry.get(1, b"").decode("utf-8", "backslashreplace")
+            config[name] = _struct_value(entry.get(2, b""))
+        if begun := last_of(start, FIXED64).get(5):
+            facts["started_at"] = float(struct.unpack("<d", begun)[0])
+    for end in messages(message, _SESSION_END):
+        ended = last_of(end, VARINT).get(1)
+        if ended in _ENDED and 2 in last_of(end, FIXED64):  # `add_hparams` says "finished" at the begin
+            facts["ended"] = _ENDED[ended]
 
 
 def _struct_value(message: bytes) -> Scalar | None:

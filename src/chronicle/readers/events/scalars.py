@@ -268,17 +268,11 @@ class Text(NamedTuple):
     content: bytes
 
 
-class Event(NamedTuple):
-    """When (Unix s), at which step, and the scalars (tag, value) and texts in the order of the record."""
+def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
+    """Parses one record: when (Unix s), at which step, and scalars (tag, value) and texts in its order.
 
-    wall_time: float
-    step: int
-    scalars: list[tuple[str, float]]
-    texts: list[Text]
-
-
-def event(payload: bytes) -> Event:
-    """Parses one record. Raises ValueError where the bytes are no protobuf message."""
+    Raises ValueError where the bytes are no protobuf message.
+    """
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, FIXED64):
@@ -288,10 +282,9 @@ def event(payload: bytes) -> Event:
         elif (number, kind) == (5, BYTES):
             for message in messages(value, 1):
                 tag, scalar, texts_of_value = _summary_value(message)
-                if scalar is not None:
-                    scalars.append((tag, scalar))
+                scalars += [(tag, scalar)] if scalar is not None else []
                 texts += texts_of_value
-    return Event(wall_time, step, scalars, texts)
+    return wall_time, step, scalars, texts
 
 
 def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
