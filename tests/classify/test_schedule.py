@@ -124,7 +124,7 @@ def test_a_learning_rate_that_jumps_while_the_process_runs_on_is_planned() -> No
 
 @pytest.mark.parametrize(("lasts", "told"), [(4, False), (28, True)])
 def test_a_step_of_an_epoch_shows_between_whole_epochs(lasts: int, told: bool) -> None:
-    """The first means after each edge are 3 % lower; the epochs themselves differ, or only their beginnings."""
+    """The first means after each edge are 3 % lower: whole epochs differ, or their beginnings alone."""
     n, r = 28 * 12, np.random.default_rng(5)
     epoch, place = np.divmod(np.arange(n), 28)
     level = np.where(place < lasts, -0.03 * (epoch > 0), 0.0) if not told else -0.03 * epoch

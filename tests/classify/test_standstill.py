@@ -162,7 +162,7 @@ def test_a_rate_that_is_written_too_coarsely_is_not_nothing(decimals: int, said:
 
 @pytest.mark.parametrize(("noise", "told"), [(0.005, True), (0.2, False)])
 def test_noise_that_hides_a_fall_shows_no_standstill(noise: float, told: bool) -> None:
-    """1.2 to 0.88 in the first twentieth of a thousand steps, then level, or falling by 4 % below the noise."""
+    """1.2 to 0.88 in a twentieth of a thousand steps, then level, or falling by 4 % below the noise."""
     t, r = np.arange(1000) / 1000, np.random.default_rng(4)
     falls = 0.0 if told else 0.04
     loss = (0.88 + 0.35 * np.exp(-t / 0.01)) * np.exp(noise * r.standard_normal(1000) - falls * t)

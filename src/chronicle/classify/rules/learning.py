@@ -23,7 +23,7 @@ plateau
     nothing was learned until something was changed. A fall that is over within a tenth of the log is a
     sudden improvement instead (grokking).
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
-    and the loss falls by less than 1.5 % there: trained for nothing. Noise that hides 1.5 % hides a standstill.
+    and the loss falls by less than 1.5 % there: trained for nothing. (Noise may hide that: then no word.)
     Blind to: smooth convergence. False alarm: a search for frozen parameters in a run that has converged.
     Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 

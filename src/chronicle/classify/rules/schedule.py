@@ -217,12 +217,14 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def between(before: Floats, after: Floats) -> float:
-    """How far the loss falls between two epochs beyond what it falls within them, log units: the middles of
-    their outer thirds are two thirds of an epoch apart."""
-    within = [
-        median(part[: len(part) // 3 + 1]) - median(part[-len(part) // 3 :]) for part in (before, after)
-    ]
-    return median(before) - median(after) - 0.75 * sum(within)
+    """How far the loss falls between two epochs beyond what it falls within them, log units: from the last
+    third of one to the first third of the other, or from middle to middle where that is more."""
+    (first, second, third), (fourth, fifth, sixth) = (
+        map(median, np.array_split(part, 3)) for part in (before, after)
+    )
+    near = third - fourth - 0.5 * (second - third + fourth - fifth)
+    far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
+    return max(near, far)
 
 
 def explained_by_restart(view: View, rise: Finding) -> bool:

@@ -303,7 +303,7 @@ def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
 def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """A step within the first samples: what comes before it and what comes after it do not overlap."""
     y, limits = positive(loss)[1], view.thresholds
-    if len(y) < 2 * BEFORE or not len(y) == len(loss):
+    if len(y) < 2 * BEFORE or len(y) != len(loss):
         return
     least = max(limits.bad_end, limits.turn_t * wiggle(y))
     for i in range(1, BEFORE + 1):

@@ -28,10 +28,10 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     with, and may rise while it gets better; so the objective is judged in their place.
     Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two, and
     less than 95 % of what follows those lies above the first five values (else it had learned at once); or
-    the last two lie at least a third of the way down from the best to the first two, deeper than any fall that
-    it had come back from, and both ways are six errors or more; from 60 % on that is bad, less worries. An error is what neighbouring blocks differ by
-    where nothing happens, or what single values do where few of them differ at all: an objective may be
-    negative and has no unit.
+    the last two lie at least a third of the way down from the best to the first two, deeper than any fall
+    that it had come back from, and both ways are six errors or more; from 60 % on that is bad, less worries.
+    An error is what neighbouring blocks differ by where nothing happens, or what single values do where few
+    of them differ at all: an objective may be negative and has no unit.
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
     False alarm: a task that is solved at once, or made harder on the way.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
