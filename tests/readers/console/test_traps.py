@@ -231,6 +231,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(1, 4.5)], "val_loss": [(1, 5.5)]},
         "epoch",
     ),
+    "a clock before the epochs": (
+        "keras-console",
+        "2019-08-03T17:17:59.741Z Epoch 1/2\r\n5/5 [=====] - 1s 9ms/step - loss: 4.5\n"
+        "2019-08-03T17:18:59.741Z Epoch 2/2\r\n5/5 [=====] - 1s 9ms/step - loss: 3.5\n",
+        {"loss": [(1, 4.5), (2, 3.5)]},
+        "epoch",
+    ),
     "a learning rate among the words": (
         "mlx",
         "Iter 10: Train loss 2.5, Learning Rate 1.000e-05, It/sec 0.5, Tokens/sec 201.5, Peak mem 14.9 GB\n",

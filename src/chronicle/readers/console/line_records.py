@@ -28,7 +28,7 @@ from chronicle.readers.console.prefixes import begin, time_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _EVALUATION = re.compile(
-    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/.\\-])",
+    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
     re.IGNORECASE,
 )
 _CHECKPOINT = re.compile(
@@ -118,7 +118,7 @@ class Record:
             name if own or role_of(name) in OF_BOTH else f"{word}/{name}": at
             for name, at in named.items()
             if not counts(Pair(name, self.values[at]))
-            for own in [names_an_evaluation(name) or (by_name and not is_judged(name))]
+            for own in [_names_a_phase(name) or (by_name and not is_judged(name))]
         }
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
@@ -200,6 +200,12 @@ def _evaluation(text: str) -> str:
         return ""
     ing = (match["ing"] or "").lower()
     return {"evalu": "eval"}.get(ing, ing) or match[0].lower()
+
+
+@lru_cache(maxsize=4096)
+def _names_a_phase(name: str) -> bool:
+    """Whether the name itself says that it is of an evaluation, or of the training."""
+    return names_an_evaluation(name) or _TRAINING.search(name) is not None
 
 
 @lru_cache(maxsize=4096)
