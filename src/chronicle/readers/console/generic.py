@@ -196,14 +196,11 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
 
 
 def _tells_one(all_records: Sequence[Record]) -> bool:
-    told = [pair for record in all_records for pair in record.pairs if _may_be_all(pair.name)]
+    """Whether a loss, or what an agent was rewarded with, is told again and again."""
+    pairs = (pair for record in all_records for pair in record.pairs)
+    told = [one for one in pairs if "loss" in one.name.lower() or role_of(one.name) is Role.OBJECTIVE]
     n_lines = max(Counter(pair.name for pair in told).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in told}) >= _FEWEST_STEPS
-
-
-def _may_be_all(name: str) -> bool:
-    """Whether a log may tell nothing but this: a loss, or what an agent was rewarded with."""
-    return "loss" in name.lower() or role_of(name) is Role.OBJECTIVE
 
 
 def _grows(steps: list[int]) -> bool:

@@ -261,8 +261,7 @@ _WORDINGS = tuple(
         (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
         # "Train: 0 [ 50/1251 (4%)]" of timm
         ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
-        (":  [", r"\b(Test|Valid|Validation|Eval):  \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
-        (": [", r"\b(Test|Valid|Validation|Eval): \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+        (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
     )
 )
 # What a trainer prints in other languages, and the word of it that all names are known by.

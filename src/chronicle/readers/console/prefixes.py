@@ -43,9 +43,8 @@ _FORMS = (
     r"\([\w.]+:\d+\)(?= [A-Z]+: )",
     r"\[?[\w./<>-]+\.py:(?:[\w<>]+:)?\d+(?::[\w<>.]+)?(?:\](?: [-|:])?| \|)",  # the place in the source
     r"\[(Rank \d+)\](?: [-|:])?",  # DeepSpeed
-    r"\[(?:deepspeed|deepscale)\]",
     rf"(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] |\w[\w.]*(?:\s+| [-|] )(?={_LEVEL}\b)",  # name of a logger
-    r"\[(?:titan|root)\]",
+    r"\[(?:titan|root|deepspeed|deepscale)\]",
     r"([A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
 )
 _PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(_FORMS)})\s*", re.ASCII)
