@@ -120,6 +120,15 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(100, 2.5), (200, 2.25), (300, 2.0)], "epoch": [(100, 0.1), (200, 0.2), (300, 0.3)]},
         "step",
     ),
+    "lines that a buffer held back to the end of the log": (
+        "hf-console",
+        " 10%|▏ | 100/400 [00:01<00:03]\n{'loss': 2.5, 'epoch': 0.25}\n 10%|▏ | 100/400 [00:01<00:03]\n"
+        " 50%|▏ | 200/400 [00:02<00:02]\n 75%|▏ | 300/400 [00:03<00:01]\n100%|▏ | 400/400 [00:04<00:00]\n"
+        "{'loss': 2.25, 'epoch': 0.5}\n{'loss': 2.0, 'epoch': 0.75}\n{'loss': 1.75, 'epoch': 1.0}\n",
+        {"loss": [(100, 2.5), (200, 2.25), (300, 2.0), (400, 1.75)],
+         "epoch": [(100, 0.25), (200, 0.5), (300, 0.75), (400, 1.0)]},
+        "step",
+    ),
     "numbers in strings, and an overflow between": (
         "fairseq",
         '2021-03-08 12:31:36 | INFO | train_inner | {"loss": "16.5", "num_updates": "100"}\n'
