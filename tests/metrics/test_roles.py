@@ -66,6 +66,8 @@ NAMES = {
         losses/entropy, Policy/Entropy, Entropy, train/entropy""",
     Role.ANSWER_LENGTH: """completions/mean_length, completion_length, response_length, response_length/mean,
         train/completion_length""",
+    Role.POLICY_KL: "objective/kl, kl_ref, ref_kl, policy/kl_to_start, actor/ref_kl",
+    Role.CLIPPED_SHARE: "grad_clip_fraction, train/grad_clip_frac, gradients/clip_rate, clip",
     Role.EXPERT_LOAD: """moe/expert_3/load, tokens_per_expert/expert_3, train/load imbalance,
         moe_expert_utilization/layer_2_expert_7, e_max_violation:mean, MaxVio, moe/expert_utilization_max""",
     Role.UPDATE_NORM: "update_norm, optim/update_rms",

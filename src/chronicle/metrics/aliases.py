@@ -40,6 +40,9 @@ REWARDED = (
     r"\b(rewards?|rew|returns?|fitness|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
     r"|objective scores?)\b"
 )
+# The divergence of a policy from its reference, where a reward is logged; not that from its last update.
+_OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
+FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
     r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|fitness|ep ret|top ?\d|hellaswag|hella|mmlu"
@@ -159,6 +162,16 @@ ALIASES: tuple[Alias, ...] = (
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(max|min|clip\w*|penalty|rewards?|terminated|prompts?)\b))"
         r".*\b(response|completion|answer|generation)s?( \w+)? (length|len)s?( (mean|avg|average))?$",
         "completions/mean_length, completion_length, response_length, response_length/mean",
+    ),
+    Alias(
+        Role.POLICY_KL,
+        rf"(?=.*\b(ref|reference|start|objective|policy|actor)\b)(?!.*\bloss\b){FROM_REFERENCE}",
+        "objective/kl, kl_ref, ref_kl, policy/kl_to_start",
+    ),
+    Alias(
+        Role.CLIPPED_SHARE,
+        r"\bgrad(ient)?s?\b.*\bclip\w*\b.*\b(frac|fraction|share|rate|percent\w*|pct)\b|^clip$",
+        "grad_clip_fraction, train/grad_clip_frac, gradients/clip_rate, clip",
     ),
     Alias(
         Role.EXPERT_LOAD,

@@ -41,6 +41,7 @@ RULES: tuple[Rule, ...] = (
     schedule.EPOCHS,
     schedule.SCHEDULE,
     numerics.RULE,
+    numerics.CLIPPING,
     precursors.PRECURSORS,
     precursors.SPIKE_RATE,
     *rewards.RULES,
