@@ -226,7 +226,8 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others = [name for name in _named(roles, Role.OTHER) if name not in given]
-    unknown = [n for n in losses if n not in given and set(words_of(plain(n))) - aliases.COMPONENTS]
+    named = [name for name in losses if name not in given and not re.search(aliases.AN_ERROR, plain(name))]
+    unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
     if not parts and len(unknown) + len(_named(roles, Role.DATASET_LOSS)) > 1:
         roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
     elif len(unknown) < len(losses):
