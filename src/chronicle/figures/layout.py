@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import drawn, lettered
 from chronicle.figures.annotations import (
-    MOST_BADGES,
     AttemptStrip,
-    Bar,
+    Bars,
     FaultLane,
     FindingMarks,
     JoinMarks,
@@ -28,7 +28,7 @@ from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import WIDE, literal
 from chronicle.metrics.counters import median_gap
 from chronicle.model import Diagnosis, Join, Timeline, Verdict
-from chronicle.story import Happening, happenings, ranked
+from chronicle.story.measured import Happening, happenings, ranked
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6
@@ -47,13 +47,12 @@ class Scene:
     timeline: Timeline
     diagnosis: Diagnosis
     panels: Sequence[Panel]
-    bars: Sequence[Bar]
+    bars: Bars
     first: float
     last: float
     axis: str
     findings: Sequence[Occurrence]
     joins: Sequence[tuple[str, Join]]
-    groups: Sequence[Happening]
     single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
 
     @property
@@ -77,8 +76,7 @@ class Scene:
 
     def zooms(self) -> list[Occurrence]:
         """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
-        by_number = {item.number: item for item in self.findings}
-        order = [by_number[group.number] for group in ranked(self.groups, self.diagnosis.verdict)]
+        order = sorted(self.findings, key=lambda item: item.rank)
         return [item for item in order if self._shows_more(item)][:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
@@ -125,28 +123,25 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
     panels = run_panels(timeline, diagnosis)
     if not panels:
         return None
-    attempts = bars(timeline) if len(timeline.attempts) > 1 else []
-    edges = [(s.steps[0], s.steps[-1]) for panel in panels for s in panel.segments()]
-    edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
-    first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
-    groups = happenings(run, diagnosis)
-    findings = _occurrences(timeline, diagnosis, groups, x, last)
+    attempts = bars(timeline) if len(timeline.attempts) > 1 else {}
+    shown = [*chain(*(panel.segments() for panel in panels)), *chain(*attempts.values())]
+    first, last = float(min(s.steps[0] for s in shown)), float(max(s.steps[-1] for s in shown))
+    findings = _occurrences(timeline, ranked(happenings(run, diagnosis), diagnosis.verdict), x, last)
     if x is not None:
         diagnosis = replace(diagnosis, joins=timeline.joins)
     axes = {attempt.axis for attempt in timeline.attempts}
     axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
-    shown = attempts if len(attempts) > 1 else ()
-    return Scene(timeline, diagnosis, panels, shown, first, last, axis, findings, lettered(diagnosis), groups)
+    attempts = attempts if len(attempts) > 1 else {}
+    return Scene(timeline, diagnosis, panels, attempts, first, last, axis, findings, lettered(diagnosis))
 
 
 def _occurrences(
-    timeline: Timeline, diagnosis: Diagnosis, groups: Sequence[Happening], x: OnAxis | None, last: float
+    timeline: Timeline, gravest: Sequence[Happening], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
     names = [attempt.name for attempt in timeline.attempts]
-    badges = {group.number for group in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
     occurrences = []
-    for group in groups:
+    for rank, group in enumerate(gravest):
         marked = drawn(group.lead)
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
@@ -155,8 +150,8 @@ def _occurrences(
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
-        occurrences.append(Occurrence(group.number, finding, float(end), group.number in badges))
-    return occurrences
+        occurrences.append(Occurrence(group.number, finding, float(end), rank))
+    return sorted(occurrences, key=lambda item: item.number)
 
 
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34

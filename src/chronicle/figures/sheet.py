@@ -8,9 +8,10 @@ artists with its own SVG backend do the same at nine times the CPU and four time
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -86,10 +87,10 @@ class Words:
     words: str
     x: float
     y: float
-    anchor: str  # start, middle, end
-    size_px: float
-    bold: bool
-    halo: bool  # of the ground's colour, so that they can be read over a curve
+    anchor: str = "start"  # or middle, or end
+    size_px: float = LABEL_PX
+    bold: bool = False
+    halo: bool = False  # of the ground's colour, so that they can be read over a curve
     within: Box | None = None
 
     def svg(self, clips: Mapping[Box, int]) -> str:
@@ -123,41 +124,32 @@ class Sheet:
         self.width, self.height = width, height
         self._items: list[Ink | Words] = []
         if ground:
-            self.box(0, 0, width, height, "page", -1)
+            self.box((0, 0, width, height), "page", -1)
 
-    def line(self, x: Places, y: Places, token: str, z: float, px: float = 1, **style: object) -> None:
-        self._add(z, token, x, y, px, **style)
+    @property
+    def size(self) -> tuple[int, int]:
+        return int(self.width), int(self.height)
 
-    def area(self, x: Places, y: Places, token: str, z: float, **style: object) -> None:
-        self._add(z, token, x, y, 0, **style)
-
-    def box(
-        self, left: float, top: float, right: float, foot: float, token: str, z: float, alpha: float = 1
-    ) -> None:
-        self.area([left, right, right, left], [top, top, foot, foot], token, z, alpha=alpha)
-
-    def dots(self, x: Places, y: Places, token: str, z: float, px: float, **style: object) -> None:
-        self._add(z, token, x, y, px, dots=True, **style)
-
-    def _add(self, z: float, token: str, x: Places, y: Places, px: float, **style: object) -> None:
+    def line(self, x: Places, y: Places, token: str, z: float, px: float = 1, **style: Any) -> None:
+        """Ink through points; ``style`` is what else `Ink` has."""
         across, down = (np.asarray(places, np.float64) for places in (x, y))
         if len(across):
-            self._items.append(Ink(z, token, across, down, px, **style))  # type: ignore[arg-type]
+            self._items.append(Ink(z, token, across, down, px, **style))
 
-    def write(
-        self,
-        words: str,
-        x: float,
-        y: float,
-        token: str = "ink2",
-        z: float = 10,
-        *,
-        anchor: str = "start",
-        size_px: float = LABEL_PX,
-        bold: bool = False,
-        halo: bool = False,
-    ) -> None:
-        self._items.append(Words(z, token, words, x, y, anchor, size_px, bold, halo))
+    def area(self, x: Places, y: Places, token: str, z: float, **style: Any) -> None:
+        self.line(x, y, token, z, 0, **style)
+
+    def box(self, box: Box, token: str, z: float, alpha: float = 1) -> None:
+        left, top, width, height = box
+        across, down = [left, left + width, left + width, left], [top, top, top + height, top + height]
+        self.area(across, down, token, z, alpha=alpha)
+
+    def dots(self, x: Places, y: Places, token: str, z: float, px: float, **style: Any) -> None:
+        self.line(x, y, token, z, px, dots=True, **style)
+
+    def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
+        """A line of text; ``style`` is what else `Words` has."""
+        self._items.append(Words(10, token, words, x, y, **style))
 
     def label(self, words: str, box: Box, token: str) -> None:
         """Bold words in a box `label_px` wide and ``ROW_PX`` high, which can be read over a curve."""
@@ -255,23 +247,17 @@ def _tenths(number: int) -> str:
 def _data(path: Path, dots: bool) -> str:
     """The path in tenths of a pixel, each point told by its way from the last one."""
     points = np.rint(10 * np.asarray(path.vertices, np.float64)).astype(np.int64)
-    return "".join(_steps(points.tolist(), np.asarray(path.codes).tolist(), dots))
-
-
-def _steps(points: Sequence[tuple[int, int]], codes: Sequence[int], dots: bool) -> Iterator[str]:
-    at_x = at_y = 0
-    begun = False
-    for (x, y), code in zip(points, codes, strict=True):
+    ways = np.diff(points, axis=0, prepend=0)
+    parts, letter = [], "l"
+    for code, at, way in zip(np.asarray(path.codes).tolist(), points.tolist(), ways.tolist(), strict=True):
         if code == Path.MOVETO:
-            yield f"M{_tenths(x)}{_next(y)}"
-            begun = False
+            parts.append(f"M{_tenths(at[0])}{_next(at[1])}")
+            letter = "l"
         elif code == Path.LINETO:
-            if begun:
-                yield f"{_next(x - at_x)}{_next(y - at_y)}"
-            else:
-                yield "h0" if dots else f"l{_tenths(x - at_x)}{_next(y - at_y)}"
-            begun = True
-        at_x, at_y = x, y
+            across = letter + _tenths(way[0]) if letter else _next(way[0])
+            parts.append("h0" if dots else f"{across}{_next(way[1])}")
+            letter = ""
+    return "".join(parts)
 
 
 def _next(number: int) -> str:

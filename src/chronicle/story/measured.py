@@ -12,7 +12,7 @@ that ends in NaN, is a lower bound. A duration is never told finer than the log 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -104,23 +104,21 @@ class Axis:
 @dataclass(frozen=True)
 class Rise:
     """From the level before to the highest value (of an objective the lowest); ``least`` where the true peak
-    is not known."""
+    is not known. ``unit`` is the declared one with a space before it."""
 
     before: float
     peak: float
     least: bool
+    unit: str
 
     @property
-    def before_words(self) -> str:
-        return plainly(self.before)
-
-    @property
-    def peak_words(self) -> str:
-        return ("at least " if self.least else "") + plainly(self.peak)
+    def words(self) -> tuple[str, str]:
+        """``2.22``, ``at least 4.1 nats``."""
+        return plainly(self.before), f"{'at least ' * self.least}{plainly(self.peak)}{self.unit}"
 
     @property
     def short(self) -> str:
-        return f"{plainly(self.before)} → {'≥ ' if self.least else ''}{plainly(self.peak)}"
+        return f"{plainly(self.before)} → {'≥ ' * self.least}{plainly(self.peak)}{self.unit}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +150,11 @@ class RunView:
         """The place of an attempt of a name; that of the only one for None."""
         if attempt is None:
             return 0 if len(self.views) == 1 else None
-        return next((view.index for view in self.views if view.name == attempt), None)
+        return self._index_of.get(attempt)
+
+    @cached_property
+    def _index_of(self) -> Mapping[str, int]:
+        return {view.name: view.index for view in reversed(self.views)}
 
     def is_live(self, attempt: str | None, step: int) -> bool:
         """Whether a step of an attempt (None: of any) lies on the course that the run kept."""
@@ -232,7 +234,10 @@ class RunView:
         onset = values[rows[rows < top]][:_AT_ONSET]
         base = min(float(np.median(part)) for part in (before, onset) if len(part))
         peak = float(values[top])
-        return Rise(sign * base, sign * peak, self.is_cut(sign * values, top)) if peak > base else None
+        if peak <= base:
+            return None
+        is_cut, unit = self.is_cut(sign * values, top), self.unit(metric or finding.metric)
+        return Rise(sign * base, sign * peak, is_cut, unit)
 
     def is_cut(self, values: Floats, top: int) -> bool:
         """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
@@ -308,6 +313,11 @@ def percent(log_units: float) -> str:
     return share(abs(math.expm1(log_units)))
 
 
+def fallen(log_units: float) -> str:
+    """By how much something fell, of a difference of logarithms: ``16 %``."""
+    return percent(-log_units)
+
+
 def share(part: float) -> str:
     """A part of one: ``16 %``, ``0.07 %``."""
     hundredths = 100 * part
@@ -347,6 +357,11 @@ class Teller:
     def start(self) -> str:
         return self.run.axis.place(self.finding.start_step)
 
+    @property
+    def span(self) -> str:
+        """The steps of the finding: ``steps 250 to 750``."""
+        return self.run.axis.places(self.finding.start_step, self.finding.end_step or self.finding.start_step)
+
     def place(self, step: float) -> str:
         return self.run.axis.place(round(step))
 
@@ -358,33 +373,31 @@ class Teller:
     def value(self, key: str, default: float = math.nan) -> float:
         return float(self.finding.evidence[key]) if self.has(key) else default
 
-    def number(self, name: str, value: float, words: str) -> str:
+    def number(self, name: str, value: float, form: Callable[[float], str]) -> str:
         """Keeps a number with its words, and gives the words."""
-        self.numbers.append(Quantity(name, value, words))
-        return words
+        self.numbers.append(Quantity(name, value, form(value)))
+        return self.numbers[-1].words
 
     def say(self, name: str, key: str, form: Callable[[float], str]) -> str:
-        """Keeps a number of the evidence with its words, and gives the words."""
-        return self.number(name, self.value(key), form(self.value(key)))
+        """The same of a number of the evidence."""
+        return self.number(name, self.value(key), form)
 
     def rise(self, metric: str = "") -> Rise | None:
         """The rise of the loss, its two numbers kept."""
         rise = self.run.rise(self.finding, metric)
         if rise is not None:
-            unit = self.run.unit(metric or self.finding.metric)
-            self.number("before", rise.before, f"{rise.before_words}{unit}")
-            self.number("peak", rise.peak, f"{rise.peak_words}{unit}")
+            before, peak = rise.words
+            self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
+            self.numbers.append(Quantity("peak", rise.peak, peak))
         return rise
 
     def risen(self, verb: str, metric: str = "") -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
         rise, at = self.rise(metric), self.start
         if rise is not None:
-            unit = self.run.unit(metric or self.finding.metric)
-            phrase = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
-            return phrase, f"{rise.short}{unit} at {at}"
+            return f"{verb} from {' to '.join(rise.words)} at {at}", f"{rise.short} at {at}"
         if self.has("height_log"):
-            over = self.number("height", self.value("height_log"), percent(self.value("height_log")))
+            over = self.say("height", "height_log", percent)
             return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
         return f"{verb} at {at}", f"from {at}"
 

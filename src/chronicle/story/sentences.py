@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from chronicle.story.measured import (
     RunView,
     Teller,
     Words,
+    fallen,
     percent,
     plainly,
     share,
@@ -45,9 +47,9 @@ _UPWARDS = re.compile("|".join(_DOWNWARDS))
 _NAMED = 4  # data sets that a sentence names
 
 
-def _spike(t: Teller) -> Words:
-    risen, short = t.risen("jumped")
-    ended, ending = t.ended("all the way back")
+def _spike(t: Teller, *, verb: str = "jumped", back: str = "all the way back") -> Words:
+    risen, short = t.risen(verb)
+    ended, ending = t.ended(back)
     return Words(f"{t.what} {risen} and {ended}", short, ending)
 
 
@@ -69,12 +71,11 @@ def _divergence_after(t: Teller) -> Words:
 
 
 def _divergence(t: Teller) -> Words:
-    rise = t.rise()
+    turned, rise = f"{t.what} turned upwards at {t.start}, without a spike", t.rise()
     if rise is None:
-        return Words(f"{t.what} turned upwards at {t.start}, without a spike", f"from {t.start}")
-    unit = t.run.unit(t.finding.metric)
-    sentence = f"{t.what} turned upwards at {t.start}, without a spike, and rose from {rise.before_words} to"
-    return Words(f"{sentence} {rise.peak_words}{unit}", f"{rise.short}{unit} from {t.start}", "never over")
+        return Words(turned, f"from {t.start}")
+    sentence = f"{turned}, and rose from {' to '.join(rise.words)}"
+    return Words(sentence, f"{rise.short} from {t.start}", "never over")
 
 
 def _shift(t: Teller) -> Words:
@@ -82,7 +83,7 @@ def _shift(t: Teller) -> Words:
     left = t.value("residual_log", t.value("step_log"))
     stayed = "stayed up"
     if left > 0:
-        stayed = f"stayed {t.number('left', left, percent(left))} above its earlier course"
+        stayed = f"stayed {t.number('left', left, percent)} above its earlier course"
     if t.finding.end_step is not None:
         stayed += f" until {t.place(t.finding.end_step)}"
     return Words(f"{t.what} {risen} and {stayed}", short, "stayed up")
@@ -119,20 +120,16 @@ def _resume_spike(t: Teller) -> Words:
 
 
 def _ratio_skew(t: Teller) -> Words:
-    risen, short = t.risen("rose")
-    ended, ending = t.ended()
-    share, ratio = t.value("ratio_change_share"), t.finding.evidence.get("ratio")
-    cause = ""
-    if math.isfinite(share) and ratio:
-        moved = t.number("ratio", share, f"{count(100 * abs(share))} %")
-        cause = f"the share of a source in the batch ({ratio}) moved by {moved}, and "
-    return Words(f"{cause}{t.what} {risen} and {ended}", short, ending)
+    words, ratio = _spike(t, verb="rose", back="back"), t.finding.evidence.get("ratio")
+    if not t.has("ratio_change_share") or not ratio:
+        return words
+    moved = t.say("ratio", "ratio_change_share", lambda part: f"{count(100 * abs(part))} %")
+    source = f"the share of a source in the batch ({ratio}) moved by {moved}"
+    return words._replace(sentence=f"{source}, and {words.sentence}")
 
 
 def _rate_not_restored(t: Teller) -> Words:
-    factor = t.value("lr_factor")
-    off = times(factor) if factor > 1 else f"{count(100 * factor)} % of"
-    size = t.number("factor", factor, off)
+    size = t.say("factor", "lr_factor", lambda f: times(f) if f > 1 else f"{count(100 * f)} % of")
     how = ", and it warmed up again" if t.finding.evidence.get("how") == "warms up again" else ""
     sentence = f"from {t.start} on the learning rate was {size} what was expected{how}"
     return Words(sentence, f"learning rate {size} what was expected from {t.start}")
@@ -145,7 +142,7 @@ def _precursor(t: Teller) -> Words:
 
 
 def _rising_rate(t: Teller) -> Words:
-    number = t.number("spikes", t.value("spikes"), plural(int(t.value("spikes", 0)), "spike"))
+    number = t.say("spikes", "spikes", partial(plural, noun="spike"))
     factor = t.say("factor", "factor", times)
     trend = {
         "gap in the first third": f"{factor} as far apart in the first third as in the last",
@@ -153,8 +150,7 @@ def _rising_rate(t: Teller) -> Words:
         "spikes in the second half": f"{factor} as many in the second half as in the first",
     }.get(str(t.finding.evidence.get("of")), "faster and faster")
     grew = "grew higher and higher" if "as high" in trend else "came more and more often"
-    span = t.run.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
-    return Words(f"spikes {grew}: {number} over {span}, {trend}", f"{number} from {t.start}")
+    return Words(f"spikes {grew}: {number} over {t.span}, {trend}", f"{number} from {t.start}")
 
 
 def _logits(t: Teller) -> Words:
@@ -208,7 +204,7 @@ def _plateau(t: Teller) -> Words:
     sentence = f"{t.what} {'stopped falling at' if fell else 'had stopped falling by'} {t.start}"
     before, after = t.value("slope_before_log_per_log_step"), t.value("slope_after_log_per_log_step")
     if before and after and before / after > 1:
-        slower = t.number("slower", before / after, times(before / after))
+        slower = t.number("slower", before / after, times)
         sentence += f": it fell {slower} more slowly from there"
     if t.value("learning_rate_share", 1.0) < 0.01:
         sentence += ", with the learning rate as good as zero"
@@ -219,15 +215,13 @@ def _overfitting(t: Teller) -> Words:
     up = t.say("rise", "rise_log", percent)
     sentence = f"{t.what} was lowest at {t.start} and rose by {up} from there"
     if t.has("training_fall_log"):
-        fall = t.say("fall", "training_fall_log", lambda log_units: percent(-log_units))
-        sentence += f", while the training loss fell by {fall}"
+        sentence += f", while the training loss fell by {t.say('fall', 'training_fall_log', fallen)}"
     return Words(sentence, f"{up} above its lowest, at {t.start}")
 
 
 def _slower(t: Teller) -> Words:
-    share = t.value("slower_share")
-    slow = t.number("slower", share, f"{count(100 * share)} %")
-    lasted = t.number("lasted", t.value("slow_steps"), t.run.axis.span(t.value("slow_steps", 0)))
+    slow = t.say("slower", "slower_share", lambda part: f"{count(100 * part)} %")
+    lasted = t.say("lasted", "slow_steps", t.run.axis.span)
     sentence = f"the training became {slow} slower at {t.start} and stayed so for {lasted}"
     if t.has("lost_steps"):
         sentence += f", which cost the time of about {t.run.axis.span(t.value('lost_steps'))}"
@@ -235,18 +229,16 @@ def _slower(t: Teller) -> Words:
 
 
 def _hang(t: Teller) -> Words:
-    first = t.start
     if t.has("gap_s"):
-        long = t.number("gap", t.value("gap_s"), duration(t.value("gap_s")))
+        long = t.say("gap", "gap_s", duration)
     else:
-        factor = t.value("gap_times_median")
-        long = t.number("gap", factor, f"{times(factor)} the usual time of a step")
-    return Words(f"nothing was logged for {long} after {first}", f"{long} without a step after {first}")
+        long = t.say("gap", "gap_times_median", lambda factor: f"{times(factor)} the usual time of a step")
+    return Words(f"nothing was logged for {long} after {t.start}", f"{long} without a step after {t.start}")
 
 
 def _failed(t: Teller) -> Words:
     if t.has("attempts"):
-        of = t.number("attempts", t.value("attempts"), plural(int(t.value("attempts")), "attempt"))
+        of = t.say("attempts", "attempts", partial(plural, noun="attempt"))
         died = int(t.value("died", 0))
         sentence = f"none of {of} held" if died == t.value("attempts") else f"{count(died)} of {of} were lost"
         return Words(sentence, sentence)
@@ -254,27 +246,22 @@ def _failed(t: Teller) -> Words:
     known = values[np.isfinite(values)]
     if len(known) < 2:
         return Words("the run did not learn", "did not learn")
-    first, last = (float(np.median(part)) for part in (known[:8], known[-8:]))
-    ends = t.number("first", first, plainly(first)), t.number("last", last, plainly(last))
-    sentence = f"{t.what} began at {ends[0]} and ended at {ends[1]}: the run did not learn"
-    if ends[0] == ends[1]:
-        sentence = f"{t.what} stayed near {ends[1]}: the run did not learn"
-    return Words(sentence, f"{ends[0]} → {ends[1]}, did not learn")
+    ends = ("first", np.median(known[:8])), ("last", np.median(known[-8:]))
+    first, last = (t.number(name, float(value), plainly) for name, value in ends)
+    course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
+    return Words(f"{t.what} {course}: the run did not learn", f"{first} → {last}, did not learn")
 
 
 def _nan(t: Teller) -> Words:
     nan, inf, zero = (t.value(f"{name}_samples", 0.0) for name in ("nan", "inf", "zero"))
     what = "NaN or infinite" if nan and inf else "infinite" if inf else "exactly zero" if zero else "NaN"
     number = nan + inf + zero
-    values = t.number("values", number, plural(int(number), "logged value"))
-    end, start = t.finding.end_step, t.start
-    if end is None:
-        return Words(
-            f"{t.what} was {what} from {start} to the end ({values})", f"{what} from {start}", "to the end"
-        )
-    back = "for one logged value" if number == 1 else f"over {t.run.axis.places(t.finding.start_step, end)}"
-    at = f" at {start}" if number == 1 else ""
-    return Words(f"{t.what} was {what} {back}{at}", f"{what} at {start}", "over")
+    values = t.number("values", number, partial(plural, noun="logged value"))
+    was, start = f"{t.what} was {what}", t.start
+    if t.finding.end_step is None:
+        return Words(f"{was} from {start} to the end ({values})", f"{what} from {start}", "to the end")
+    when = f"for one logged value at {start}" if number == 1 else f"over {t.span}"
+    return Words(f"{was} {when}", f"{what} at {start}", "over")
 
 
 def _loss_scale(t: Teller) -> Words:
@@ -286,10 +273,9 @@ def _loss_scale(t: Teller) -> Words:
 
 
 def _frozen(t: Teller) -> Words:
-    number = t.number("values", t.value("equal_samples"), plural(int(t.value("equal_samples", 0)), "value"))
+    number = t.say("values", "equal_samples", partial(plural, noun="value"))
     same = t.say("value", "value_loss", stated)
-    end = t.finding.end_step
-    span = f"from {t.start} on" if end is None else f"over {t.run.axis.places(t.finding.start_step, end)}"
+    span = f"from {t.start} on" if t.finding.end_step is None else f"over {t.span}"
     sentence = f"{t.what} was logged as {same}, the same to the last bit, {span} ({number})"
     return Words(sentence, f"the same value from {t.start}")
 
@@ -297,15 +283,12 @@ def _frozen(t: Teller) -> Words:
 def _grokking(t: Teller) -> Words:
     if t.has("train_saturated_step"):
         learned = t.place(t.value("train_saturated_step"))
-        steps, values = t.run.samples(t.finding)
-        low, high = (
-            float(np.interp(s, steps, values)) for s in (t.finding.start_step, t.finding.end_step or 0)
-        )
-        ends = t.number("from", low, plainly(low)), t.number("to", high, plainly(high))
-        span = t.run.axis.places(t.finding.start_step, t.finding.end_step or t.finding.start_step)
-        sentence = f"{t.what} went from {ends[0]} to {ends[1]} over {span}, long after the training data"
-        return Words(f"{sentence} had been learned at {learned}", f"{ends[0]} → {ends[1]} from {t.start}")
-    fall = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
+        steps = t.finding.start_step, t.finding.end_step or 0
+        ends = np.interp(steps, *t.run.samples(t.finding)).tolist()
+        low, high = (t.number(name, value, plainly) for name, value in zip(("from", "to"), ends, strict=True))
+        sentence = f"{t.what} went from {low} to {high} over {t.span}, long after the training data"
+        return Words(f"{sentence} had been learned at {learned}", f"{low} → {high} from {t.start}")
+    fall = t.say("fall", "drop_log", fallen)
     lasted = t.run.lasted(t.finding).removeprefix("after ")
     took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
     return Words(f"{t.what} fell by {fall}{took} at {t.start}", f"{fall} lower at {t.start}")
@@ -315,9 +298,9 @@ def _repeated(t: Teller) -> Words:
     low, up = t.value("low_start_step"), t.say("jump", "jump_log", percent)
     sentence = f"{t.what} jumped by {up} at {t.start}, where new data began"
     if math.isfinite(low):
-        fed = t.number("replayed", t.value("replayed_steps"), t.run.axis.span(t.value("replayed_steps", 0)))
+        fed = t.say("replayed", "replayed_steps", t.run.axis.span)
         if t.has("low_log"):
-            under = t.number("low", t.value("low_log"), percent(-t.value("low_log")))
+            under = t.say("low", "low_log", fallen)
             sentence = f"{t.what} was {under} too low, and jumped by {up} at {t.start}, where new data began"
         restart = f"after the restart at {t.place(low)}"
         sentence = f"{restart} the run was fed {fed} of data that it had seen before: {sentence}"
@@ -332,15 +315,13 @@ def _reinitialised(t: Teller) -> Words:
 
 def _quantised(t: Teller) -> Words:
     grid = t.say("grid", "grid_loss", stated)
-    kinds = t.number("values", t.value("distinct_values"), count(t.value("distinct_values", 0)))
-    return Words(
-        f"{t.what} was logged in multiples of {grid}: {kinds} different values in all",
-        f"logged in multiples of {grid}",
-    )
+    kinds = t.say("values", "distinct_values", count)
+    in_grid = f"logged in multiples of {grid}"
+    return Words(f"{t.what} was {in_grid}: {kinds} different values in all", in_grid)
 
 
 def _decay(t: Teller) -> Words:
-    fell = t.number("fall", t.value("drop_log"), percent(-t.value("drop_log")))
+    fell = t.say("fall", "drop_log", fallen)
     sentence = f"{t.what} fell {fell} below its course when the learning rate began to decay at {t.start}"
     return Words(sentence, f"{fell} lower from {t.start}")
 
@@ -348,15 +329,10 @@ def _decay(t: Teller) -> Words:
 def _ramp(t: Teller) -> Words:
     factor = t.say("factor", "batch_factor", times)
     stages = int(t.value("ramps", 1))
-    end = t.finding.end_step or t.finding.start_step
-    where = (
-        f"at {t.start}"
-        if stages == 1
-        else f"in {stages} stages over {t.run.axis.places(t.finding.start_step, end)}"
-    )
+    where = f"at {t.start}" if stages == 1 else f"in {stages} stages over {t.span}"
     sentence = f"the batch grew to {factor} its size {where}"
     if t.value("noise_factor", 1.0) < 1:
-        calmer = t.number("noise", t.value("noise_factor"), f"{count(100 * (1 - t.value('noise_factor')))} %")
+        calmer = t.say("noise", "noise_factor", lambda left: f"{count(100 * (1 - left))} %")
         sentence += f", and {t.what} scattered {calmer} less"
     return Words(sentence, f"batch {factor} as large")
 
@@ -369,22 +345,17 @@ def _calm(t: Teller) -> Words:
     ends_of = known[np.diff(steps[known], append=-np.inf) < 0]  # the last rows of trainings beside each other
     rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
     first, last = values[rows].tolist()
-    least = "at least " if t.run.is_cut(values, int(rows[0])) else ""
-    ends = t.number("first", first, f"{least}{plainly(first)}"), t.number("last", last, plainly(last))
-    span = t.run.axis.places(*steps[rows].tolist())
-    unit = t.run.unit(t.finding.metric)
+    is_cut, unit = t.run.is_cut(values, int(rows[0])), t.run.unit(t.finding.metric)
+    start = t.number("first", first, lambda value: f"{'at least ' * is_cut}{plainly(value)}")
+    end = t.number("last", last, plainly)
     better = first < last if t.run.falls(t.finding) else last < first
     verb = ("rose" if last > first else "fell") if better else "went"
-    sentence = f"{t.what} {verb} from {ends[0]} to {ends[1]}{unit} over {span}"
-    if ends[0] == ends[1]:
-        sentence = f"{t.what} stayed near {ends[1]}{unit} over {span}"
+    course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
+    sentence = f"{t.what} {course}{unit} over {t.run.axis.places(*steps[rows].tolist())}"
     if t.finding.pattern == "noisy-healthy":
-        noise = t.say("noise", "noise_log", percent)
-        sentence += f", with noise of about {noise} from value to value"
-    return Words(
-        f"{sentence}, and nothing disturbed it for long",
-        f"{'≥ ' if least else ''}{plainly(first)} → {ends[1]}{unit}, calm",
-    )
+        sentence += f", with noise of about {t.say('noise', 'noise_log', percent)} from value to value"
+    short = f"{'≥ ' * is_cut}{plainly(first)} → {end}{unit}, calm"
+    return Words(f"{sentence}, and nothing disturbed it for long", short)
 
 
 SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
@@ -434,9 +405,7 @@ def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity
         title = BY_ID[finding.pattern].title if finding.pattern in BY_ID else clipped(finding.pattern, 80)
         return Words(f"{title} at {teller.start}.", f"at {teller.start}"), ()
     words = tell(teller)
-    if finding.pattern in RISES | {"plateau"} and run.falls(
-        finding
-    ):  # what ought to rise, as an objective does, falls
+    if finding.pattern in RISES | {"plateau"} and run.falls(finding):  # what ought to rise, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
     sentence = f"{words.sentence[:1].upper()}{words.sentence[1:]}."
     return words._replace(sentence=sentence), tuple(teller.numbers)
