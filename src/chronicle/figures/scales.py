@@ -100,17 +100,16 @@ def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] =
     low, high = (float(q) for q in np.quantile(body, _BODY))
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
-    log = _is_log(low, high, role) and lowest > 0
-    if log:
+    if log := _is_log(low, high, role) and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
     span = _span(low, high)
-    reach = _REACH_SPANS * span
-    near = [p for p in peaks if p < high + _PEAK_SPANS * span]
-    top = highest + 0.1 * span
-    if highest > high + reach:
-        top = min(top, max([high + 0.18 * span, *(p + 0.08 * span for p in near)]))
-    bottom = low - 0.18 * span if lowest < low - reach else lowest - 0.1 * span
+    top, bottom = highest + 0.1 * span, lowest - 0.1 * span
+    if highest > high + _REACH_SPANS * span:
+        near = [p + 0.08 * span for p in peaks if p < high + _PEAK_SPANS * span]
+        top = min(top, max([high + 0.18 * span, *near]))
+    if lowest < low - _REACH_SPANS * span:
+        bottom = low - 0.18 * span
     return _widened(bottom, max(top, high), log)
 
 
