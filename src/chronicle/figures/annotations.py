@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 
@@ -102,19 +101,13 @@ class Band:
         return min(self.lane, _MOST_LANES) * _CAP_LANE_PX
 
 
-@dataclass(frozen=True, eq=False)
 class FindingMarks:
-    """Findings as tints through all panels, and as caps and numbered badges above the first one."""
+    """Findings that touch a window as tints through all panels, and as caps and numbered badges above the
+    first one."""
 
-    bands: Sequence[Band]
-    fills: Sequence[Fill]
-    badges: Sequence[Mark]
-
-    @classmethod
-    def place(cls, findings: Sequence[Occurrence], window: Window) -> FindingMarks:
-        """The marks of those findings that touch the window."""
-        shown = bands(findings, window)
-        return cls(shown, fills(shown), badges(shown, window.width))
+    def __init__(self, findings: Sequence[Occurrence], window: Window) -> None:
+        self.bands = bands(findings, window)
+        self.badges = badges(self.bands, window.width)
 
     @property
     def badge_base(self) -> float:
@@ -133,7 +126,7 @@ class FindingMarks:
     def paint(self, panes: Sequence[Pane]) -> None:
         top, sheet = panes[0], panes[0].sheet
         for pane in panes:
-            for fill in self.fills:
+            for fill in fills(self.bands):
                 box = pane.left + fill.left_px, pane.top, fill.right_px - fill.left_px, pane.height
                 sheet.box(box, fill.verdict, 1, alpha=round(_TINT * fill.depth, 2))
         for band in self.bands:
@@ -262,24 +255,20 @@ def _apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [min(max(q, low), highest) + i * gap for i, q in enumerate(flat)]
 
 
-@dataclass(frozen=True, eq=False)
 class JoinMarks:
-    """Joins as dotted lines through the panels at the steps ``lines``, and as letters at their foot."""
+    """The lettered joins in a window as dotted lines through the panels, at the steps ``lines``, and as
+    letters at their foot; of very many those of the costliest."""
 
-    joins: Sequence[Join]
-    letters: Sequence[Mark]
-    lines: Sequence[float]
-
-    @classmethod
-    def place(cls, joins: Sequence[tuple[str, Join]], window: Window) -> JoinMarks:
-        """The marks of the lettered joins in the window; of very many those of the costliest."""
+    def __init__(self, joins: Sequence[tuple[str, Join]], window: Window) -> None:
         inside = [(letter, join) for letter, join in joins if window.first <= join.to_step <= window.last]
         most = min(MOST_LETTERS, int(window.width / LETTER_PX))
         costliest = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
         wanted = [(window.px(join.to_step), letter) for letter, join in costliest]
-        lines = {float(j.to_step) for _, j in (inside if len(inside) <= _EVERY_LINE else costliest)}
-        letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
-        return cls([join for _, join in joins], letters, sorted(lines))
+        self.joins = [join for _, join in joins]
+        self.letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
+        self.lines = sorted(
+            {float(j.to_step) for _, j in (inside if len(inside) <= _EVERY_LINE else costliest)}
+        )
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
         """A line at each step that a later attempt begins with."""
@@ -313,16 +302,15 @@ class FaultMark:
     side: int
 
 
-@dataclass(frozen=True, eq=False)
 class FaultLane:
-    """What failed beside the curves, at the step the run was at: a lane of its own below the panels."""
+    """What failed beside the curves, at the step the run was at: a lane of its own below the panels.
 
-    marks: Sequence[FaultMark]
-    height: ClassVar[float] = 20.0
+    ``marks`` are those of the faults with a step in the window, from left to right.
+    """
 
-    @classmethod
-    def place(cls, faults: Iterable[Fault], window: Window) -> FaultLane:
-        """Marks of the faults with a step in the window, from left to right."""
+    height = 20.0
+
+    def __init__(self, faults: Iterable[Fault], window: Window) -> None:
         steps = [(f.at_step, fault_words(f.kind)) for f in faults if f.at_step is not None]
         inside = [(step, words) for step, words in steps if window.first <= step <= window.last]
         groups: list[tuple[float, float, list[str]]] = []
@@ -330,7 +318,7 @@ class FaultLane:
             if not groups or window.px(step) - groups[-1][1] >= _FAULTS_APART_PX:
                 groups.append((step, window.px(step), []))
             groups[-1][2].append(words)
-        return cls(_fault_marks(groups, window.width))
+        self.marks = _fault_marks(groups, window.width)
 
     def title(self, narrow: bool) -> str:
         return "faults beside the curves"

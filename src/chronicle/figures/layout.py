@@ -6,7 +6,7 @@ A plan is of one width, in CSS pixels, and has no colour yet.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 
@@ -27,8 +27,8 @@ from chronicle.figures.sheet import Sheet
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import WIDE, literal
 from chronicle.metrics.counters import median_gap
-from chronicle.model import Diagnosis, Join, Timeline, Verdict
-from chronicle.story.measured import Happening, happenings, ranked
+from chronicle.model import Diagnosis, Timeline, Verdict
+from chronicle.story.measured import Happening, axis_of, happenings, ranked
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6
@@ -40,20 +40,22 @@ _WHOLE_SHARE = 0.9
 _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 
-@dataclass(frozen=True, eq=False)
 class Scene:
-    """A run with at least one panel, from step ``first`` to ``last``; ``axis`` is what the steps count."""
+    """A run from step ``first`` to ``last``; ``axis`` is what the steps count."""
 
-    timeline: Timeline
-    diagnosis: Diagnosis
-    panels: Sequence[Panel]
-    bars: Bars
-    first: float
-    last: float
-    axis: str
-    findings: Sequence[Occurrence]
-    joins: Sequence[tuple[str, Join]]
-    single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
+    def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None) -> None:
+        self.timeline = timeline if x is None else x.timeline
+        self.panels = run_panels(self.timeline, diagnosis)
+        every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
+        self.bars = every if len(every) > 1 else {}
+        shown = [*chain(*(panel.segments() for panel in self.panels)), *chain(*every.values())]
+        self.first = float(min((s.steps[0] for s in shown), default=0))
+        self.last = float(max((s.steps[-1] for s in shown), default=0))
+        gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
+        self.findings = _occurrences(self.timeline, gravest, x, self.last)
+        self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
+        self.axis = literal(axis_of(self.timeline).noun, 24)
+        self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
 
     @property
     def ends(self) -> Pair:
@@ -100,7 +102,7 @@ class Scene:
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
         """Panels with something to see in the window; the first one always."""
-        first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self.single)
+        first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self._single)
         window = self.window(item)
         return [first, *(p for p in others if p.points(*window) >= 2)][:MOST_PANELS]
 
@@ -119,20 +121,8 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
     With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
     over steps.
     """
-    run, timeline = timeline, x.timeline if x is not None else timeline
-    panels = run_panels(timeline, diagnosis)
-    if not panels:
-        return None
-    attempts = bars(timeline) if len(timeline.attempts) > 1 else {}
-    shown = [*chain(*(panel.segments() for panel in panels)), *chain(*attempts.values())]
-    first, last = float(min(s.steps[0] for s in shown)), float(max(s.steps[-1] for s in shown))
-    findings = _occurrences(timeline, ranked(happenings(run, diagnosis), diagnosis.verdict), x, last)
-    if x is not None:
-        diagnosis = replace(diagnosis, joins=timeline.joins)
-    axes = {attempt.axis for attempt in timeline.attempts}
-    axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
-    attempts = attempts if len(attempts) > 1 else {}
-    return Scene(timeline, diagnosis, panels, attempts, first, last, axis, findings, lettered(diagnosis))
+    run = Scene(timeline, diagnosis, x)
+    return run if run.panels else None
 
 
 def _occurrences(
@@ -160,23 +150,24 @@ _STRIP_GAP_PX = GAP_PX - 4
 THUMB_WIDTH, THUMB_HEIGHT = 320, 160
 _THUMB_COLUMNS = 300
 SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of what other sites show, with two pixels to each of ours
+PanelRow = tuple[Panel, Scale, float]
 
 
-@dataclass(frozen=True, eq=False)
 class Plan:
-    """A whole figure over the steps of ``window``; ``axis`` is what they count.
+    """A whole figure over the steps between ``ends``: panels with their y axes and heights, and below them
+    strips: faults beside the curves, and where they are asked for ``bars`` of attempts."""
 
-    ``strips`` stand below the panels: faults beside the curves, and attempts.
-    """
-
-    width: float
-    window: Window
-    axis: str
-    curves: Sequence[Curves]
-    findings: FindingMarks
-    joins: JoinMarks
-    faults: FaultLane
-    strips: Sequence[FaultLane | AttemptStrip]
+    def __init__(
+        self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], bars: Bars | None = None
+    ) -> None:
+        self.width, self.axis, self.window = width, run.axis, Window(*ends, inner_px(width))
+        self.curves = [Curves(panel, scale, height, self.window) for panel, scale, height in panels]
+        self.findings = FindingMarks(run.findings, self.window)
+        self.joins = JoinMarks(run.joins, self.window)
+        self.faults = FaultLane(run.timeline.faults, self.window)
+        self.strips: list[FaultLane | AttemptStrip] = [self.faults] if self.faults.marks else []
+        if bars:
+            self.strips.append(AttemptStrip(bars, self.joins))
 
     @property
     def narrow(self) -> bool:  # for a phone
@@ -230,7 +221,7 @@ def whole(run: Scene, width: float) -> Plan:
     alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
     panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
-    return _plan(run, width, run.ends, panels, attempts=True)
+    return Plan(run, width, run.ends, panels, run.bars)
 
 
 def share(run: Scene) -> Plan:
@@ -238,7 +229,7 @@ def share(run: Scene) -> Plan:
     first = run.panels[0]
 
     def plan(height: float) -> Plan:
-        return _plan(run, SHARE_WIDTH, run.ends, [(first, run.body(first), height)], attempts=False)
+        return Plan(run, SHARE_WIDTH, run.ends, [(first, run.body(first), height)])
 
     return plan(SHARE_HEIGHT - plan(0).height)
 
@@ -247,24 +238,11 @@ def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
     """The zoom into a finding: the loss over the series that explain it, on one step axis."""
     window = run.window(item)
     high, low = (150.0, 92.0) if width >= WIDE else (130.0, 84.0)
-    panels: list[tuple[Panel, Scale, float]] = []
+    panels: list[PanelRow] = []
     for panel in run.zoom_panels(item):
         parts = [segment.inside(*window) for segment in panel.segments()]
         panels.append((panel, full_scale(parts, panel.role), low if panels else high))
-    return _plan(run, width, window, panels, attempts=False)
-
-
-def _plan(
-    run: Scene, width: float, ends: Pair, panels: Iterable[tuple[Panel, Scale, float]], attempts: bool
-) -> Plan:
-    window = Window(*ends, inner_px(width))
-    curves = [Curves.of(panel, scale, height, window) for panel, scale, height in panels]
-    joins, faults = JoinMarks.place(run.joins, window), FaultLane.place(run.timeline.faults, window)
-    strips: list[FaultLane | AttemptStrip] = [faults] if faults.marks else []
-    if attempts and run.bars:
-        strips.append(AttemptStrip(run.bars, joins))
-    findings = FindingMarks.place(run.findings, window)
-    return Plan(width, window, run.axis, curves, findings, joins, faults, strips)
+    return Plan(run, width, window, panels)
 
 
 def empty(width: float, words: str) -> Sheet:

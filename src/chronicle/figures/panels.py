@@ -126,8 +126,7 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
     main = shown_metric(timeline.series.values())
     if main is None or not len(main):
-        rest = sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
-        main = next(iter([*named, *rest, *tracks.values()]), None)
+        main = next(iter([*named, *_longest_first(tracks), *tracks.values()]), None)
     if main is None:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
@@ -141,9 +140,12 @@ def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     Counters are left out.
     """
     first = run_panels(timeline, diagnosis)
-    tracks = [track for track in _drawable(timeline).values() if track.role not in _COUNTERS]
     shown = {metric for panel in first for metric in panel.metrics}
-    return [*first, *_single(sorted(tracks, key=lambda t: -len(t)), shown, {})]
+    return [*first, *_single(_longest_first(_drawable(timeline)), shown, {})]
+
+
+def _longest_first(tracks: dict[str, Track]) -> list[Track]:
+    return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
 def finding_panels(

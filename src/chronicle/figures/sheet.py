@@ -27,7 +27,6 @@ from chronicle.model import Floats
 
 LABEL_PX, SMALL_PX = 11.5, 11
 CAPITAL = 0.36  # half the height of a capital, in sizes of the font
-ROW_PX = 13  # the height of a label
 _BOLD = 1.09  # the width of bold letters, of that of others
 _SIMPLER_PX = 0.1
 _HALO_PX = 4
@@ -113,7 +112,7 @@ class Words:
 
 
 def label_px(words: str) -> float:
-    """The width of a label, see `Sheet.label`."""
+    """The width of bold words of the small size."""
     return text_px(words, SMALL_PX) * _BOLD
 
 
@@ -150,11 +149,6 @@ class Sheet:
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
         """A line of text; ``style`` is what else `Words` has."""
         self._items.append(Words(10, token, words, x, y, **style))
-
-    def label(self, words: str, box: Box, token: str) -> None:
-        """Bold words in a box `label_px` wide and ``ROW_PX`` high, which can be read over a curve."""
-        place = box[0], box[1] + ROW_PX - 2.5, token
-        self.write(words, *place, size_px=SMALL_PX, bold=True, halo=True)
 
     def _ordered(self) -> list[Ink | Words]:
         return sorted(self._items, key=lambda item: item.z)

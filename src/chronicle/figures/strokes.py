@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import RIGHT_PX, Pane, Scale, Window, true_value, value_ticks
-from chronicle.figures.sheet import ROW_PX, Box, label_px
+from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
+from chronicle.figures.sheet import SMALL_PX, Box, label_px
 from chronicle.figures.style import label
 from chronicle.model import Floats
 
@@ -30,6 +30,7 @@ _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
 _NAME_STRIDE_PX = 12
 _APART_PX = 3  # of words beside each other
+ROW_PX = 13  # the height of a label
 _DEAD_DASH = (3.2, 2.2)
 
 
@@ -82,7 +83,7 @@ class Room:
     """What words of a pane may not cover: the curves, by pixel column, and the words that stand already."""
 
     def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
-        self._pane, self._taken = pane, list(taken)
+        self._pane, self.taken = pane, list(taken)
         shape = len(strokes), round(pane.window.width) + 2
         self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)  # no curve, nothing covered
         for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
@@ -122,21 +123,19 @@ class Room:
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
         words = [
             x < left + width + _APART_PX and left < x + w + _APART_PX and y < top + height and top < y + h
-            for x, y, w, h in self._taken
+            for x, y, w, h in self.taken
         ]
         met = np.count_nonzero((tops < top + height) & (feet > top))
         return int(met) + 1000 * (sum(words) + (not inside))
 
-    def take(self, box: Box) -> None:
-        self._taken.append(box)
-
-    def place(self, boxes: Sequence[Box], most: float = math.inf) -> Box | None:
-        """The box that covers least, the first of equals, which is taken then; None if each covers more."""
-        best = min(boxes, key=self.covered)
-        if self.covered(best) > most:
-            return None
-        self.take(best)
-        return best
+    def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> None:
+        """Bold words at that left and top where they cover least, the first of equals, or nowhere."""
+        width = label_px(words)
+        best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
+        if self.covered(best) <= most:
+            self.taken.append(best)
+            foot = best[1] + ROW_PX - 2.5
+            self._pane.sheet.write(words, best[0], foot, token, size_px=SMALL_PX, bold=True, halo=True)
 
 
 @dataclass(frozen=True)
@@ -153,13 +152,12 @@ class Clip:
         x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
-        width = label_px(true_value(self.value))
+        words = true_value(self.value)
+        width = label_px(words)
         lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
         tops = [low if self.above else low - ROW_PX for low in lows]
         lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
-        boxes = [(left, top, width, ROW_PX) for top in tops for left in lefts]
-        if box := room.place(boxes, 900):
-            pane.sheet.label(true_value(self.value), box, self.token)
+        room.write(words, [(left, top) for top in tops for left in lefts], self.token, 900)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,32 +173,19 @@ class Missing:
         ways = np.array([-1, 1, np.nan, -1, 1, np.nan]) * 2.5, np.array([-1, 1, np.nan, 1, -1, np.nan]) * 2.5
         across, down = (x[:, None] + ways[0]).ravel(), np.tile(y + ways[1], len(x))
         pane.sheet.line(across, down, "bad", 8, 1.3, within=pane.box)
-        width = label_px(self.word)
-        room.take((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
-        level, below = y - ROW_PX / 2, y + 6
-        ends = x[0] - 8 - width, x[-1] + 8, x[0] - 3
-        boxes = [(left, top, width, ROW_PX) for top in (level, below) for left in ends]
-        if box := room.place(boxes):
-            pane.sheet.label(self.word, box, "bad")
+        room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
+        ends = x[0] - 8 - label_px(self.word), x[-1] + 8, x[0] - 3
+        room.write(self.word, [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends], "bad")
 
 
-@dataclass(frozen=True, eq=False)
 class Curves:
     """One panel: what it draws in data units, and its height."""
 
-    panel: Panel
-    scale: Scale
-    strokes: Sequence[Stroke]
-    clips: Sequence[Clip]
-    missing: Missing | None
-    height: float
-
-    @classmethod
-    def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
-        gaps = missing(panel, window)
-        if gaps:
-            scale = replace(scale, high=scale.beyond(_ROW_SHARE))
-        return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
+    def __init__(self, panel: Panel, scale: Scale, height: float, window: Window) -> None:
+        self.panel, self.height, self.missing = panel, height, missing(panel, window)
+        self.scale = replace(scale, high=scale.beyond(_ROW_SHARE)) if self.missing else scale
+        self.strokes = strokes(panel, self.scale, window)
+        self.clips = clips(panel, self.scale, window)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
         """Paints curves, y axis and, so far above the frame, the label; no word covers what is ``taken``."""
@@ -229,16 +214,15 @@ class Curves:
         known = np.isfinite(last.mid)
         end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
         alone, width = Room(pane, own), label_px(line.name)
-        boxes = []
+        places: list[Pair] = []
         for left in np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist():
             top, foot = alone.along(left, width)
-            boxes += [(left, top - ROW_PX - 2, width, ROW_PX), (left, foot + 2, width, ROW_PX)]
-        there = [box for box in boxes if math.isfinite(box[1])]
-        there.sort(key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)
-        rows = (0, -1, 1, -2, 2)  # beside it where all of the line is shorter than its name
-        beside = [(end + 6, level + (row - 0.5) * ROW_PX, width, ROW_PX) for row in rows]
-        if box := room.place([*there, *beside]):
-            pane.sheet.label(line.name, box, line.token)
+            places += [(left, top - ROW_PX - 2), (left, foot + 2)]
+        there = [place for place in places if math.isfinite(place[1])]
+        there.sort(key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
+        # Beside it where all of the line is shorter than its name.
+        there += [(end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2)]
+        room.write(line.name, there, line.token)
 
 
 def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
@@ -350,27 +334,22 @@ def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
     extremes = []
     for above in (True, False):
-        outside = _outside(panel, scale, window, above)
+        outside = sorted(_outside(panel, scale, window, above), key=lambda clip: clip.x)
         cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > gap) + 1
         groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
         extremes += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
     return extremes
 
 
-def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Clip]:
+def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> Iterator[Clip]:
     """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
-    sign = 1 if above else -1
-    edge = scale.high if above else scale.low
-    extremes = []
-    for line in panel.lines:
-        for s in line.segments:
-            rows = np.flatnonzero((s.values > edge) if above else (s.values < edge))
-            rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
-            for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
-                i = run[np.argmax(sign * s.values[run])]
-                token = line.token if s.live else "dead"
-                extremes.append(Clip(float(s.steps[i]), float(s.values[i]), above, token))
-    return sorted(extremes, key=lambda clip: clip.x)
+    sign, edge = (1, scale.high) if above else (-1, scale.low)
+    for token, s in ((line.token, segment) for line in panel.lines for segment in line.segments):
+        rows = np.flatnonzero(sign * s.values > sign * edge)
+        rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
+            i = run[np.argmax(sign * s.values[run])]
+            yield Clip(float(s.steps[i]), float(s.values[i]), above, token if s.live else "dead")
 
 
 def missing(panel: Panel, window: Window) -> Missing | None:
