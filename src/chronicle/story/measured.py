@@ -173,72 +173,6 @@ class RunView:
         alone = len(self.timeline.by_role(track.role)) == 1 or track is self.loss
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
 
-    def unit(self, metric: str | None) -> str:
-        """The declared unit with a space before it; empty where none was declared."""
-        track = self.timeline.series.get(metric or "")
-        return f" {track.unit}" if track is not None and track.unit else ""
-
-    def falls(self, finding: Finding, metric: str = "") -> bool:
-        """Whether a finding's metric is one that ought to rise: then what a loss does upwards is a fall."""
-        track = self.track(finding, metric)
-        return track is not None and track.role in (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
-
-    def track(self, finding: Finding, metric: str = "") -> Track | None:
-        """The track that a finding is measured on: its own, else the loss."""
-        return self.timeline.series.get(metric or finding.metric or "") or self.loss
-
-    def samples(self, finding: Finding, metric: str = "") -> tuple[Steps, Floats]:
-        """Steps and values of a finding's metric in its attempt (of several: on the live course)."""
-        track, at = self.track(finding, metric), self.index(finding.attempt)
-        if track is None:
-            return np.empty(0, np.int64), np.empty(0)
-        rows = track.live if at is None else track.attempt == at
-        return track.steps[rows], track.values[rows]
-
-    def _earlier(self, finding: Finding, metric: str) -> Floats:
-        """Values before a finding: in its attempt, where that begins with it in the one before."""
-        track, at = self.track(finding, metric), self.index(finding.attempt)
-        steps, values = self.samples(finding, metric)
-        earlier = values[steps < finding.start_step]
-        join = next((j for j in self.timeline.joins if j.after == at), None)
-        if not len(earlier) and track is not None and join is not None:
-            rows = (track.attempt == join.before) & (track.steps < finding.start_step)
-            earlier = track.values[rows]
-        known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
-        return known
-
-    def until(self, finding: Finding) -> float:
-        """Where a finding ends; of one that is not over where the next one in its series begins."""
-        if finding.end_step is not None:
-            return finding.end_step
-        later = (
-            other.start_step - 1
-            for other in self.diagnosis.findings
-            if (other.metric, other.attempt) == (finding.metric, finding.attempt)
-            and other.start_step > finding.start_step
-        )
-        return min(later, default=math.inf)
-
-    def rise(self, finding: Finding, metric: str = "") -> Rise | None:
-        """The rise of a finding; None where there is nothing before it, or where nothing rises."""
-        sign = -1.0 if self.falls(finding, metric) else 1.0
-        steps, values = self.samples(finding, metric)
-        values = sign * values
-        known = np.isfinite(values)
-        inside = (steps >= finding.start_step) & (steps <= self.until(finding))
-        before = sign * self._earlier(finding, metric)
-        rows = np.flatnonzero(known & inside)
-        if not len(before) or not len(rows):
-            return None
-        top = int(rows[np.argmax(values[rows])])
-        onset = values[rows[rows < top]][:_AT_ONSET]
-        base = min(float(np.median(part)) for part in (before, onset) if len(part))
-        peak = float(values[top])
-        if peak <= base:
-            return None
-        is_cut, unit = self.is_cut(sign * values, top), self.unit(metric or finding.metric)
-        return Rise(sign * base, sign * peak, is_cut, unit)
-
     def is_cut(self, values: Floats, top: int) -> bool:
         """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
         if not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all():
@@ -249,25 +183,6 @@ class RunView:
         known: Floats = np.concatenate([np.empty(0), *drawn])
         edge = known.max() - _SAME_SHARE * (known.max() - known.min())
         return bool(values[top] >= edge and np.count_nonzero(known >= edge) > 1)
-
-    def resolution(self, finding: Finding) -> float:
-        """The finest duration that can be told of a finding, in steps."""
-        steps, _ = self.samples(finding)
-        low, high = np.searchsorted(steps, [finding.start_step, finding.end_step or finding.start_step])
-        return max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), self.config.resolution)
-
-    def lasted(self, finding: Finding) -> str:
-        """How long a finding took: ``within one logged sample``, ``after at most 700 steps``."""
-        if finding.end_step is None:
-            return ""
-        least, number = self.resolution(finding), float(finding.end_step - finding.start_step)
-        if least <= _EXACTLY:
-            return f"after {self.axis.span(max(number, 1))}"
-        if number <= least and not self.config.resolution:
-            return f"within one logged sample ({self.axis.span(least)})"
-        if number < _ROUGHLY * least:
-            return f"after at most {self.axis.span(rounded(number + least))}"
-        return f"after about {self.axis.span(rounded(number))}"
 
 
 def axis_of(timeline: Timeline) -> Axis:
@@ -348,10 +263,17 @@ class Teller:
     run: RunView
     finding: Finding
     numbers: list[Quantity] = field(default_factory=list)
+    metric: str = ""  # another one than the finding's own
 
     @property
     def what(self) -> str:
         return self.run.name(self.finding.metric)
+
+    @property
+    def unit(self) -> str:
+        """The declared unit with a space before it; empty where none was declared."""
+        track = self.run.timeline.series.get(self.metric or self.finding.metric or "")
+        return f" {track.unit}" if track is not None and track.unit else ""
 
     @property
     def start(self) -> str:
@@ -382,20 +304,93 @@ class Teller:
         """The same of a number of the evidence."""
         return self.number(name, self.value(key), form)
 
-    def rise(self, metric: str = "") -> Rise | None:
-        """The rise of the loss, its two numbers kept."""
-        rise = self.run.rise(self.finding, metric)
-        if rise is not None:
-            before, peak = rise.words
-            self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-            self.numbers.append(Quantity("peak", rise.peak, peak))
-        return rise
+    @cached_property
+    def track(self) -> Track | None:
+        """The track that the finding is measured on: its own, else the loss."""
+        return self.run.timeline.series.get(self.metric or self.finding.metric or "") or self.run.loss
 
-    def risen(self, verb: str, metric: str = "") -> tuple[str, str]:
+    @property
+    def falls(self) -> bool:
+        """Whether its metric is one that ought to rise: then what a loss does upwards is a fall."""
+        rising = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
+        return self.track is not None and self.track.role in rising
+
+    @cached_property
+    def samples(self) -> tuple[Steps, Floats]:
+        """Steps and values of its metric in its attempt (of several: on the live course)."""
+        track, at = self.track, self.run.index(self.finding.attempt)
+        if track is None:
+            return np.empty(0, np.int64), np.empty(0)
+        rows = track.live if at is None else track.attempt == at
+        return track.steps[rows], track.values[rows]
+
+    def _earlier(self) -> Floats:
+        """Values before the finding: in its attempt, where that begins with it in the one before."""
+        track, at, start = self.track, self.run.index(self.finding.attempt), self.finding.start_step
+        steps, values = self.samples
+        earlier = values[steps < start]
+        join = next((j for j in self.run.timeline.joins if j.after == at), None)
+        if not len(earlier) and track is not None and join is not None:
+            earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
+        known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
+        return known
+
+    @property
+    def until(self) -> float:
+        """Where the finding ends; of one that is not over where the next one in its series begins."""
+        found = self.finding
+        if found.end_step is not None:
+            return found.end_step
+        series = found.metric, found.attempt
+        alike = (other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series)
+        later = (other.start_step - 1 for other in alike if other.start_step > found.start_step)
+        return min(later, default=math.inf)
+
+    @cached_property
+    def rise(self) -> Rise | None:
+        """The rise of the loss; None where there is nothing before it, or where nothing rises."""
+        sign = -1.0 if self.falls else 1.0
+        steps, values = self.samples[0], sign * self.samples[1]
+        inside = (steps >= self.finding.start_step) & (steps <= self.until)
+        before, rows = sign * self._earlier(), np.flatnonzero(np.isfinite(values) & inside)
+        if not len(before) or not len(rows):
+            return None
+        top = int(rows[np.argmax(values[rows])])
+        onset = values[rows[rows < top]][:_AT_ONSET]
+        base = min(float(np.median(part)) for part in (before, onset) if len(part))
+        if (peak := float(values[top])) <= base:
+            return None
+        return Rise(sign * base, sign * peak, self.run.is_cut(sign * values, top), self.unit)
+
+    def lasted(self) -> str:
+        """How long the finding took: ``within one logged sample``, ``after at most 700 steps``."""
+        start, end, span = self.finding.start_step, self.finding.end_step, self.run.axis.span
+        if end is None:
+            return ""
+        steps, drawn = self.samples[0], self.run.config.resolution
+        low, high = np.searchsorted(steps, [start, end or start])
+        # The finest duration that can be told, in steps.
+        least = max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), drawn)
+        if least <= _EXACTLY:
+            return f"after {span(max(end - start, 1))}"
+        if end - start <= least and not drawn:
+            return f"within one logged sample ({span(least)})"
+        if end - start < _ROUGHLY * least:
+            return f"after at most {span(rounded(end - start + least))}"
+        return f"after about {span(rounded(end - start))}"
+
+    def from_to(self, rise: Rise) -> str:
+        """``from 2.22 to 4.1``; keeps the two numbers."""
+        before, peak = rise.words
+        self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
+        self.numbers.append(Quantity("peak", rise.peak, peak))
+        return f"from {before} to {peak}"
+
+    def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
-        rise, at = self.rise(metric), self.start
+        rise, at = self.rise, self.start
         if rise is not None:
-            return f"{verb} from {' to '.join(rise.words)} at {at}", f"{rise.short} at {at}"
+            return f"{verb} {self.from_to(rise)} at {at}", f"{rise.short} at {at}"
         if self.has("height_log"):
             over = self.say("height", "height_log", percent)
             return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
@@ -404,7 +399,7 @@ class Teller:
     @property
     def close(self) -> str:
         """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
-        until, at = self.run.until(self.finding), self.run.index(self.finding.attempt)
+        until, at = self.until, self.run.index(self.finding.attempt)
         if math.isfinite(until):
             return f"by {self.place(until)}"
         is_last = at is None or at == len(self.run.views) - 1
@@ -412,7 +407,7 @@ class Teller:
 
     def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
-        if lasted := self.run.lasted(self.finding):
+        if lasted := self.lasted():
             return f"was back {lasted}", f"back {lasted}"
         return f"had not come {back} {self.close}", f"not over {self.close}"
 
