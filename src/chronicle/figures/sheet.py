@@ -8,7 +8,7 @@ artists with its own SVG backend do the same at nine times the CPU and four time
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -37,6 +37,8 @@ _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sa
 Places = Sequence[float] | Floats
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
+Outline = tuple[Path, str, float]
+"""A path in a token's colour: a line so wide, or with 0 the area that it encloses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +75,8 @@ class Ink:
             style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
         return f'<path class="{name}"{style}{place} d="{_data(self.path(), self.dots)}"/>\n'
 
-    def paint(self, pen: _Pen) -> None:
-        pen.draw(self.path(), self.token, self.px, self)
+    def outlines(self) -> Iterator[Outline]:
+        yield self.path(), self.token, self.px
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,9 @@ class Words:
     bold: bool = False
     halo: bool = False  # of the ground's colour, so that they can be read over a curve
     within: Box | None = None
+    alpha: float = 1
+    dash: tuple[float, ...] = ()
+    dots: bool = True  # round ends
 
     def svg(self, clips: Mapping[Box, int]) -> str:
         anchor = f' text-anchor="{self.anchor}"' if self.anchor != "start" else ""
@@ -100,15 +105,15 @@ class Words:
         place = f'x="{_tenths(round(10 * self.x))}" y="{_tenths(round(10 * self.y))}"'
         return f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words)}</text>\n'
 
-    def paint(self, pen: _Pen) -> None:
+    def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")
         outline = TextPath((0, 0), self.words, size=self.size_px, prop=font)
         width = text_px(self.words, self.size_px) * (_BOLD if self.bold else 1)
         left = self.x - width * {"start": 0, "middle": 0.5, "end": 1}[self.anchor]
         path = outline.transformed(Affine2D().scale(1, -1).translate(left, self.y))
         if self.halo:
-            pen.draw(path, "page", _HALO_PX)
-        pen.draw(path, self.token, 0)
+            yield path, "page", _HALO_PX
+        yield path, self.token, 0
 
 
 def label_px(words: str) -> float:
@@ -172,40 +177,27 @@ class Sheet:
 
     def png(self, scale: float, tokens: Tokens = LIGHT) -> bytes:
         """The same as pixels, so many to a CSS pixel, in one theme."""
-        pen = _Pen(self, scale, tokens)
-        for item in self._ordered():
-            item.paint(pen)
-        image = Image.fromarray(np.asarray(pen.renderer.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
+        height = round(self.height * scale)
+        renderer = RendererAgg(round(self.width * scale), height, 72)  # type: ignore[no-untyped-call]
+        place = Affine2D().scale(scale, -scale).translate(0, height)
+        for ink, (path, token, px) in ((item, each) for item in self._ordered() for each in item.outlines()):
+            gc = renderer.new_gc()
+            gc.set_foreground(tokens[token])
+            gc.set_linewidth(px * scale)
+            gc.set_joinstyle("round")
+            gc.set_capstyle("round" if ink.dots else "butt")
+            gc.set_alpha(ink.alpha)
+            gc.set_dashes(0, [length * px * scale for length in ink.dash] or None)
+            if ink.within:
+                left, top, across, down = (scale * length for length in ink.within)
+                gc.set_clip_rectangle(Bbox.from_bounds(left, height - top - down, across, down))
+            renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
+        image = Image.fromarray(np.asarray(renderer.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
         data = io.BytesIO()
         # A third of the bytes in half of the time.
         image = image.quantize(_COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         image.save(data, "png", compress_level=6)
         return data.getvalue()
-
-
-class _Pen:
-    """Paths of a sheet on pixels."""
-
-    def __init__(self, sheet: Sheet, scale: float, tokens: Tokens) -> None:
-        self._width, self._height = round(sheet.width * scale), round(sheet.height * scale)
-        self.renderer = RendererAgg(self._width, self._height, 72)  # type: ignore[no-untyped-call]
-        self._scale, self._tokens = scale, tokens
-
-    def draw(self, path: Path, token: str, px: float, ink: Ink | None = None) -> None:
-        scale = self._scale
-        gc = self.renderer.new_gc()
-        gc.set_foreground(self._tokens[token])
-        gc.set_linewidth(px * scale)
-        gc.set_joinstyle("round")
-        gc.set_capstyle("round" if ink is None or ink.dots else "butt")
-        if ink is not None:
-            gc.set_alpha(ink.alpha)
-            gc.set_dashes(0, [d * px * scale for d in ink.dash] or None)
-            if ink.within:
-                left, top, width, height = (scale * length for length in ink.within)
-                gc.set_clip_rectangle(Bbox.from_bounds(left, self._height - top - height, width, height))
-        place = Affine2D().scale(scale, -scale).translate(0, self._height)
-        self.renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
 
 
 def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:
