@@ -24,7 +24,6 @@ _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _LISTED = 6  # findings named in an alt text; the key below the figure has all
 _EMPTY = "No metric to draw: the log holds no values."
 
-Files = dict[str, tuple[str, int, int]]
 Marked = Mapping[str, Event]
 """The events of findings by their marks."""
 
@@ -100,7 +99,9 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         yield Figure(name, _written(name, plans, folder), alt, caption)
 
 
-def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> Files:
+def _written(
+    name: str, plans: Mapping[str, Plan | Sheet], folder: Path
+) -> Mapping[str, tuple[str, int, int]]:
     """The files of a figure, wide and narrow, each with its width and height."""
     files = {}
     for variant, plan in plans.items():

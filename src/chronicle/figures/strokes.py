@@ -105,20 +105,16 @@ class Room:
             tops[first:last] = np.minimum(tops[first:last], np.minimum(high, top))
             feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
 
-    def _over(self, left: float, width: float) -> tuple[Floats, Floats]:
+    def over(self, left: float, width: float) -> tuple[Floats, Floats]:
+        """Upper and lower end of each curve in each column of a stretch; infinite where it does not pass."""
         first = max(0, round(left - self._pane.left))
         columns = slice(first, first + round(width) + 1)
         return self._tops[:, columns], self._feet[:, columns]
 
-    def along(self, left: float, width: float) -> tuple[float, float]:
-        """The highest and the lowest place of all curves over a stretch; infinite without a curve."""
-        tops, feet = self._over(left, width)
-        return float(tops.min(initial=np.inf)), float(feet.max(initial=-np.inf))
-
     def covered(self, box: Box) -> int:
         """Columns in which a curve passes a box; a thousand more for words, or an edge, that it meets."""
         left, top, width, height = box
-        pane, (tops, feet) = self._pane, self._over(left, width)
+        pane, (tops, feet) = self._pane, self.over(left, width)
         inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
         words = [
@@ -216,8 +212,8 @@ class Curves:
         alone, width = Room(pane, own), label_px(line.name)
         places: list[Pair] = []
         for left in np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist():
-            top, foot = alone.along(left, width)
-            places += [(left, top - ROW_PX - 2), (left, foot + 2)]
+            tops, feet = alone.over(left, width)
+            places += [(left, tops.min(initial=np.inf) - ROW_PX - 2), (left, feet.max(initial=-np.inf) + 2)]
         there = [place for place in places if math.isfinite(place[1])]
         there.sort(key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
         # Beside it where all of the line is shorter than its name.

@@ -114,11 +114,7 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
         if (review := last_review(entry.notes)) and (verdict := verdict_of(review))
     ]
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
-    stances = [
-        (finding, verdict, verdict.title.lower() == STANCES[0])
-        for entry in site.entries
-        for finding, verdict in _stances(entry)
-    ]
+    stances = [row for entry in site.entries for row in _stances(entry)]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
@@ -139,21 +135,20 @@ def has_reviews(site: SiteData) -> bool:
     return any(e.kind is EventKind.REVIEW for entry in site.entries for e in entry.events)
 
 
-def _stances(entry: Entry) -> Iterator[tuple[Happened, Event]]:
-    """The findings that people confirmed or disputed, each with the last word on it."""
+def _stances(entry: Entry) -> Iterator[tuple[Happened, Event, bool]]:
+    """The findings that people judged, each with the last word on it, and whether that confirms it."""
     findings = {event.id: event for event in entry.events if event.patterns}
     by_time = sorted(entry.events, key=lambda event: moment(event.time))
     last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-    yield from ((Happened(entry, findings[of]), event) for of, event in last.items())
+    for of, event in last.items():
+        yield Happened(entry, findings[of]), event, event.title.lower() == STANCES[0]
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
     """unreadable.md: logs that nothing could be made of, and what to do; only where there are some."""
     if site.unreadable:
-        rows = [
-            (name, problem, place(name) if name in site.entry_of else "")
-            for name, problem in site.unreadable[:LISTED]
-        ]
+        first, known = site.unreadable[:LISTED], site.entry_of
+        rows = [(name, problem, place(name) if name in known else "") for name, problem in first]
         values = {"rows": rows, "more": max(0, len(site.unreadable) - LISTED)}
         yield Page("unreadable.md", render("unreadable.md.j2", values))
 

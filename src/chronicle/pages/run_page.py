@@ -142,9 +142,17 @@ class Advice:
 
 
 def advice(event: Event, page: PatternPage) -> Advice:
-    """What a page says of the causes of an event, in the order that this run's evidence gives them."""
-    causes = ranked(page.causes, event.signs)
-    return Advice(event, page, causes, _check(causes))
+    """What a page says of the causes of an event, in the order that this run's evidence gives them.
+
+    The first cause is told from the second by what was not logged and would say it, and by a look.
+    """
+    causes, check = ranked(page.causes, event.signs), ""
+    likely = [row for row in causes[:2] if not row.against]
+    if len(likely) == 2:
+        missing = dict.fromkeys(word for row in likely for word in row.not_logged)
+        logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
+        check = f"{likely[0].cause.tell}{logged}"
+    return Advice(event, page, causes, check)
 
 
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
@@ -163,13 +171,3 @@ def _weighed(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
         tuple(sign.holds if seen[sign] else sign.fails for sign in against),
         tuple(dict.fromkeys(sign.needs for sign in seen if seen[sign] is None and sign.needs)),
     )
-
-
-def _check(causes: Sequence[Ranked]) -> str:
-    """How to tell the first cause from the second: what was not logged and would say it, else by a look."""
-    open_ = [row for row in causes[:2] if not row.against]
-    if len(open_) < 2:
-        return ""
-    missing = dict.fromkeys(word for row in open_ for word in row.not_logged)
-    logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
-    return f"{open_[0].cause.tell}{logged}"

@@ -438,13 +438,10 @@ def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[i
     short = f"at {run.axis.place(begin)}"
     move = f"{verb} {ends} {short}"
     if len(jumps) > 1:
-        over, short = f"over {run.axis.places(begin, end)}", f"in {count(len(jumps))} stages"
+        number, over = count(len(jumps)), f"over {run.axis.places(begin, end)}"
+        short = f"in {number} stages"
         one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
-        move = (
-            f"{verb} {ends} {short} {over}"
-            if one_way
-            else f"changed {count(len(jumps))} times {over}, {ends}"
-        )
+        move = f"{verb} {ends} {short} {over}" if one_way else f"changed {number} times {over}, {ends}"
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
