@@ -266,9 +266,8 @@ class JoinMarks:
         wanted = [(window.px(join.to_step), letter) for letter, join in costliest]
         self.joins = [join for _, join in joins]
         self.letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
-        self.lines = sorted(
-            {float(j.to_step) for _, j in (inside if len(inside) <= _EVERY_LINE else costliest)}
-        )
+        lined = inside if len(inside) <= _EVERY_LINE else costliest
+        self.lines = sorted({float(join.to_step) for _, join in lined})
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
         """A line at each step that a later attempt begins with."""

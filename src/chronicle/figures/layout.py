@@ -104,7 +104,11 @@ class Scene:
         """Panels with something to see in the window; the first one always."""
         first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self._single)
         window = self.window(item)
-        return [first, *(p for p in others if p.points(*window) >= 2)][:MOST_PANELS]
+
+        def seen(panel: Panel) -> bool:
+            return sum(len(segment.inside(*window).finite()) for segment in panel.segments()) >= 2
+
+        return [first, *filter(seen, others)][:MOST_PANELS]
 
     def _shows_more(self, item: Occurrence) -> bool:
         """Whether the zoom is narrower than the run, or has other panels (nobody asks why a run is well)."""

@@ -87,9 +87,6 @@ class Panel:
     def segments(self) -> list[Segment]:
         return [segment for line in self.lines for segment in line.segments]
 
-    def points(self, first: float, last: float) -> int:
-        return sum(len(s.inside(first, last).finite()) for s in self.segments())
-
 
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
     """The track (or one attempt of it) cut where the attempt changes and where a later one overtook it."""

@@ -167,10 +167,8 @@ def time_ticks(first: float, last: float, most: int) -> Ticks:
 def value_ticks(scale: Scale, height_px: float) -> Ticks:
     """Values of a panel's y axis with their labels: ``0.1``, ``100``, ``1e-6`` on a logarithmic one."""
     if scale.log:
-        return [
-            (value, f"{value:g}" if 1e-3 <= abs(value) < 1e5 else power(value, 0))
-            for value in log_ticks(scale.low, scale.high)
-        ]
+        places = log_ticks(scale.low, scale.high)
+        return [(at, f"{at:g}" if 1e-3 <= abs(at) < 1e5 else power(at, 0)) for at in places]
     most = 5 if height_px > _LOW_PANEL_PX else 3
     places = _inside(MaxNLocator(most).tick_values(scale.low, scale.high), scale.low, scale.high)
     return list(zip(places, value_labels(places), strict=True))

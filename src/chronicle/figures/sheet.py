@@ -8,9 +8,11 @@ artists with its own SVG backend do the same at nine times the CPU and four time
 from __future__ import annotations
 
 import io
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -32,6 +34,7 @@ _SIMPLER_PX = 0.1
 _HALO_PX = 4
 _SHORTEST_PX = 0.01
 _COLOURS = 64  # of a picture of pixels
+_depth = attrgetter("z")
 _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sans-serif"
 
 Places = Sequence[float] | Floats
@@ -138,7 +141,7 @@ class Sheet:
         """Ink through points; ``style`` is what else `Ink` has."""
         across, down = (np.asarray(places, np.float64) for places in (x, y))
         if len(across):
-            self._items.append(Ink(z, token, across, down, px, **style))
+            insort(self._items, Ink(z, token, across, down, px, **style), key=_depth)
 
     def area(self, x: Places, y: Places, token: str, z: float, **style: Any) -> None:
         self.line(x, y, token, z, 0, **style)
@@ -153,14 +156,11 @@ class Sheet:
 
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
         """A line of text; ``style`` is what else `Words` has."""
-        self._items.append(Words(10, token, words, x, y, **style))
-
-    def _ordered(self) -> list[Ink | Words]:
-        return sorted(self._items, key=lambda item: item.z)
+        insort(self._items, Words(10, token, words, x, y, **style), key=_depth)
 
     def svg(self, light: Tokens = LIGHT, dark: Tokens = DARK) -> bytes:
         """The file. Light is what shows where nothing says otherwise."""
-        items = self._ordered()
+        items = self._items
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
         boxes = {box: i for i, box in enumerate(dict.fromkeys(item.within for item in items if item.within))}
         clips = "".join(
@@ -180,7 +180,7 @@ class Sheet:
         height = round(self.height * scale)
         renderer = RendererAgg(round(self.width * scale), height, 72)  # type: ignore[no-untyped-call]
         place = Affine2D().scale(scale, -scale).translate(0, height)
-        for ink, (path, token, px) in ((item, each) for item in self._ordered() for each in item.outlines()):
+        for ink, (path, token, px) in ((item, each) for item in self._items for each in item.outlines()):
             gc = renderer.new_gc()
             gc.set_foreground(tokens[token])
             gc.set_linewidth(px * scale)

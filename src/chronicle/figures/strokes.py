@@ -74,8 +74,7 @@ class Stroke:
 
 def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
     """The stretches without a NaN."""
-    known = np.concatenate([[False], np.isfinite(values), [False]])
-    edges = np.flatnonzero(known[1:] != known[:-1])
+    edges = np.flatnonzero(np.diff(np.isfinite(values), prepend=False, append=False))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
@@ -156,24 +155,6 @@ class Clip:
         room.write(words, [(left, top) for top in tops for left in lefts], self.token, 900)
 
 
-@dataclass(frozen=True, eq=False)
-class Missing:
-    """Steps (one a pixel column) whose logged value is not a number, and the word for it."""
-
-    x: Floats
-    word: str
-
-    def paint(self, pane: Pane, room: Room) -> None:
-        """A row of crosses below the upper edge, with the word where there is room for it."""
-        x, y = pane.x(self.x), pane.top + 0.08 * pane.height
-        ways = np.array([-1, 1, np.nan, -1, 1, np.nan]) * 2.5, np.array([-1, 1, np.nan, 1, -1, np.nan]) * 2.5
-        across, down = (x[:, None] + ways[0]).ravel(), np.tile(y + ways[1], len(x))
-        pane.sheet.line(across, down, "bad", 8, 1.3, within=pane.box)
-        room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
-        ends = x[0] - 8 - label_px(self.word), x[-1] + 8, x[0] - 3
-        room.write(self.word, [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends], "bad")
-
-
 class Curves:
     """One panel: what it draws in data units, and its height."""
 
@@ -190,7 +171,7 @@ class Curves:
             stroke.paint(pane)
         room = Room(pane, self.strokes, taken)
         if self.missing:
-            self.missing.paint(pane, room)
+            _paint_missing(*self.missing, pane, room)
         for clip in self.clips:
             clip.paint(pane, room)
         if len(panel.lines) > 1:
@@ -277,9 +258,7 @@ def _near(values: Floats, scale: Scale) -> Floats:
 def _alone(values: Floats) -> Mask:
     """Points between two NaN, which no line reaches."""
     known = np.isfinite(values)
-    alone = known.copy()
-    alone[1:] &= ~known[:-1]
-    alone[:-1] &= ~known[1:]
+    alone: Mask = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
     return alone
 
 
@@ -348,8 +327,19 @@ def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> Iterato
             yield Clip(float(s.steps[i]), float(s.values[i]), above, token if s.live else "dead")
 
 
-def missing(panel: Panel, window: Window) -> Missing | None:
-    """Where the panel's first line was logged as NaN or Inf; None where it never was."""
+def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
+    """A row of crosses below the upper edge, with the word where there is room for it."""
+    x, y = pane.x(steps), pane.top + 0.08 * pane.height
+    ways = np.array([-1, 1, np.nan, -1, 1, np.nan]) * 2.5, np.array([-1, 1, np.nan, 1, -1, np.nan]) * 2.5
+    across, down = (x[:, None] + ways[0]).ravel(), np.tile(y + ways[1], len(x))
+    pane.sheet.line(across, down, "bad", 8, 1.3, within=pane.box)
+    room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
+    ends = x[0] - 8 - label_px(word), x[-1] + 8, x[0] - 3
+    room.write(word, [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends], "bad")
+
+
+def missing(panel: Panel, window: Window) -> tuple[Floats, str] | None:
+    """Steps (one a pixel column) where the panel's first line is NaN or Inf, and the word for it."""
     parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
     if all(np.isfinite(s.values).all() for s in parts):
         return None
@@ -361,4 +351,4 @@ def missing(panel: Panel, window: Window) -> Missing | None:
     columns = int(window.width / _CROSS_PX)
     column = np.round((steps[odd] - window.first) * (columns / (window.last - window.first)))
     _, firsts = np.unique(column, return_index=True)
-    return Missing(steps[odd][firsts], "/".join(words))
+    return steps[odd][firsts], "/".join(words)

@@ -215,10 +215,8 @@ def load(folder: Path) -> list[PatternPage]:
 def load_cases(folders: Sequence[Path]) -> list[Case]:
     """The cases of all folders by id, the first one that has an id wins (errors as in `load_gallery`)."""
     files = {file.stem: file for folder in reversed(folders) for file in (folder / "cases").glob("*.md")}
-    return [
-        _page(Case, file.read_text("utf-8-sig"), name, f"gallery/cases/{name}.md")
-        for name, file in sorted(files.items())
-    ]
+    texts = ((name, file.read_text("utf-8-sig")) for name, file in sorted(files.items()))
+    return [_page(Case, text, name, f"gallery/cases/{name}.md") for name, text in texts]
 
 
 def parse(text: str, name: str, verdict: Verdict) -> PatternPage:

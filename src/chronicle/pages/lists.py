@@ -73,11 +73,8 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", **columns(site)}))
     for page in site.patterns:
         happened = precedents(site, page.id)
-        shown = {
-            "specimens": _cards_of(site, page.specimens),
-            "numbers": list(statistics(site, page.id, happened)),
-            "runs": len(site.showing.get(page.id, ())),
-        }
+        numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
+        shown = {"specimens": _cards_of(site, page.specimens), "numbers": numbers, "runs": runs}
         values = {
             "base": "../",
             "site": site,

@@ -316,9 +316,8 @@ class Sentences(Teller):
         known = np.flatnonzero(np.isfinite(values))
         if not len(known):
             return Words("nothing stood out", "nothing stood out")
-        ends_of = known[
-            np.diff(steps[known], append=-np.inf) < 0
-        ]  # the last rows of trainings beside each other
+        # The last rows of trainings beside each other.
+        ends_of = known[np.diff(steps[known], append=-np.inf) < 0]
         rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
         first, last = values[rows].tolist()
         is_cut, unit = self.run.is_cut(values, int(rows[0])), self.unit
@@ -337,9 +336,7 @@ class Sentences(Teller):
 
 
 SENTENCES: Mapping[str, Callable[[Sentences], Words]] = {
-    pattern.id: tell
-    for pattern in PATTERNS
-    if (tell := getattr(Sentences, pattern.id.replace("-", "_"), None))
+    p.id: getattr(Sentences, name) for p in PATTERNS if hasattr(Sentences, name := p.id.replace("-", "_"))
 }
 """The sentence of each pattern; a test holds that none is missing."""
 

@@ -209,9 +209,8 @@ class Scene:
         kept, loss = self.view.validation_loss, self.view.loss
         if kept is None or loss is None:
             return None
-        pairs = [
-            (self.before(series, n), self.since(series, n)) for series, n in ((kept, 2), (loss, 2 * BEFORE))
-        ]
+        sides = (kept, 2), (loss, 2 * BEFORE)
+        pairs = [(self.before(*side), self.since(*side)) for side in sides]
         if any(not len(a) or not np.isfinite(b).any() or a.min() <= 0 for a, b in pairs):
             return None
         moved = [abs(float(np.log(np.nanmedian(b) / np.median(a)))) for a, b in pairs]
