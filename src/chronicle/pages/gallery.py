@@ -184,13 +184,10 @@ class SiteData:
         stands = made_of and self.standing.get(path) == made_of
         return Page(path, None if stands else text(), made_of)
 
-    def pattern(self, pattern: str) -> tuple[str, Verdict]:
-        """Title and verdict of a pattern, by its page or the fixed list; its id, and worrying, if neither."""
-        known = self.page_of.get(pattern) or BY_ID.get(pattern)
-        return (known.title, known.verdict) if known else (pattern, Verdict.WORRYING)
-
     def pattern_title(self, pattern: str) -> str:
-        return self.pattern(pattern)[0]
+        """The title of a pattern, by its page or the fixed list; its id, if it has neither."""
+        known = self.page_of.get(pattern) or BY_ID.get(pattern)
+        return known.title if known else pattern
 
 
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:

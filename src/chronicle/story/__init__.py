@@ -89,9 +89,8 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     if verdict is Verdict.UNEXPECTED:
         findings = [event for event in findings if set(event.patterns) & _ODD]
     elif verdict is not Verdict.GOOD:
-        findings = [event for event in findings if event.verdict is verdict] or [
-            event for event in findings if not set(event.patterns) & _OVERALL
-        ]
+        single = [event for event in findings if not set(event.patterns) & _OVERALL]
+        findings = [event for event in findings if event.verdict is verdict] or single
     return sorted(findings, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
 
 
