@@ -26,9 +26,7 @@ MOST_POINTS = 200_000  # of a run, over all of its curves: about 1 MB
 MOST_PANELS = 12
 _FEWEST = 2_000  # points that a curve keeps, however many there are
 _OTHER_AXES = ("time", "tokens", "samples")
-_SAFE = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_SAFE = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 def view_script(
