@@ -5,6 +5,7 @@ A plan is of one width, in CSS pixels, and has no colour yet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -41,10 +42,13 @@ _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 
 class Scene:
-    """A run from step ``first`` to ``last``; ``axis`` is what the steps count."""
+    """A run from step ``first`` to ``last``; ``axis`` is what the steps count.
 
-    def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None) -> None:
-        self.timeline = timeline if x is None else x.timeline
+    From ``edge`` on a loss may be cut off by the picture that it was read from.
+    """
+
+    def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
+        self.timeline, self.edge = timeline if x is None else x.timeline, edge
         self.panels = run_panels(self.timeline, diagnosis)
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
         self.bars = every if len(every) > 1 else {}
@@ -119,13 +123,15 @@ class Scene:
         return not well and len(self.zoom_panels(item)) > len(self.panels)
 
 
-def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> Scene | None:
+def scene(
+    timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
+) -> Scene | None:
     """The run to draw; None if no attempt logged a value.
 
     With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
     over steps.
     """
-    run = Scene(timeline, diagnosis, x)
+    run = Scene(timeline, diagnosis, x, edge)
     return run if run.panels else None
 
 
@@ -165,7 +171,7 @@ class Plan:
         self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], bars: Bars | None = None
     ) -> None:
         self.width, self.axis, self.window = width, run.axis, Window(*ends, inner_px(width))
-        self.curves = [Curves(panel, scale, height, self.window) for panel, scale, height in panels]
+        self.curves = [Curves(*panel, self.window, run.edge) for panel in panels]
         self.findings = FindingMarks(run.findings, self.window)
         self.joins = JoinMarks(run.joins, self.window)
         self.faults = FaultLane(run.timeline.faults, self.window)

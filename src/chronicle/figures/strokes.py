@@ -18,7 +18,9 @@ from chronicle.figures.panels import Line, Panel, Segment
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
 from chronicle.figures.sheet import SMALL_PX, Box, label_px
 from chronicle.figures.style import label
+from chronicle.metrics.roles import LOSSES
 from chronicle.model import Floats
+from chronicle.story.measured import is_cut
 
 Mask = NDArray[np.bool_]
 
@@ -135,34 +137,41 @@ class Room:
 
 @dataclass(frozen=True)
 class Clip:
-    """The curve leaves the frame at step ``x`` and reaches ``value`` there."""
+    """The curve leaves the frame at step ``x`` and reaches ``value`` there, or (``least``) more."""
 
     x: float
     value: float
     above: bool
     token: str
+    least: bool
+
+    @property
+    def words(self) -> str:
+        return f"{'≥ ' * self.least}{true_value(self.value)}"
 
     def paint(self, pane: Pane, room: Room) -> None:
         """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
         x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
-        words = true_value(self.value)
-        width = label_px(words)
+        width = label_px(self.words)
         lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
         tops = [low if self.above else low - ROW_PX for low in lows]
         lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
-        room.write(words, [(left, top) for top in tops for left in lefts], self.token, 900)
+        room.write(self.words, [(left, top) for top in tops for left in lefts], self.token, 900)
 
 
 class Curves:
-    """One panel: what it draws in data units, and its height."""
+    """One panel: what it draws in data units, and its height.
 
-    def __init__(self, panel: Panel, scale: Scale, height: float, window: Window) -> None:
+    A loss from ``edge`` on may be cut off by the picture it was read from.
+    """
+
+    def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
         self.panel, self.height, self.missing = panel, height, missing(panel, window)
         self.scale = replace(scale, high=scale.beyond(_ROW_SHARE)) if self.missing else scale
         self.strokes = strokes(panel, self.scale, window)
-        self.clips = clips(panel, self.scale, window)
+        self.clips = clips(panel, self.scale, window, edge if panel.role in LOSSES else math.inf)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
         """Paints curves, y axis and, so far above the frame, the label; no word covers what is ``taken``."""
@@ -304,19 +313,19 @@ def _median(values: Floats) -> float:
     return float(ordered[low] + ordered[high]) / 2
 
 
-def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
+def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
     extremes = []
     for above in (True, False):
-        outside = sorted(_outside(panel, scale, window, above), key=lambda clip: clip.x)
+        outside = sorted(_outside(panel, scale, window, above, cut_from), key=lambda clip: clip.x)
         cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > gap) + 1
         groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
         extremes += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
     return extremes
 
 
-def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> Iterator[Clip]:
+def _outside(panel: Panel, scale: Scale, window: Window, above: bool, cut_from: float) -> Iterator[Clip]:
     """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
     sign, edge = (1, scale.high) if above else (-1, scale.low)
     for token, s in ((line.token, segment) for line in panel.lines for segment in line.segments):
@@ -324,7 +333,8 @@ def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> Iterato
         rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
         for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
             i = run[np.argmax(sign * s.values[run])]
-            yield Clip(float(s.steps[i]), float(s.values[i]), above, token if s.live else "dead")
+            least = above and is_cut(s.values, int(i), cut_from)
+            yield Clip(float(s.steps[i]), float(s.values[i]), above, token if s.live else "dead", least)
 
 
 def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:

@@ -3,6 +3,7 @@
 Two findings are of one happening where they lie in one attempt and their onsets are no further apart than
 the log tells apart, or where both speak of the loss and one began before the other was over. A finding that
 is not over counts up to its peak only: what comes long after is a consequence, and a happening of its own.
+Of a divergence that kept most of its height a later one is no consequence: it goes on.
 
 The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
 onset, so that a rise at the foot of an older fall is not told as a fall. A peak that a picture cuts off, or
@@ -15,7 +16,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -61,6 +62,7 @@ _NAMES = {
 }
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
+DIVERGES = having(Trait.DIVERGES)
 _OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
 _ALONE = having(Trait.CALM | Trait.PROPERTY) | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
 _NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
@@ -173,16 +175,24 @@ class RunView:
         alone = len(self.timeline.by_role(track.role)) == 1 or track is self.loss
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
 
-    def is_cut(self, values: Floats, top: int) -> bool:
-        """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
-        if not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all():
-            return True
-        if self.config.data != "digitised picture":
-            return False
-        drawn = [t.values[np.isfinite(t.values)] for t in self.timeline.series.values() if t.role in LOSSES]
-        known: Floats = np.concatenate([np.empty(0), *drawn])
-        edge = known.max() - _SAME_SHARE * (known.max() - known.min())
-        return bool(values[top] >= edge and np.count_nonzero(known >= edge) > 1)
+    @cached_property
+    def edge(self) -> float:
+        return picture_edge(self.timeline, self.config)
+
+
+def picture_edge(timeline: Timeline, config: RunConfig) -> float:
+    """From where on the picture that a loss was read from may have cut it off; infinite for any other log."""
+    losses = [track for track in timeline.series.values() if track.role in LOSSES]
+    if config.data != "digitised picture" or not losses:
+        return math.inf
+    known = np.concatenate([track.values[np.isfinite(track.values)] for track in losses])
+    edge = float(known.max() - _SAME_SHARE * (known.max() - known.min())) if len(known) else math.inf
+    return edge if np.count_nonzero(known >= edge) > 1 else math.inf
+
+
+def is_cut(values: Floats, top: int, edge: float) -> bool:
+    """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
+    return not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all() or bool(values[top] >= edge)
 
 
 def axis_of(timeline: Timeline) -> Axis:
@@ -248,12 +258,10 @@ def _factor(factor: float) -> str:
     return count(factor) if factor >= 9.95 else f"{factor:.2g}"
 
 
-class Words(NamedTuple):
-    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
-
-    sentence: str
-    short: str
-    ending: str = ""
+def evident(finding: Finding, key: str) -> float:
+    """A number of a finding's evidence; NaN where it has none of this name."""
+    value = finding.evidence.get(key)
+    return float(value) if isinstance(value, int | float) else math.nan
 
 
 @dataclass(frozen=True, eq=False)
@@ -289,11 +297,10 @@ class Teller:
 
     def has(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
-        value = self.finding.evidence.get(key)
-        return isinstance(value, int | float) and math.isfinite(value)
+        return math.isfinite(evident(self.finding, key))
 
     def value(self, key: str, default: float = math.nan) -> float:
-        return float(self.finding.evidence[key]) if self.has(key) else default
+        return evident(self.finding, key) if self.has(key) else default
 
     def number(self, name: str, value: float, form: Callable[[float], str]) -> str:
         """Keeps a number with its words, and gives the words."""
@@ -342,9 +349,9 @@ class Teller:
         if found.end_step is not None:
             return found.end_step
         series = found.metric, found.attempt
-        alike = (other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series)
-        later = (other.start_step - 1 for other in alike if other.start_step > found.start_step)
-        return min(later, default=math.inf)
+        alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
+        later = [other for other in alike if other.start_step > found.start_step]
+        return min((other.start_step - 1 for other in later if not _goes_on(found, other)), default=math.inf)
 
     @cached_property
     def rise(self) -> Rise | None:
@@ -360,7 +367,7 @@ class Teller:
         base = min(float(np.median(part)) for part in (before, onset) if len(part))
         if (peak := float(values[top])) <= base:
             return None
-        return Rise(sign * base, sign * peak, self.run.is_cut(sign * values, top), self.unit)
+        return Rise(sign * base, sign * peak, is_cut(sign * values, top, self.run.edge), self.unit)
 
     def lasted(self) -> str:
         """How long the finding took: ``within one logged sample``, ``after at most 700 steps``."""
@@ -455,9 +462,16 @@ def sample_gap(timeline: Timeline) -> float:
 def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
     if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
         return False
-    if abs(a.start_step - b.start_step) <= near:
+    if abs(a.start_step - b.start_step) <= near or _goes_on(*sorted((a, b), key=lambda f: f.start_step)):
         return True
     return {a.pattern, b.pattern} <= _OF_LOSS and max(a.start_step, b.start_step) <= min(_until(a), _until(b))
+
+
+def _goes_on(first: Finding, later: Finding) -> bool:
+    """Whether a later divergence is the same one: of the first, which never ended, most was left."""
+    left, height = evident(first, "residual_log"), evident(first, "height_log")
+    diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
+    return diverge and first.end_step is None and left >= height / 2
 
 
 def _until(finding: Finding) -> int:

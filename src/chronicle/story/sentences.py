@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,8 +22,8 @@ from chronicle.story.measured import (
     RISES,
     RunView,
     Teller,
-    Words,
     fallen,
+    is_cut,
     percent,
     plainly,
     share,
@@ -44,6 +45,14 @@ _DOWNWARDS = {
 }
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
 _NAMED = 4  # data sets that a sentence names
+
+
+class Words(NamedTuple):
+    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
+
+    sentence: str
+    short: str
+    ending: str = ""
 
 
 class Sentences(Teller):
@@ -169,8 +178,22 @@ class Sentences(Teller):
         before, now = self.say("before", "length_before", plainly), self.say("now", "length_now", plainly)
         level = self.say("level", "objective_level", plainly)
         grew = f"the answers grew from a mean length of {before} to {now} from {self.start} on"
-        sentence = f"{grew}, and the objective gained nothing by it: it stands at {level}"
+        sentence = f"{grew}, and the objective gained nothing by it: it stood at {level}"
         return Words(sentence, f"length {before} → {now} from {self.start}")
+
+    def kl_blow_up(self) -> Words:
+        best, last = self.say("best", "best_level", plainly), self.say("last", "last_level", plainly)
+        before, now = (self.say(when, f"divergence_{when}", plainly) for when in ("before", "now"))
+        fell = f"{self.what} fell from {best} to {last} from {self.start} on"
+        sentence = f"{fell}, while the divergence from the reference grew from {before} to {now}"
+        return Words(sentence, f"{best} → {last} from {self.start}, divergence up")
+
+    def clip_saturation(self) -> Words:
+        often = self.say("clipped", "clipped_share", share)
+        sentence = f"the gradient was clipped at {often} of the steps from {self.start} on"
+        if self.has("usual_norm"):
+            sentence += f"; its norm was {self.say('norm', 'usual_norm', plainly)} in the median"
+        return Words(sentence, f"{often} of the steps clipped")
 
     def reward_hacking(self) -> Words:
         best, now = self.say("best", "best_score", plainly), self.say("now", "last_score", plainly)
@@ -181,9 +204,9 @@ class Sentences(Teller):
 
     def router_collapse(self) -> Words:
         busy = self.say("busiest", "busiest_times", times)
-        sentence = f"the router sends {busy} the mean load to its busiest expert from {self.start} on"
+        sentence = f"the router sent {busy} the mean load to its busiest expert from {self.start} on"
         if self.has("idle_share"):
-            sentence += f", and {self.say('idle', 'idle_share', share)} of the experts get almost nothing"
+            sentence += f", and {self.say('idle', 'idle_share', share)} of the experts got almost nothing"
         return Words(sentence, f"busiest expert at {busy} the mean from {self.start}")
 
     def plateau(self) -> Words:
@@ -320,8 +343,8 @@ class Sentences(Teller):
         ends_of = known[np.diff(steps[known], append=-np.inf) < 0]
         rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
         first, last = values[rows].tolist()
-        is_cut, unit = self.run.is_cut(values, int(rows[0])), self.unit
-        start = self.number("first", first, lambda value: f"{'at least ' * is_cut}{plainly(value)}")
+        cut, unit = is_cut(values, int(rows[0]), self.run.edge), self.unit
+        start = self.number("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
         end = self.number("last", last, plainly)
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
@@ -329,7 +352,7 @@ class Sentences(Teller):
         sentence = f"{self.what} {course}{unit} over {self.run.axis.places(*steps[rows].tolist())}"
         if self.finding.pattern == "noisy-healthy":
             sentence += f", with noise of about {self.say('noise', 'noise_log', percent)} from value to value"
-        short = f"{'≥ ' * is_cut}{plainly(first)} → {end}{unit}, calm"
+        short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
         return Words(f"{sentence}, and nothing disturbed it for long", short)
 
     noisy_healthy = near_perfect
