@@ -16,13 +16,12 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import of_runs
 from chronicle.build.produce import Product
 from chronicle.build.store import ENTRY, ROW, keep, manifest
 from chronicle.workspace.folders import Workspace, run_in
@@ -132,14 +131,5 @@ def measure(runs: int, work: Path) -> list[tuple[str, str, str]]:
     ]
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--runs", type=int, default=3000)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measure(given.runs, Path(folder))
-    show("site", markdown([f"{given.runs} runs", "measured", "goal"], rows), given.write)
-
-
 if __name__ == "__main__":
-    main()
+    of_runs("site", __doc__, measure)

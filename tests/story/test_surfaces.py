@@ -21,7 +21,7 @@ from chronicle.metrics.values import count
 from chronicle.pages import assets, pages
 from chronicle.pages.chronology import markdown, rows
 from chronicle.pages.lists import card
-from chronicle.story import deciding
+from chronicle.story import deciding, picture_edge
 
 pytestmark = pytest.mark.slow
 each = pytest.mark.parametrize("name", few(NAMES, 14))
@@ -120,6 +120,17 @@ def test_the_words_of_figures_are_those_of_the_events(name: str) -> None:
         assert f"{item.number} {told[str(item.number)].title}: {told[str(item.number)].short}" in alt
     for item in run.zooms()[:1]:
         assert told[str(item.number)].short in zoom_alt(item.number, told, zoom(run, item, 900))
+
+
+@each
+def test_a_peak_beyond_the_frame_is_a_lower_bound_in_figure_and_sentence_alike(name: str) -> None:
+    one = specimen(name)
+    peaks = {n.value: n.words for event in one.story.events for n in event.numbers if n.name == "peak"}
+    run = scene(one.timeline, one.diagnosis, edge=picture_edge(one.timeline, one.config))
+    assert run is not None
+    for plan in (whole(run, 900), *(zoom(run, item, 900) for item in run.zooms())):
+        for clip in [clip for curves in plan.curves for clip in curves.clips if clip.value in peaks]:
+            assert clip.words.startswith("≥ ") is peaks[clip.value].startswith("at least ")
 
 
 @each

@@ -27,7 +27,7 @@ from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, re
 from chronicle.pages.happened import listed
 from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
-from chronicle.story import tell
+from chronicle.story import picture_edge, tell
 from chronicle.timeline import on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, shown
@@ -255,6 +255,7 @@ def _write(
     except UsageError as err:
         warnings = [f"drawn over steps: {err}"]
     story = tell(timeline, diagnosis, config, notes)
+    name, edge = config.title or run.run_id, picture_edge(timeline, config)
     entry = make_entry(
         run.run_id,
         timeline,
@@ -262,7 +263,7 @@ def _write(
         config,
         story=story,
         notes=notes,
-        figures=draw(timeline, diagnosis, folder, story.events, title=config.title or run.run_id, x=x),
+        figures=draw(timeline, diagnosis, folder, story.events, title=name, x=x, edge=edge),
         warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,

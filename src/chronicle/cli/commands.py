@@ -174,12 +174,14 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
     if find_spec("matplotlib") is None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
     from chronicle.figures import picture
+    from chronicle.story import picture_edge
 
     judged = _JudgedRuns(_named(run))
     for run_read, timeline, diagnosis, _ in judged:
         parts = [run_read.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
         file = Path(f"{'-'.join(parts)}.png")
-        file.write_bytes(picture(timeline, diagnosis, finding, dark))
+        edge = picture_edge(timeline, run_read.folder.config)
+        file.write_bytes(picture(timeline, diagnosis, finding, dark, edge))
         click.echo(f"wrote {printable(str(file))}")
     sys.exit(int(judged.unreadable))
 
