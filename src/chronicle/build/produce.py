@@ -9,8 +9,9 @@ import gc
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -279,12 +280,8 @@ def _write(
 def _view(timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float) -> str:
     from chronicle.figures.interactive import view_script
 
-    told: dict[str, Any] = {
-        "title": entry.title,
-        "headline": entry.headline,
-        "facts": (*entry.facts, *entry.costs),
-    }
-    return view_script(timeline, diagnosis, entry.events, **told, tokens_per_step=tokens_per_step)
+    script = partial(view_script, title=entry.title, headline=entry.headline, tokens_per_step=tokens_per_step)
+    return script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs))
 
 
 def _write_points(file: Path, timeline: Timeline) -> None:
