@@ -224,7 +224,8 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
-    unknown = [name for name in free if set(words_of(plain(name))) - aliases.COMPONENTS]
+    named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
+    unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
     if not parts and len(unknown) + len(_named(roles, Role.DATASET_LOSS)) > 1:
         roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
     elif len(unknown) < len(losses):
@@ -269,6 +270,8 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
     parts = _named(roles, Role.PART_LOSS, but=given)
     roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
+    unsaid = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
+    roles |= {n: Role.POLICY_KL for n in unsaid if re.search(aliases.FROM_REFERENCE, plain(n))}
     return _totals(roles, Role.OBJECTIVE, Role.SCORE)
 
 
