@@ -42,10 +42,7 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
 
     Of two copies the one with more points stays and takes over the series that only the other has.
     """
-    ranked = sorted(
-        courses,
-        key=lambda c: (-sum(map(len, c.attempt.series.values())), math.isnan(c.started), by_name(c.name)),
-    )
+    ranked = sorted(courses, key=_worth)
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
     copies: list[Attempt] = []
@@ -64,6 +61,10 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
         kept[rank] = log
         logs.keep(rank, log)
     return list(kept.values()), copies
+
+
+def _worth(log: Course) -> tuple[int, bool, object]:
+    return (-sum(map(len, log.attempt.series.values())), math.isnan(log.started), by_name(log.name))
 
 
 class _Logs:
@@ -109,10 +110,8 @@ class _Logs:
         clock, rows = self._clocks[rank], heads(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
         steps, values, by_rank = self._points
-        low, high = (
-            np.searchsorted(steps, clock.steps[rows]),
-            np.searchsorted(steps, clock.steps[rows], "right"),
-        )
+        low = np.searchsorted(steps, clock.steps[rows])
+        high = np.searchsorted(steps, clock.steps[rows], "right")
         at = np.concatenate([np.arange(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
         expected = np.repeat(clock.values[rows], high - low)
         with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
