@@ -20,7 +20,7 @@ from tests.readers.writers import event, event_log, field, frame, simple, summar
 from chronicle.errors import BadLog, NothingToRead
 from chronicle.model import Attempt
 from chronicle.readers import events, read
-from chronicle.readers.events import batches, scalars
+from chronicle.readers.events import scalars
 from chronicle.readers.events.tfrecord import masked, masked_crc, masked_crcs
 
 VERSION = event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")
@@ -534,7 +534,7 @@ def test_parts_of_a_file_are_read_as_the_whole(
         file.write_bytes(one.content)
         readings = []
         for batch_bytes in (1 << 23, size):
-            monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", batch_bytes)
+            monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", batch_bytes)
             try:
                 readings.append(text(events.read(file)))
             except BadLog as err:
@@ -553,7 +553,7 @@ def test_a_record_that_ends_with_the_file_is_found_in_any_part(
     file.write_bytes(bytes(content) + last)
     whole = text(events.read(file))
     for size in range(17, len(content)):
-        monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", size)
+        monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", size)
         assert text(events.read(file)) == whole, size
 
 
@@ -578,21 +578,21 @@ def test_what_is_no_record_is_read_in_parts_and_not_kept(
     file = write(tmp_path / "x.tfevents", healthy(40))
     file.write_bytes(file.read_bytes() + between + after)
     whole = text(events.read(file))
-    sizes, real = [], batches.frames
+    sizes, real = [], events.frames
 
-    def counting(buffer: batches.U8, *args: object, **options: object) -> object:
+    def counting(buffer: events.U8, *args: object, **options: object) -> object:
         sizes.append(len(buffer))
         return real(buffer, *args, **options)
 
-    monkeypatch.setattr(batches, "frames", counting)
-    monkeypatch.setattr(batches, "BATCH_BYTES", 2000)
+    monkeypatch.setattr(events, "frames", counting)
+    monkeypatch.setattr(events, "BATCH_BYTES", 2000)
     assert text(events.read(file)) == whole
     assert len(sizes) == 1 + -(-file.stat().st_size // 2000) or "no file holds" in nothing
     assert max(sizes) < 4500
 
 
 def test_tags_of_a_large_file_share_their_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 300)
+    monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 300)
     records = [event(1.7e9, i, summary([("a", simple(i)), ("b", simple(-i))])) for i in range(500)]
     records += [event(1.7e9, i, summary([("c", simple(i))])) for i in range(0, 500, 2)]
     series = read(write(tmp_path / "x.tfevents", records))[0].series
@@ -606,7 +606,7 @@ def test_tags_of_a_large_file_share_their_steps(tmp_path: Path, monkeypatch: pyt
 def test_many_files_are_read_as_each_alone(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
     monkeypatch.setenv("CHRONICLE_READ_WORKERS", str(workers))
     files = []
     for i in range(20):
@@ -631,10 +631,10 @@ def test_many_files_are_read_as_each_alone(
 
 def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One is decoded while the next is read, also where files between them cannot be read or are large."""
-    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 2000)
+    monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
-    filled = list(batches._batches(map(batches.Log, paths)))
+    filled = list(events._batches(map(events.Log, paths)))
     assert [piece.log.path for one in filled for piece in one.pieces if piece.is_last] == paths
     for one, following in pairwise(filled):
         assert not np.shares_memory(one.buffer, following.buffer)
@@ -644,14 +644,14 @@ def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path / "x.tfevents", healthy(2000))
-    monkeypatch.setattr("chronicle.readers.events.batches.BATCH_BYTES", 4096)
-    real = batches.is_event_log
+    monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 4096)
+    real = events.is_event_log
 
-    def shrinking(start: batches.U8) -> bool:
+    def shrinking(start: events.U8) -> bool:
         os.truncate(file, 10_000)
         return real(start)
 
-    monkeypatch.setattr(batches, "is_event_log", shrinking)
+    monkeypatch.setattr(events, "is_event_log", shrinking)
     (attempt,) = events.read(file)
     assert attempt.truncated
     values = attempt.series["loss"].values.tolist()

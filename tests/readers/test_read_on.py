@@ -16,9 +16,8 @@ from tests.readers import tables as generated
 from tests.readers.gold import EXAMPLES, examples
 from tests.readers.test_tables_in_blocks import attempts
 
-from chronicle.readers import read_all, read_file, read_on, text
+from chronicle.readers import events, read_all, read_file, read_on, text
 from chronicle.readers.console import chunks, log
-from chronicle.readers.events import batches
 
 CONSOLES = (
     "megatron",
@@ -40,7 +39,7 @@ ENOUGH = 9 * text.HEAD_BYTES  # bytes of a log that is left several times
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of all that is worth while with a large log, as much with a small one."""
     monkeypatch.setattr(read_on, "WORTH_BYTES", text.HEAD_BYTES)
-    monkeypatch.setattr(batches, "BATCH_BYTES", 4096)
+    monkeypatch.setattr(events, "BATCH_BYTES", 4096)
     for module in (chunks, log):
         monkeypatch.setattr(module, "CHUNK_BYTES", 4000)
 

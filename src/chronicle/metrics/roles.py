@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -155,8 +154,7 @@ def _assigned(
     return assigned
 
 
-@dataclass(frozen=True)
-class ByValues:
+class ByValues(NamedTuple):
     """What the values of a series tell where its name does not: its role, and why."""
 
     role: Role
@@ -213,8 +211,8 @@ def _matches(pattern: str, metric: str) -> bool:
         raise UsageError(f"roles: {pattern!r} is no regular expression ({err})") from err
 
 
-def _named(roles: Mapping[str, Role], *wanted: Role) -> list[str]:
-    return [name for name, role in roles.items() if role in wanted]
+def _named(roles: Mapping[str, Role], *wanted: Role, but: Collection[str] = ()) -> list[str]:
+    return [name for name, role in roles.items() if role in wanted and name not in but]
 
 
 def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
@@ -225,8 +223,8 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     """
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
-    others = [name for name in _named(roles, Role.OTHER) if name not in given]
-    named = [name for name in losses if name not in given and not re.search(aliases.AN_ERROR, plain(name))]
+    others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
+    named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
     unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
     if not parts and len(unknown) + len(_named(roles, Role.DATASET_LOSS)) > 1:
         roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
@@ -253,7 +251,7 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
     read off the loss. A bare score, or what an evaluation was rewarded with, is the objective where no losses
     stand beside it but an agent's. An entropy that is added to such losses is the policy's."""
-    rewards = [name for name in _named(roles, Role.OBJECTIVE) if name not in given]
+    rewards = _named(roles, Role.OBJECTIVE, but=given)
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
@@ -268,11 +266,11 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     if of_episodes:  # what an episode came to, not what a step or a part of it was worth
         roles = dict(roles) | dict.fromkeys(rewards, Role.SCORE)
         rewards = of_episodes
-    steering = [name for name in _named(roles, Role.LOSS, Role.DATASET_LOSS) if name not in given]
+    steering = _named(roles, Role.LOSS, Role.DATASET_LOSS, but=given)
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
-    parts = (name for name in _named(roles, Role.PART_LOSS) if name not in given)
+    parts = _named(roles, Role.PART_LOSS, but=given)
     roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
-    unsaid = (name for name in _named(roles, Role.OTHER, Role.PART_LOSS) if name not in given)
+    unsaid = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
     roles |= {n: Role.POLICY_KL for n in unsaid if re.search(aliases.FROM_REFERENCE, plain(n))}
     return _totals(roles, Role.OBJECTIVE, Role.SCORE)
 
@@ -298,8 +296,8 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     One that says it is of the training stays beside a loss of the validation alone. Of several kinds of
     errors the one that is logged first stands for the loss.
     """
-    judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS)
-    errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name)) and name not in given]
+    judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
+    errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name))]
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)

@@ -11,12 +11,12 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from functools import cached_property
 
 import numpy as np
 
 from chronicle.metrics.roles import LOSSES
-from chronicle.model import Attempt, Series
+from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
 from chronicle.timeline.relation import (
     SAME,
@@ -31,7 +31,6 @@ from chronicle.timeline.relation import (
 
 _FEW = 8  # so many logs are soon looked at one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log, in step with no period of it
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right")
 _COVERED = 0.95  # share of the steps of the whole that its attempts must have, and none of them alone
 _UNEQUAL = -9  # one value in so many may be another one
 
@@ -43,10 +42,7 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
 
     Of two copies the one with more points stays and takes over the series that only the other has.
     """
-    ranked = sorted(
-        courses,
-        key=lambda c: (-sum(map(len, c.attempt.series.values())), math.isnan(c.started), by_name(c.name)),
-    )
+    ranked = sorted(courses, key=_worth)
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
     copies: list[Attempt] = []
@@ -67,6 +63,10 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
     return list(kept.values()), copies
 
 
+def _worth(log: Course) -> tuple[int, bool, object]:
+    return (-sum(map(len, log.attempt.series.values())), math.isnan(log.started), by_name(log.name))
+
+
 class _Logs:
     """The clocks of all logs by rank, and which logs are kept so far."""
 
@@ -76,14 +76,17 @@ class _Logs:
         self._first, self._last, self._kind = np.zeros((3, len(clocks)), np.int64)
         self._kinds: dict[frozenset[str], int] = {}  # what logs may measure, each in another number
         self._begins = np.array([clock.steps[0] for clock in clocks], np.int64)
-        rows = [heads(clock.steps) for clock in clocks]
+
+    @cached_property
+    def _points(self) -> tuple[Steps, Floats, Index]:
+        """Steps, values and ranks of all logs, in the order of their steps."""
+        rows = [heads(clock.steps) for clock in self._clocks]
         steps, values = (
-            np.concatenate([getattr(clock, name)[at] for clock, at in zip(clocks, rows, strict=True)] or [[]])
+            np.concatenate([getattr(clock, name)[at] for clock, at in zip(self._clocks, rows, strict=True)])
             for name in ("steps", "values")
         )
         order = np.argsort(steps, kind="stable")
-        self._steps, self._values = steps[order], values[order]  # of all logs
-        self._ranks = np.repeat(np.arange(len(rows)), [*map(len, rows)])[order]
+        return steps[order], values[order], np.repeat(np.arange(len(rows)), [*map(len, rows)])[order]
 
     def keep(self, rank: int, log: Course) -> None:
         """Keeps a log, or another one in its place."""
@@ -106,15 +109,17 @@ class _Logs:
         does not, and have other values at equal steps."""
         clock, rows = self._clocks[rank], heads(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
-        low, high = (np.searchsorted(self._steps, clock.steps[rows], side) for side in _SIDES)
+        steps, values, by_rank = self._points
+        low = np.searchsorted(steps, clock.steps[rows])
+        high = np.searchsorted(steps, clock.steps[rows], "right")
         at = np.concatenate([np.arange(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
         expected = np.repeat(clock.values[rows], high - low)
         with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-            off = np.abs(self._values[at] - expected) > SAME * abs(expected)
-        logged = np.bincount(self._ranks[at], minlength=len(self._clocks))[ranks]
-        differing = np.bincount(self._ranks[at], off, minlength=len(self._clocks))[ranks]
-        other_count = np.isin(self._begins[ranks] - self._begins[rank], (-1, 1))
-        return np.asarray((8 * differing > 3 * logged) & ~other_count)
+            off = np.abs(values[at] - expected) > SAME * abs(expected)
+        logged = np.bincount(by_rank[at], minlength=len(self._clocks))[ranks]
+        differing = np.bincount(by_rank[at], off, minlength=len(self._clocks))[ranks]
+        begins, begin = self._begins[ranks], int(self._begins[rank])
+        return np.asarray((8 * differing > 3 * logged) & (begins != begin - 1) & (begins != begin + 1))
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:

@@ -78,7 +78,7 @@ def _evidence(two: Pair) -> dict[str, Any]:
         says["loss_before"], says["loss_after"], says["common_samples"] = two.seam
     both = (two.before.attempt, two.after.attempt)
     if both[0].sources != both[1].sources:
-        says["same_process"], says["same_host"] = two.same_writer(), two.same_writer(slice(1))
+        says["same_process"], says["same_host"] = two.same_writer(), two.same_writer(host_only=True)
         says |= {f"same_{name}": two.state(name) for name in ("run", "seed")}
     rates = [attempt.by_role(Role.LEARNING_RATE) for attempt in both]
     if lr := levels_at_seam(rates[0][0], rates[1][0]) if all(rates) else None:

@@ -310,10 +310,10 @@ class Pair:
         stated = [course.attempt.facts.get(name) for course in (self.before, self.after)]
         return None if None in stated else str(stated[0]) == str(stated[1])
 
-    def same_writer(self, of: slice = slice(2)) -> bool | None:
-        """Whether host and process id are the same, or one of them; None where one of the logs names none."""
+    def same_writer(self, *, host_only: bool = False) -> bool | None:
+        """Whether host and process id are the same; None where one of the logs does not name them."""
         old, new = process(self.before.attempt), process(self.after.attempt)
-        return old[of] == new[of] if old and new else None
+        return (old[0] == new[0] if host_only else old == new) if old and new else None
 
 
 def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:

@@ -4,36 +4,61 @@ hyperparameters and texts as facts.
 A damaged record costs itself and is counted; a cut end is the state ``truncated``; steps that go back keep
 both branches, equal steps all their values. Files without a scalar (a job that died, a rank with nothing to
 write, a text log) give no attempt, or one without a series, which is facts of the others.
+
+They are read in batches, many small ones at a time and large ones in parts, and decoded by several threads:
+numpy lets other threads run while it works, and works best on tens of thousands of records. A file is read,
+not mapped: one that shrinks meanwhile would end the process.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import struct
+import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import FileIO
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from chronicle.errors import BadLog, LogError
-from chronicle.model import Attempt, Role, Series
-from chronicle.readers.events.batches import Log, logs
-from chronicle.readers.events.scalars import MAX_TEXT, Text
-from chronicle.readers.events.tfrecord import is_event_log
+from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
+from chronicle.readers.events.tfrecord import (
+    FOOTER,
+    HEADER,
+    U8,
+    Damage,
+    Frames,
+    Gap,
+    Ints,
+    frames,
+    intact,
+    is_event_log,
+)
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages
+from chronicle.readers.read_on import Arrays, Mark, Source
 from chronicle.readers.text import Faults, Head, from_json
 
 NAME = "event file"
 SUFFIXES = (".tfevents",)
 FALLBACK = -1  # a checksum is beyond doubt: no other reader need be asked
-
-
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
 _SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
 _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
 _EXACT = 2.0**53  # whole numbers up to here are kept as such, though the format knows floats alone
 _WHOLE = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # tags of all there is
 _SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
+WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
+BATCH_BYTES = 1 << 22
+Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 
 def identify(head: Head) -> bool:
@@ -130,3 +155,204 @@ def _struct_value(message: bytes) -> Scalar | None:
         if (number, kind) == (4, VARINT):
             return bool(value)
     return None
+
+
+@dataclass
+class Log:
+    """What was found in one file so far; tags stand in the order in which they first come."""
+
+    path: Path
+    parts: dict[str, list[Column]] = field(default_factory=dict)  # of each column
+    texts: dict[str, Text] = field(default_factory=dict)
+    damage: Damage = field(default_factory=list)
+    truncated: bool = False
+    problem: OSError | None = None
+    is_other: bool = False  # no event file, by how it begins
+    source: Source | None = None  # of a large file
+
+    def columns(self) -> dict[str, Column]:
+        """The columns of each tag; tags of a large file that follow each other share equal steps."""
+        columns, before = dict[str, Column](), np.empty(0, np.int64)
+        for tag, parts in self.parts.items():
+            columns[tag] = parts[0]
+            if len(parts) > 1:
+                steps, values, times = map(np.concatenate, zip(*parts, strict=True))
+                before = before if np.array_equal(before, steps) else steps
+                columns[tag] = before, values, times
+        return columns
+
+    def state(self, arrays: Arrays) -> Any:
+        """What stands before the mark."""
+        arrays += chain.from_iterable(self.columns().values())
+        texts = [(tag, plugin, content.decode("latin-1")) for tag, plugin, content in self.texts.values()]
+        return list(self.parts), texts, self.damage
+
+    def restore(self, state: Any, arrays: Arrays) -> None:
+        """Goes on from a state."""
+        tags, texts, damage = state
+        columns = zip(arrays[0::3], arrays[1::3], arrays[2::3], strict=True)
+        self.parts = {tag: [column] for tag, column in zip(tags, columns, strict=True)}
+        self.texts = {tag: Text(tag, plugin, content.encode("latin-1")) for tag, plugin, content in texts}
+        self.damage = [(at, what) for at, what in damage]
+
+
+@dataclass
+class Piece:
+    """A file or a part of one: where it stands in its batch and in its file, and its frames."""
+
+    log: Log
+    low: int
+    high: int
+    base: int = 0
+    is_last: bool = True
+    mark: Mark = Mark()  # the end of its last record, if no record up to there is damaged
+
+
+class Batch(NamedTuple):
+    """Pieces side by side, and the frames of each."""
+
+    buffer: U8
+    pieces: list[Piece]
+    frames: list[Frames]
+
+
+# A batch, and by the numbers of its pieces: the points of each tag in the order of the log; what is damaged,
+# with its place in the buffer; texts.
+_Decoded = tuple[Batch, list[tuple[int, str, Column]], list[tuple[int, int, str]], list[tuple[int, Text]]]
+
+
+def logs(paths: Sequence[Path]) -> Iterator[Log]:
+    """The content of event files, in their order."""
+    waiting: deque[Future[_Decoded]] = deque()
+    workers = n_workers()
+    batches = _batches(map(Log, paths))
+    first = [*islice(batches, 2)]
+    if len(first) < 2:  # threads that have nothing to do side by side cost more than a small run
+        for batch in first:
+            yield from _completed(_decoded(batch))
+        return
+    with ThreadPoolExecutor(workers) as threads:
+        for batch in chain(first, batches):
+            waiting.append(threads.submit(_decoded, batch))
+            if len(waiting) > workers:
+                yield from _completed(waiting.popleft().result())
+        while waiting:
+            yield from _completed(waiting.popleft().result())
+
+
+def n_workers() -> int:
+    """Threads that decode: as the environment says, else two, but one in a process that is a worker."""
+    setting = os.environ.get(WORKERS, "")
+    if setting.isdecimal() and int(setting):
+        return int(setting)
+    process = sys.modules.get("multiprocessing.process")  # a worker has imported it
+    return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
+
+
+def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
+    """Small files side by side, and the parts of large ones."""
+    pieces, contents = list[Piece](), list[bytes]()
+    for log in logs:
+        content = b""
+        try:
+            with open(log.path, "rb", buffering=0) as file:
+                size = os.fstat(file.fileno()).st_size
+                if size > BATCH_BYTES:
+                    yield from _side_by_side(pieces, contents)
+                    yield from _parts(log, file, size)
+                    continue
+                content = file.read(size)
+        except OSError as err:
+            log.problem = err
+        log.is_other = not is_event_log(content)
+        low = pieces[-1].high if pieces else 0
+        pieces.append(Piece(log, low, low + len(content)))
+        contents.append(content)
+        if low + len(content) >= BATCH_BYTES:
+            yield from _side_by_side(pieces, contents)
+    yield from _side_by_side(pieces, contents)
+
+
+def _side_by_side(pieces: list[Piece], contents: list[bytes]) -> Iterator[Batch]:
+    """A batch of the files that have come, if any; the next one begins without them."""
+    if pieces:
+        buffer = np.frombuffer(b"".join(contents), np.uint8)
+        yield Batch(buffer, [*pieces], frames(buffer, [piece.high for piece in pieces]))
+        pieces.clear()
+        contents.clear()
+
+
+def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
+    """A large file in parts, each with what the one before it could not use."""
+    source = log.source = Source(log.path, file, "event file")
+    if source.state is not None:
+        log.restore(source.state, source.arrays)
+    rest, base, is_last, gap, sound = np.empty(0, np.uint8), source.mark.offset, False, None, True
+    while not is_last:
+        room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
+        room[: len(rest)] = rest
+        n_read = file.readinto(room[len(rest) :].data) or 0
+        buffer = room[: len(rest) + n_read]
+        log.is_other = log.is_other or (not base and not is_event_log(buffer))
+        follow = max(0, size - base - len(buffer))
+        (found,) = frames(buffer, [len(buffer)], last=not n_read, follow=follow, gap=gap)
+        is_last = not n_read or found.truncated  # by a record that no file holds
+        # where a chain of records was broken, more of the file may tell that it goes on elsewhere
+        sound = sound and not found.damage and found.gap is None
+        if sound and len(found.end):
+            stop_of_last = int(found.end[-1]) + FOOTER
+            source.passed(buffer[:stop_of_last], stop_of_last)
+        mark = source.mark if sound else Mark()
+        yield Batch(buffer, [Piece(log, 0, len(buffer), base, is_last, mark)], [found])
+        rest, base = buffer[found.stop :], base + found.stop
+        gap = found.gap and Gap(found.gap.begin - found.stop, found.gap.is_zero)
+
+
+def _decoded(batch: Batch) -> _Decoded:
+    begin = np.concatenate([found.begin for found in batch.frames])
+    end = np.concatenate([found.end for found in batch.frames])
+    piece = np.repeat(np.arange(len(batch.pieces)), [len(found.begin) for found in batch.frames])
+    right = intact(batch.buffer, begin, end)
+    wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
+    damage = [(number, at - HEADER, "checksum of a record is wrong; skipped") for number, at in wrong]
+    begin, piece = begin[right], piece[right]
+    contents = decode(batch.buffer, begin, end[right])
+    no_event = [(int(piece[i]), int(begin[i]) - HEADER) for i in contents.broken]
+    damage += [(*place, "record is no event; skipped") for place in no_event]
+    columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
+    return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]
+
+
+def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
+    """The points of each tag in each piece, in the order in which these first come."""
+    key = piece * len(tags) + points.tag
+    narrow = key.max(initial=0) < 1 << 16  # 16 bits are sorted by radix, in linear time
+    order = np.argsort(key.astype(np.uint16) if narrow else key, kind="stable")
+    key, step, value, wall_time = key[order], points.step[order], points.value[order], points.wall_time[order]
+    low = np.flatnonzero(np.diff(key, prepend=-1))
+    high = np.append(low[1:], len(key))
+    columns = []
+    for group in np.argsort(order[low]).tolist():
+        number, tag = divmod(int(key[low[group]]), len(tags))
+        part = slice(low[group], high[group])
+        columns.append((number, tags[tag], (step[part], value[part], wall_time[part])))
+    return columns
+
+
+def _completed(decoded: _Decoded) -> Iterator[Log]:
+    """Gives each log its part of a batch; those that are complete with it come out."""
+    batch, columns, damage, texts = decoded
+    for number, tag, column in columns:
+        batch.pieces[number].log.parts.setdefault(tag, []).append(column)
+    for number, text in texts:
+        batch.pieces[number].log.texts[text.tag] = text
+    damage += [(n, at, what) for n, found in enumerate(batch.frames) for at, what in found.damage]
+    for number, at, what in damage:
+        piece = batch.pieces[number]
+        piece.log.damage.append((at + piece.base - piece.low, what))
+    for piece, found in zip(batch.pieces, batch.frames, strict=True):
+        piece.log.truncated |= found.truncated
+        if piece.is_last:
+            if piece.log.source:
+                piece.log.source.keep(piece.mark, piece.log.state)
+            yield piece.log
