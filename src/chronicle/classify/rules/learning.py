@@ -6,9 +6,9 @@ to matter; "healthy" wins like any other.
 
 failed-run (at chance)
     Sees: a loss that is that of a model which knows the number of classes and nothing else.
-    Rule: from an eighth of the log on the best explanation changes by less than 1.5 %, the median is within
-    0.6 % (or three errors) of the logarithm of a usual number of classes, batches differ by 3 % at most (what
-    knows nothing loses as much on every batch), and no score moves.
+    Rule: a plateau (below) from an eighth of the log on at the latest, whose median is within 0.6 % of the
+    logarithm of a usual number of classes; batches differ by 3 % at most (what knows nothing loses as much on
+    every batch).
     Blind to: class numbers that are not in the list, and classes that differ in size.
     False alarm: a run that has converged to such a value by chance, one in twelve of those that stand still.
     Source: the field (runs at chance to the end that were called near-perfect).
@@ -67,7 +67,6 @@ from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAI
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
-    fit,
     inflation,
     median,
     positive,
@@ -111,7 +110,7 @@ def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     told = idle(view, attempt, loss)
     contest = None if told else view.contest(loss)
     if contest is not None:
-        tries = (rule(view, attempt, loss, contest) for rule in (at_chance, waits, stops))
+        tries = (rule(view, attempt, loss, contest) for rule in (waits, stops))
         told = next(filter(None, tries), None)
     yield from filter(None, [told])
 
@@ -132,26 +131,6 @@ def end_of(y: Floats) -> float:
 def fall_of(y: Floats) -> float:
     """From the first two samples to the last tenth, log units."""
     return float(np.mean(y[:2])) - end_of(y)
-
-
-def at_chance(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
-    """A loss that is that of guessing, and stays there."""
-    limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
-    late = steps >= steps[0] + EARLY * (steps[-1] - steps[0])
-    rest = y[late]
-    if len(rest) < COURSE // 2 or noise > limits.knowing or not settled(contest, EARLY, limits.moved):
-        return None
-    if still(steps[late], rest, limits) is None or moves_on(attempt, loss, float(steps[0])):
-        return None
-    level, error = float(np.exp(median(rest))), MEDIAN_ERROR * noise / len(rest) ** 0.5
-    (classes, off), most = guessing(level), max(CHANCE, limits.single_t * error)
-    checks = [
-        *noted(classes=classes, level_loss=level),
-        at_most("off the logarithm of that number", off, "share", most),
-        Check("change of the course since", 0, "log units", f"< {limits.moved:g}"),
-    ]
-    chance = (PLATEAU, "the level were not that of guessing")
-    return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance) if off <= most else None
 
 
 def guessing(level: float) -> tuple[int, float]:
@@ -195,7 +174,14 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         since,
         Check("lasts for", 1 - place, "share of the log", f">= {limits.lasting:g}"),
     ]
-    return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
+    level = float(np.exp(median(y[steps >= start])))
+    classes, off = guessing(level)
+    if not soon or off > CHANCE or view.noise(loss) > limits.knowing:
+        return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
+    named = at_most("off the logarithm of that number", off, "share", CHANCE)
+    checks += [*noted(classes=classes, level_loss=level), named]
+    chance = (PLATEAU, "the level were not that of guessing")
+    return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance)
 
 
 def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
@@ -448,7 +434,7 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None or len(loss) < COURSE:
         return
     for drop in view.events(loss):
-        if drop.kind is not Kind.DROP or not abrupt(view, loss, drop) or not lasts(loss, drop):
+        if drop.kind is not Kind.DROP or not abrupt(view, loss, drop):
             continue
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
@@ -471,14 +457,6 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
     before = int(np.searchsorted(steps, start - lasted))
     gained = median(y[max(before - 4, 0) : before + 1]) - median(y[a - 4 : a])
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
-
-
-def lasts(loss: Series, drop: Event) -> bool:
-    """Whether at least half of the fall is kept until the end of the log, against the line before it."""
-    (steps, y), before = positive(loss), slice(max(drop.onset - COURSE, 0), drop.onset)
-    line, after = fit(steps[before], y[before]), y[drop.onset :]
-    late = after[-max(len(after) // 2, 4) :]
-    return line is not None and median(late) <= line.level - 0.5 * abs(drop.height)
 
 
 STANDSTILL = Rule.of_losses(

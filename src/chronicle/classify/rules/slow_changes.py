@@ -17,7 +17,7 @@ level-shift (up or down by about one noise scale)
     and curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5
     % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
     whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
-    by half of the step, no taller step lies within its window, and no change of slope fits both better.
+    by half of the step; no change of slope fits both better.
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
     event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
     epoch) is no shift.
@@ -188,16 +188,9 @@ def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator
         if abs(step.t) < limits.step_t:
             return
         near = any(abs(step.at - k.at) < max(step.window, k.window) for k in chosen)
-        near |= any(overshadows(other, step, limits.step_t) for other in tried)
         if not near and abs(step.height) >= least and stays(calm, step) and not breaks(calm, step):
             chosen.append(step)
             yield step._replace(at=place(calm, step))
-
-
-def overshadows(other: Step, step: Step, step_t: float) -> bool:
-    """Whether a taller step lies within the window of this one: what is seen here is its foot."""
-    taller = abs(other.height) > abs(step.height) and abs(other.t) >= 0.5 * step_t
-    return taller and step.window // 8 < abs(other.at - step.at) < step.window
 
 
 def place(y: Floats, step: Step) -> int:
