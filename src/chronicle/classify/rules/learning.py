@@ -108,19 +108,9 @@ EVALUATIONS = 6  # evaluations of which a noise can be told
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
     told = idle(view, attempt, loss)
-    contest = None if told else view.contest(loss)
-    if contest is not None:
-        tries = (rule(view, attempt, loss, contest) for rule in (waits, stops))
-        told = next(filter(None, tries), None)
+    if told is None and (contest := view.contest(loss)) is not None:
+        told = waits(view, attempt, loss, contest) or stops(view, attempt, loss, contest)
     yield from filter(None, [told])
-
-
-def settled(contest: Contest, after: float, moved: float) -> bool:
-    """Whether the best course of learning changes by next to nothing after a share of the log."""
-    names = [name for name in (NEVER, HEALTHY, STOPPED) if name in contest.told]
-    best = max((contest.told[name] for name in names), key=lambda told: told.score)
-    first = contest.steps[0] + after * (contest.steps[-1] - contest.steps[0])
-    return float(np.ptp(best.curve[contest.steps >= first])) < moved
 
 
 def end_of(y: Floats) -> float:
@@ -158,12 +148,14 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
     start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.told[STOPPED].at
-    soon = place <= EARLY and settled(contest, EARLY, limits.moved) and lead >= -SMALL
+    soon = place <= EARLY and contest.change_after(EARLY) < limits.moved and lead >= -SMALL
     if (not soon and lead < LEAD) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED:
         return None
     if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD:
         return None
-    since = still(steps[steps >= start], y[steps >= start], limits)
+    rest, third = y[steps >= start], (steps[-1] - start) / 3  # in steps: rows may be dense first
+    first, last = y[(steps >= start) & (steps <= start + third)], y[steps >= steps[-1] - third]
+    since = fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
     if since is None or _lr_comes_down(attempt, limits, start, steps[-1]) or moves_on(attempt, loss, start):
         return None
     later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
@@ -174,7 +166,7 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         since,
         Check("lasts for", 1 - place, "share of the log", f">= {limits.lasting:g}"),
     ]
-    level = float(np.exp(median(y[steps >= start])))
+    level = float(np.exp(median(rest)))
     classes, off = guessing(level)
     if not soon or off > CHANCE or view.noise(loss) > limits.knowing:
         return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
@@ -182,14 +174,6 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     checks += [*noted(classes=classes, level_loss=level), named]
     chance = (PLATEAU, "the level were not that of guessing")
     return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance)
-
-
-def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
-    """The check that a stretch does not fall from the first third of its steps to the last, None if it does
-    or nobody can tell: rows may be dense first."""
-    third = (steps[-1] - steps[0]) / 3
-    first, last = rest[steps <= steps[0] + third], rest[steps >= steps[-1] - third]
-    return fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
 
 
 def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:

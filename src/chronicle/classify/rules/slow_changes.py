@@ -296,18 +296,16 @@ def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
 def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """A step within the first samples: what comes before it and what comes after it do not overlap."""
     y, limits = positive(loss)[1], view.thresholds
-    if len(y) < 2 * BEFORE or len(y) != len(loss):
-        return
     least = max(limits.bad_end, limits.turn_t * wiggle(y))
-    for i in range(1, BEFORE + 1):
+    for i in range(1, BEFORE + 1) if len(loss) == len(y) >= 2 * BEFORE else ():
         height, apart = median(y[i:]) - median(y[:i]), float(y[i:].min() - y[:i].max())
         if height >= least and apart >= limits.midway * height:
             checks = [
                 at_least("level since over the level before", height, "log units", least, "residual_log"),
                 at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
             ]
-            back = ("spike-slow-recovery", "it had come back")
-            yield finding(SHIFT, At(attempt, loss, loss.steps[i]), checks, 0.3 + height, 0.8, back)
+            at, back = At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back")
+            yield finding(SHIFT, at, checks, 0.3 + height, 0.8, back)
             return
 
 
