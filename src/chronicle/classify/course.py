@@ -112,9 +112,9 @@ def shapes(t: Floats, laws: Laws = FINE) -> Floats:
 def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floats, Floats]:
     """Steps, medians and samples of ``most`` bins at most, even in steps and in log steps by halves."""
     n = len(y)
-    if n <= most:
-        return steps, y, np.ones(n)
     x = steps - steps[0]
+    if n <= most or x[-1] <= 0:
+        return steps, y, np.ones(n)
     even = np.linspace(0, x[-1], most // 2, endpoint=False)
     later = np.geomspace(max(x[1], 1.0), x[-1], most // 2, endpoint=False)
     edges = np.unique(np.r_[np.searchsorted(x, np.r_[even, later]), n])

@@ -42,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     schedule.EPOCHS,
     schedule.SCHEDULE,
     numerics.RULE,
+    numerics.CLIPPING,
     precursors.PRECURSORS,
     precursors.SPIKE_RATE,
     *rewards.RULES,

@@ -228,9 +228,11 @@ def ascent(series: Series) -> Ascent | None:
     error = max(inside, wiggle(quarters) / 2, 1e-9 * float(np.abs(v).max()))
     if not median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
         error = max(error, MEDIAN_ERROR * float(np.std(v)) / len(parts[-1]) ** 0.5)
-    best, start = float(levels[at]), np.array_split(steps, BLOCKS)[at][0]
+    best = float(levels[at])
+    at = int(np.flatnonzero(levels >= best - RISES * error)[-1])  # all before it may as well be the best
+    start = np.array_split(steps, BLOCKS)[at][0]
     sag = float(np.max(np.maximum.accumulate(levels) - levels, where=np.arange(BLOCKS) < at, initial=0.0))
-    rises = (best - level for level in (first, last, median(v[:3]), best - sag))
+    rises = (best - first, best - last, best - median(v[:3]), sag)
     return Ascent(first, best, last, start, *(rise / error for rise in rises))
 
 
