@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAITS, Contest
+from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAITS, Contest, in_doubt
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
@@ -108,9 +108,15 @@ EVALUATIONS = 6  # evaluations of which a noise can be told
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
     told = idle(view, attempt, loss)
-    if told is None and (contest := view.contest(loss)) is not None:
+    if told is None and (contest := course_of(view, loss)) is not None:
         told = waits(view, attempt, loss, contest) or stops(view, attempt, loss, contest)
     yield from filter(None, [told])
+
+
+def course_of(view: View, loss: Series) -> Contest | None:
+    """The competition over a loss; None for a short log, and where it only descends."""
+    asked = view.once(("doubt", loss), lambda: in_doubt(*positive(loss), view.thresholds))
+    return view.contest(loss) if asked else None
 
 
 def end_of(y: Floats) -> float:
@@ -259,7 +265,7 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
 
 def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Worse from the first step on, and back much later at its first level, not that of guessing."""
-    contest = view.contest(loss)
+    contest = course_of(view, loss)
     lead = -np.inf if contest is None else contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS, NEVER))
     if contest is None or lead < LEAD:
         return
