@@ -349,6 +349,12 @@ class Contest:
         """Whether a law of learning explains the loss better than a constant does, beyond doubt."""
         return self.lead(HEALTHY, ()) >= LEAD
 
+    def change_after(self, share: float) -> float:
+        """By how much the best course of learning changes after a share of the log, log units."""
+        best = max((self.told[n] for n in (NEVER, HEALTHY, STOPPED) if n in self.told), key=lambda t: t.score)
+        first = self.steps[0] + share * (self.steps[-1] - self.steps[0])
+        return float(np.ptp(best.curve[self.steps >= first]))
+
     def step(self, name: str) -> float:
         """The step at which T of an explanation is."""
         return float(self.steps[0] + self.told[name].at * (self.steps[-1] - self.steps[0]))

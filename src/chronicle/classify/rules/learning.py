@@ -6,9 +6,9 @@ to matter; "healthy" wins like any other.
 
 failed-run (at chance)
     Sees: a loss that is that of a model which knows the number of classes and nothing else.
-    Rule: from an eighth of the log on the best explanation changes by less than 1.5 %, the median is within
-    0.6 % (or three errors) of the logarithm of a usual number of classes, batches differ by 3 % at most (what
-    knows nothing loses as much on every batch), and no score moves.
+    Rule: a plateau (below) from an eighth of the log on at the latest, whose median is within 0.6 % of the
+    logarithm of a usual number of classes; batches differ by 3 % at most (what knows nothing loses as much on
+    every batch).
     Blind to: class numbers that are not in the list, and classes that differ in size.
     False alarm: a run that has converged to such a value by chance, one in twelve of those that stand still.
     Source: the field (runs at chance to the end that were called near-perfect).
@@ -67,7 +67,6 @@ from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAI
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
-    fit,
     inflation,
     median,
     positive,
@@ -109,10 +108,8 @@ EVALUATIONS = 6  # evaluations of which a noise can be told
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
     told = idle(view, attempt, loss)
-    contest = None if told else course_of(view, loss)
-    if contest is not None:
-        tries = (rule(view, attempt, loss, contest) for rule in (at_chance, waits, stops))
-        told = next(filter(None, tries), None)
+    if told is None and (contest := course_of(view, loss)) is not None:
+        told = waits(view, attempt, loss, contest) or stops(view, attempt, loss, contest)
     yield from filter(None, [told])
 
 
@@ -120,14 +117,6 @@ def course_of(view: View, loss: Series) -> Contest | None:
     """The competition over a loss; None for a short log, and where it only descends."""
     asked = view.once(("doubt", loss), lambda: in_doubt(*positive(loss), view.thresholds))
     return view.contest(loss) if asked else None
-
-
-def settled(contest: Contest, after: float, moved: float) -> bool:
-    """Whether the best course of learning changes by next to nothing after a share of the log."""
-    names = [name for name in (NEVER, HEALTHY, STOPPED) if name in contest.told]
-    best = max((contest.told[name] for name in names), key=lambda told: told.score)
-    first = contest.steps[0] + after * (contest.steps[-1] - contest.steps[0])
-    return float(np.ptp(best.curve[contest.steps >= first])) < moved
 
 
 def end_of(y: Floats) -> float:
@@ -138,26 +127,6 @@ def end_of(y: Floats) -> float:
 def fall_of(y: Floats) -> float:
     """From the first two samples to the last tenth, log units."""
     return float(np.mean(y[:2])) - end_of(y)
-
-
-def at_chance(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
-    """A loss that is that of guessing, and stays there."""
-    limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
-    late = steps >= steps[0] + EARLY * (steps[-1] - steps[0])
-    rest = y[late]
-    if len(rest) < COURSE // 2 or noise > limits.knowing or not settled(contest, EARLY, limits.moved):
-        return None
-    if still(steps[late], rest, limits) is None or moves_on(attempt, loss, float(steps[0])):
-        return None
-    level, error = float(np.exp(median(rest))), MEDIAN_ERROR * noise / len(rest) ** 0.5
-    (classes, off), most = guessing(level), max(CHANCE, limits.single_t * error)
-    checks = [
-        *noted(classes=classes, level_loss=level),
-        at_most("off the logarithm of that number", off, "share", most),
-        Check("change of the course since", 0, "log units", f"< {limits.moved:g}"),
-    ]
-    chance = (PLATEAU, "the level were not that of guessing")
-    return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance) if off <= most else None
 
 
 def guessing(level: float) -> tuple[int, float]:
@@ -185,12 +154,14 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
     start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.told[STOPPED].at
-    soon = place <= EARLY and settled(contest, EARLY, limits.moved) and lead >= -SMALL
+    soon = place <= EARLY and contest.change_after(EARLY) < limits.moved and lead >= -SMALL
     if (not soon and lead < LEAD) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED:
         return None
     if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD:
         return None
-    since = still(steps[steps >= start], y[steps >= start], limits)
+    rest, third = y[steps >= start], (steps[-1] - start) / 3  # in steps: rows may be dense first
+    first, last = y[(steps >= start) & (steps <= start + third)], y[steps >= steps[-1] - third]
+    since = fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
     if since is None or _lr_comes_down(attempt, limits, start, steps[-1]) or moves_on(attempt, loss, start):
         return None
     later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
@@ -201,15 +172,14 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         since,
         Check("lasts for", 1 - place, "share of the log", f">= {limits.lasting:g}"),
     ]
-    return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
-
-
-def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
-    """The check that a stretch does not fall from the first third of its steps to the last, None if it does
-    or nobody can tell: rows may be dense first."""
-    third = (steps[-1] - steps[0]) / 3
-    first, last = rest[steps <= steps[0] + third], rest[steps >= steps[-1] - third]
-    return fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
+    level = float(np.exp(median(rest)))
+    classes, off = guessing(level)
+    if not soon or off > CHANCE or view.noise(loss) > limits.knowing:
+        return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
+    named = at_most("off the logarithm of that number", off, "share", CHANCE)
+    checks += [*noted(classes=classes, level_loss=level), named]
+    chance = (PLATEAU, "the level were not that of guessing")
+    return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance)
 
 
 def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
@@ -454,7 +424,7 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if loss is None or len(loss) < COURSE:
         return
     for drop in view.events(loss):
-        if drop.kind is not Kind.DROP or not abrupt(view, loss, drop) or not lasts(loss, drop):
+        if drop.kind is not Kind.DROP or not abrupt(view, loss, drop):
             continue
         height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
         fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
@@ -477,14 +447,6 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
     before = int(np.searchsorted(steps, start - lasted))
     gained = median(y[max(before - 4, 0) : before + 1]) - median(y[a - 4 : a])
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
-
-
-def lasts(loss: Series, drop: Event) -> bool:
-    """Whether at least half of the fall is kept until the end of the log, against the line before it."""
-    (steps, y), before = positive(loss), slice(max(drop.onset - COURSE, 0), drop.onset)
-    line, after = fit(steps[before], y[before]), y[drop.onset :]
-    late = after[-max(len(after) // 2, 4) :]
-    return line is not None and median(late) <= line.level - 0.5 * abs(drop.height)
 
 
 STANDSTILL = Rule.of_losses(

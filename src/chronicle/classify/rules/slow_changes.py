@@ -17,7 +17,7 @@ level-shift (up or down by about one noise scale)
     and curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5
     % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
     whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
-    by half of the step, no taller step lies within its window, and no change of slope fits both better.
+    by half of the step; no change of slope fits both better.
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
     event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
     epoch) is no shift.
@@ -60,7 +60,6 @@ PASSING = (Kind.BACK, Kind.LONE)
 EARLY = 3  # windows from the start on: before, a power law bends too much for a parabola
 KINKS = np.linspace(-0.75, 0.75, 13)  # of a window from the step: where a slope may change instead
 FEWEST = 48  # points of a log that can be cut into blocks
-SEEN = 0.5  # of the evidence for a step that a taller one has whose foot is no step
 
 
 class Turn(NamedTuple):
@@ -196,22 +195,15 @@ def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator
     """Steps of ``least`` log units and beyond the limits, the clearest first, at least a window apart."""
     level = running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
-    tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, SEEN * limits.step_t)]
+    tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, limits.step_t)]
     chosen: list[Step] = []
     for step in sorted(tried, key=lambda s: -abs(s.t)):
         if abs(step.t) < limits.step_t:
             return
         near = any(abs(step.at - k.at) < max(step.window, k.window) for k in chosen)
-        near |= any(overshadows(other, step, limits.step_t) for other in tried)
         if not near and abs(step.height) >= least and stays(calm, step) and not breaks(calm, step):
             chosen.append(step)
             yield step._replace(at=place(calm, step))
-
-
-def overshadows(other: Step, step: Step, step_t: float) -> bool:
-    """Whether a taller step lies within the window of this one: what is seen here is its foot."""
-    taller = abs(other.height) > abs(step.height) and abs(other.t) >= SEEN * step_t
-    return taller and step.window // 8 < abs(other.at - step.at) < step.window
 
 
 def place(y: Floats, step: Step) -> int:
@@ -319,18 +311,16 @@ def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
 def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """A step within the first samples: what comes before it and what comes after it do not overlap."""
     y, limits = positive(loss)[1], view.thresholds
-    if len(y) < 2 * BEFORE or len(y) != len(loss):
-        return
     least = max(limits.bad_end, limits.turn_t * wiggle(y))
-    for i in range(1, BEFORE + 1):
+    for i in range(1, BEFORE + 1) if len(loss) == len(y) >= 2 * BEFORE else ():
         height, apart = median(y[i:]) - median(y[:i]), float(y[i:].min() - y[:i].max())
         if height >= least and apart >= limits.midway * height:
             checks = [
                 at_least("level since over the level before", height, "log units", least, "residual_log"),
                 at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
             ]
-            back = ("spike-slow-recovery", "it had come back")
-            yield finding(SHIFT, At(attempt, loss, loss.steps[i]), checks, 0.3 + height, 0.8, back)
+            at, back = At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back")
+            yield finding(SHIFT, at, checks, 0.3 + height, 0.8, back)
             return
 
 
