@@ -19,11 +19,10 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.console.line_records import (
-    LOSSES,
     MAYBE,
     Gatherer,
     Record,
@@ -189,7 +188,7 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-            tells_loss = named and LOSSES & set(map(role_of, record.shape))
+            tells_loss = named and {*LOSSES} & set(map(role_of, record.shape))
             if len(steps) >= (_FEWEST_EPOCHS if tells_loss else _FEWEST_LINES) and _grows(steps):
                 return True
     return False

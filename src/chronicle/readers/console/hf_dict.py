@@ -87,29 +87,25 @@ class Bars:
             self.drawn[total] = n
             self.places.setdefault(total, set()).add(n)
         self.latest = total
-        losses = self._losses()
+        losses = [row for row in self.waiting if "loss" in row.values]
         if self.total not in ("", total) and any(row.under == total for row in losses):
             yield from self.placed()  # another launch: that one did not say that it ended
-        if losses and not self.total:
-            self.total = total
+        if losses and not self.total:  # what a buffer held back may come out in an evaluation
+            self.total = next(iter(self.drawn)) if len(losses) > 1 else total
         if total != self.total:
             return
-        self._place(before, n)
+        self._place(before, n, len(losses) > 1)
         if not math.isnan(self.end_epoch):
             yield from self.placed()
 
-    def _losses(self) -> list[Row]:
-        return [row for row in self.waiting if "loss" in row.values]
-
-    def _place(self, before: int, after: int) -> None:
-        crowded = len(self._losses()) > 1
+    def _place(self, before: int, after: int, crowded: bool) -> None:
         self.rows += [replace(row, before=before, after=after, crowded=crowded) for row in self.waiting]
         self.waiting = []
 
     def end(self) -> Iterator[Row]:
         """The lines of a log that is over. Of several that a buffer kept back no bar will stand for all."""
-        if len(self._losses()) > 1 and self.total:
-            self._place(self.drawn[self.total], self.drawn[self.total])
+        if sum("loss" in row.values for row in self.waiting) > 1 and self.total:
+            self._place(self.drawn[self.total], self.drawn[self.total], True)
         return self.placed()
 
     def placed(self) -> Iterator[Row]:

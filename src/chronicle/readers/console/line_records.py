@@ -18,7 +18,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes
@@ -40,8 +40,7 @@ _CHECKPOINT = re.compile(
 )
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
-LOSSES = frozenset({Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS})
-_JUDGED = LOSSES | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
+_JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
 
 
 class Source(NamedTuple):

@@ -113,17 +113,13 @@ class _Cut(NamedTuple):
 
     @classmethod
     def of(cls, learned: _Learned, runs: Sequence[Span]) -> _Cut:
-        return cls(
-            learned,
-            tuple(
-                (pair, runs[first][0] - before, runs[last][1] + behind)
-                for pair, first, last, before, behind in learned.values
-            ),
-            tuple((pair, runs[run]) for pair, run in learned.ends),
-            tuple(
-                (*span, run) for span, run in zip(runs, learned.runs, strict=True) if isinstance(run, bytes)
-            ),
+        tokens, told = learned.values, zip(runs, learned.runs, strict=True)
+        values = (
+            (one.pair, runs[one.first][0] - one.before, runs[one.last][1] + one.behind) for one in tokens
         )
+        ends = ((pair, runs[run]) for pair, run in learned.ends)
+        literals = ((*span, run) for span, run in told if isinstance(run, bytes))
+        return cls(learned, tuple(values), tuple(ends), tuple(literals))
 
 
 class Shapes:
@@ -209,9 +205,8 @@ def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | Non
     if told is None or any(isinstance(owner, set) for owner in owners):
         return None
     tokens = [_token(raw, runs, i, owners, told) for i, value in enumerate(told.values) if isfinite(value)]
-    ends = [
-        (owner[1], run) for run, owner in enumerate(owners) if isinstance(owner, tuple) and owner[0] == _OF
-    ]
+    counted = [(run, owner) for run, owner in enumerate(owners) if isinstance(owner, tuple)]
+    ends = [(owner[1], run) for run, owner in counted if owner[0] == _OF]
     limits: list[bytes | range] = [
         owner if isinstance(owner, bytes) else range(end - start, end - start + 1)
         for owner, (start, end) in zip(owners, runs, strict=True)

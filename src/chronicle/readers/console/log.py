@@ -109,11 +109,8 @@ class Log:
             for chunk in chunks_from(source, self._next, CHUNK_BYTES):
                 if chunk.cut:
                     self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
-                self.truncated, self.n_lines, self._next = (
-                    chunk.unfinished,
-                    chunk.numbers[-1],
-                    chunk.following,
-                )
+                self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
+                self._next = chunk.following
                 yield chunk
                 if source.is_last(chunk.mark, CHUNK_BYTES):
                     source.keep(chunk.mark, self._state)

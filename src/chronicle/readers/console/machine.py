@@ -275,7 +275,12 @@ def identify(head: Head) -> bool:
     start = head.lines if may_be_log(head) else []
     if not start or _of_host(start):
         return bool(start)
-    lines = [*start, *_tail_lines(head)]
+    end = b""
+    if head.size > HEAD_BYTES:
+        with head.path.open("rb") as file:
+            file.seek(head.size - HEAD_BYTES)
+            end = file.read()
+    lines = [*start, *end.decode(encoding_of(head.start), errors="replace").splitlines()[1:]]
     lower = "\n".join(lines).lower()
     if not any(map(lower.__contains__, WORDS)):
         return False
@@ -299,11 +304,3 @@ def read(path: Path) -> list[Attempt]:
 def _of_host(start: list[str]) -> bool:
     system = sum(_SYSTEM_LINE.match(line) is not None for line in start)
     return system >= _SYSTEM_LINES and 2 * system >= len(start)
-
-
-def _tail_lines(head: Head) -> list[str]:
-    if head.size <= HEAD_BYTES:
-        return []
-    with head.path.open("rb") as file:
-        file.seek(head.size - HEAD_BYTES)
-        return file.read().decode(encoding_of(head.start), errors="replace").splitlines()[1:]

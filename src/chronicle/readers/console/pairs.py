@@ -300,7 +300,9 @@ def in_english(text: str) -> str:
 
 
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
-_LEVANTER = re.compile(r"Progress on:(?P<what>\w+) (?P<n>[\d.]{1,12})(?P<unit>[kM]?)it/\S+ .*postfix:")
+_LEVANTER = re.compile(
+    r"Progress on:(?P<what>\w+) (?P<n>\d{1,11}\.?\d{0,11})(?P<unit>[kM]?)it/\S+ .*postfix:"
+)
 
 
 # A number without a blank behind it, but the next name: `tf=0.00lr=0.001`, `idx: 0loss: 0.693`.
@@ -327,9 +329,6 @@ def reworded(text: str) -> str:
             text = pattern.sub(into, text, count=1)
     if "postfix:" in text and (match := _LEVANTER.search(text)):
         what = "" if match["what"] == "train" else f"{match['what']}: "
-        try:
-            step = round(float(match["n"]) * _THOUSANDS[match["unit"]])
-        except ValueError:
-            return text
+        step = round(float(match["n"]) * _THOUSANDS[match["unit"]])
         text = f"{what}step {step} {text[match.end() :]}"
     return text
