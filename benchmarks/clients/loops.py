@@ -88,6 +88,28 @@ def tensorboardx(log: Path, number: int, record: Record) -> None:
     writer.close()
 
 
+def tensorboard_scalars(log: Path, number: int, record: Record) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    _scalars(SummaryWriter(str(log / RUN)), number, record)
+
+
+def tensorboardx_scalars(log: Path, number: int, record: Record) -> None:
+    from tensorboardX import SummaryWriter
+
+    _scalars(SummaryWriter(str(log / RUN)), number, record)
+
+
+def _scalars(writer: Any, number: int, record: Record) -> None:
+    """Both losses by `add_scalars`, which keeps each curve in a folder of its own."""
+    for step, values in points(number):
+        losses = {name: values[key] for name, key in (("train", LOSS), ("val", VAL_LOSS)) if key in values}
+        record.add(step, {LR: values[LR]} | {f"Loss/batch/{name}": value for name, value in losses.items()})
+        writer.add_scalar(LR, values[LR], step)
+        writer.add_scalars("Loss/batch", losses, step)
+    writer.close()
+
+
 def accelerate(log: Path, number: int, record: Record) -> None:
     from accelerate import Accelerator
     from accelerate.utils import ProjectConfiguration
