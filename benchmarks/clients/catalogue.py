@@ -49,6 +49,7 @@ class Client:
     joins: tuple[dict[str, Any], ...] = JOINS
     events: tuple[dict[str, Any], ...] = EVENTS
     keeps_live_only: bool = False  # a later launch writes over what it overtakes
+    opens: bool = False  # what it keeps is read by its own package alone
     ends_hard: bool = False  # its threads outlive all that they had to do
 
 
@@ -140,7 +141,7 @@ CLIENTS = {
     "mlflow-files": _loop("track", "mlflow_files", "mlflow", "mlflow-skinny"),
     "mlflow-sqlite": _loop("track", "mlflow_sqlite", "mlflow", "mlflow-skinny"),
     "trackio": _loop("track", "trackio", "trackio"),
-    "aim": _loop("aim", "aim", "aim"),
+    "aim": _loop("aim", "aim", "aim", opens=True, keeps_live_only=True, joins=()),
     "swanlab": _loop("track", "swanlab", "swanlab"),
     "comet": _loop("comet", "comet", "comet_ml"),
     "neptune": _loop("neptune", "neptune", "neptune", **_ALONE),
