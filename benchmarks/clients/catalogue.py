@@ -126,6 +126,7 @@ CLIENTS = {
     "plain-prints": _loop(
         "torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED, **_ONE_FILE
     ),
+    "tqdm": _loop("torch", "tqdm_postfix", "tqdm", exact="printed", facts={}, roles=_PRINTED, **_ONE_FILE),
     "plain-jsonl": _loop("torch", "json_lines", "numpy", facts={}, **_ONE_FILE),
     "plain-csv": _loop("torch", "csv_writer", "numpy", facts={}, **_ONE_FILE),
     "tensorboard": _loop("torch", "tensorboard", "torch", "tensorboard", exact="float32"),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -50,6 +50,7 @@ _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
 )
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
+_REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -224,17 +225,18 @@ class Course:
     def launch(self) -> None:
         """Begins anew: what another launch tells before its first step is none of the launch before it."""
         self.last: int | None = None
-        self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
+        self._epoch, self._epochs, self._passes, self._told = 0.0, Epochs(), False, False
         self._count = Pair("", -1.0)
 
     def state(self) -> Any:
         """Where the log is, as JSON."""
         place = self.counter, self.axis, self._rank, self.last
-        return *place, self._epoch, self._epochs.state(), self._passes, self._count
+        return *place, self._epoch, self._epochs.state(), self._passes, self._told, self._count
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, self._passes, count = state
+        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, *told, count = state
+        self._passes, self._told = told
         self._epochs.restore(epochs)
         self._count = Pair(*count)
 
@@ -243,7 +245,9 @@ class Course:
         plan, epoch = self._plan, record.epoch
         evaluation = plan.phases and bool(record.evaluation)
         if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
-            self._epoch, self._passes = epoch.value, False
+            if not self._told and self._count in (pair for _, pair in record.counters):
+                self._epochs = Epochs()  # a bar that was drawn before it knew its epoch is drawn again
+            self._epoch, self._passes, self._told = epoch.value, False, True
         known = False
         for rank, pair in record.counters:
             if key_of(pair) in plan.counters:
@@ -281,6 +285,41 @@ class Course:
         return self._epoch
 
 
+class Bar:
+    """A bar that is drawn at the next count with the numbers of the last one, until it is given new ones.
+
+    So does every loop over `tqdm` that calls `set_postfix`: only what it is given is a sample.
+    """
+
+    def __init__(self) -> None:
+        self._drawn = (-1.0, "")
+        self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
+
+    def state(self) -> Any:
+        """What was drawn last, as JSON."""
+        return self._drawn, self._again, self._redraws
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        (count, numbers), self._again, self._redraws = state
+        self._drawn = count, numbers
+
+    def repeats(self, record: Record, values: Mapping[str, float]) -> bool:
+        """Whether a record is a bar with the numbers that it had before, at the next count or at its end."""
+        at = next((pair for pair in record.pairs if pair.name == "progress"), None)
+        if at is None or not values or not _REMAINING.search(record.sources[0].line.text):
+            return False
+        epoch = record.epoch.name if record.epoch else ""
+        given = repr([value for name, value in values.items() if name != epoch])  # NaN is NaN
+        count, numbers = self._drawn
+        if self._again:  # what is given at the count of a redraw is new, whatever it is
+            self._redraws += 1 if at.value == count else -1
+        moved, ends = at.value != count, at.value == at.of
+        again = numbers == given and (ends or (self._redraws >= 0 and (moved or not self._again)))
+        self._drawn, self._again = (at.value, given), again and moved
+        return again
+
+
 def read(path: Path) -> list[Attempt]:
     """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
     reward or return, which an agent is told again and again.
@@ -295,7 +334,7 @@ def read(path: Path) -> list[Attempt]:
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
-    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), **own)
+    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), bar=Bar(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
         text = record.sources[0].words if step is None or arguments else ""
@@ -337,6 +376,8 @@ def _placed(
             continue
         step, own = (row, False) if plan.by_row else course.step(record)
         values = record.numbers(course.counter, plan.phases)
+        if log.own["bar"].repeats(record, values):
+            continue
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
             begins = not in_row.keys().isdisjoint(values)
