@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -313,19 +313,16 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
 
 
 def _of_add_scalars(folder: Folder, beside: list[Path]) -> bool:
-    """Whether all event files in a folder were written for those beside it: see `home_of_scalars`."""
-    if not any("tfevents" in log.name for log in beside):
-        return False
-    for log in folder.all_logs():
-        try:
-            reader = next(iter(claims(log)), None) if "tfevents" in log.name else None
-            tags = [tag for attempt in (reader.read(log) if reader else ()) for tag in attempt.series]
-        except (LogError, OSError):
-            return False
-        home = home_of_scalars(str(log.parent), tags[0]) if len(tags) == 1 else None
-        if home is None or Path(home[0]) != folder.path.parent:
-            return False
-    return True
+    """Whether all logs in a folder were written for event files beside it: see `home_of_scalars`."""
+    logs = list(folder.all_logs()) if any("tfevents" in log.name for log in beside) else []
+    homes = set[str]()
+    with suppress(LogError, OSError):
+        for log in logs:
+            attempts = [one for reader in claims(log) if "tfevents" in log.name for one in reader.read(log)]
+            tags = [tag for attempt in attempts for tag in attempt.series]
+            home, _ = (home_of_scalars(str(log.parent), tags[0]) if len(tags) == 1 else None) or ("", "")
+            homes.add(home)
+    return homes == {str(folder.path.parent)}
 
 
 def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:

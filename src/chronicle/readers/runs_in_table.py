@@ -340,13 +340,6 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     return role_of(name) in _SCORES or (named and not _are_whole(numbers))
 
 
-def _is_evaluation(path: Path) -> bool:
-    """Whether a file stands beside that of the training, as `val.jsonl` beside `train.jsonl`."""
-    if plain(path.stem) not in OF_EVALUATION:
-        return False
-    return any(plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix)
-
-
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, where the name of the file alone says that they are losses; one run "" else.
 
@@ -356,7 +349,9 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
-    if _is_evaluation(path):
+    if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
+        plain(other.stem) in OF_TRAINING for other in path.parent.glob(f"*{path.suffix}")
+    ):
         own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
         columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}
     loss = loss_of(path)

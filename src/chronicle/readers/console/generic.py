@@ -113,7 +113,10 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
     if _repeats(all_records, Course(plan)):
         return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
-    return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
+    losses = [pair for record in training for pair in record.pairs if "loss" in pair.name.lower()]
+    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
+    tells_losses = n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
+    return Plan(uncounted and tells_losses, by_row=True, phases=phases)
 
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
@@ -194,12 +197,6 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
             if len(steps) >= (_FEWEST_EPOCHS if tells_loss else _FEWEST_LINES) and _grows(steps):
                 return True
     return False
-
-
-def _tells_losses(all_records: Sequence[Record]) -> bool:
-    losses = [pair for record in all_records for pair in record.pairs if "loss" in pair.name.lower()]
-    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
 
 
 def _grows(steps: list[int]) -> bool:
