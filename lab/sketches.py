@@ -258,6 +258,23 @@ SHAPES: dict[str, Sketch] = {
         (Curve((line(0.12, 0.16), bend(0.25, 0.72, 1.3)), rough=0.02),),
         y_name="reward", strip_name="length of an answer",
     ),
+    "kl-blow-up": Sketch(
+        "The reward stands, then falls to nothing, as the divergence from the reference grows without end.",
+        (Curve((fall(0.1, 0.62, 14), bend(0.56, -0.56, 1.6)), rough=0.02),),
+        (Label(0.5, 0.24, "stands for long", 1, "end", strip=True),
+         Label(0.84, 0.8, "grows without end", 2, "end", strip=True),
+         Label(0.98, 0.36, "reward is lost", 3, "end")),
+        (Curve((fall(0.04, 0.14, 10), bend(0.56, 0.8, 1.6)), rough=0.02),),
+        y_name="reward", strip_name="divergence from the reference",
+    ),
+    "clip-saturation": Sketch(
+        "The norm of the gradient stays above the limit at every step; the loss falls all the same.",
+        (Curve((fall(0.86, 0.3, 4),)),),
+        (Label(0.3, 0.56, "falls all the same", 1),
+         Label(0.62, 0.82, "always longer than the limit", 2, "middle", strip=True)),
+        (Curve((line(0.5, 0.46),), rough=0.2),),
+        rule=0.2, strip_name="gradient norm",
+    ),
     "reward-hacking": Sketch(
         "The reward goes on rising; a score that is not trained on rises with it, turns and is lost.",
         (Curve((line(0.2, 0.9),), rough=0.02),

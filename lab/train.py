@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab import policy, rewards, routing
+from lab import limits, policy, rewards, routing
 from lab.logs import FORMATS, Log
 from lab.recipe import Recipe
 from lab.recipes import BY_NAME
@@ -19,7 +19,7 @@ from lab.recipes import BY_NAME
 RUNS = Path(__file__).parents[1] / "runs"
 KEPT = ("label.toml", "notes.md")  # what people wrote about a run
 GROKKING = "grokking"
-BY_HAND = {name: module for module in (policy, rewards, routing) for name in module.TITLES}
+BY_HAND = {name: module for module in (policy, rewards, routing, limits) for name in module.TITLES}
 NAMES = (*BY_NAME, GROKKING, *BY_HAND)
 
 

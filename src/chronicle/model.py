@@ -41,6 +41,7 @@ class Role(StrEnum):
     ATTENTION_LOGIT = "attention-logit"
     OUTPUT_LOGIT = "output-logit"
     POLICY_ENTROPY = "policy-entropy"  # of an agent; trainers log it with either sign
+    POLICY_KL = "policy-kl"  # divergence of an agent from its reference
     ANSWER_LENGTH = "answer-length"
     EXPERT_LOAD = "expert-load"  # of one expert, or the largest as a multiple of the mean
     TOKENS = "tokens"
@@ -49,6 +50,7 @@ class Role(StrEnum):
     EPOCH = "epoch"
     SCORE = "score"
     VALIDATION_SCORE = "validation-score"
+    CLIPPED_SHARE = "clipped-share"  # of the steps whose gradient was clipped, up to 1 or to 100
     UPDATE_NORM = "update-norm"
     OTHER = "other"
 
@@ -158,9 +160,8 @@ class JoinKind(StrEnum):
 class Change:
     """One quantity that is not the same before and after a join.
 
-    ``before`` and ``after`` are what both attempts say of it (None: that one says nothing), ``unit`` is None
-    where nobody declared one, ``at_step`` is the step at which both were compared (None: facts of a process,
-    which hold for the whole of it).
+    ``before`` and ``after`` are what both attempts say of it (None: nothing), ``unit`` is None where nobody
+    declared one, ``at_step`` is where both were compared (None: facts of a whole process).
     """
 
     quantity: str
@@ -175,9 +176,8 @@ class Join:
     """Where attempt ``after`` (an index into Timeline.attempts) takes over from attempt ``before``.
 
     ``from_step`` is the last step of the earlier attempt, ``to_step`` the first of the later one;
-    ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between the two
-    (None where the log has no times); ``evidence`` says why these two were joined and what it cost, and
-    ``changes`` what is not the same on both sides.
+    ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between (None: no times);
+    ``evidence`` says why these two were joined and what it cost, ``changes`` what is not the same in both.
     """
 
     kind: JoinKind

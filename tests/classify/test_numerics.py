@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tests.classify.asking import diagnosis, findings, near, patterns
 from tests.curves import Curve
 from tests.curves.series import logits, loss_scale
 
-from chronicle.model import Role
+from chronicle.classify import classify
+from chronicle.metrics.roles import assign
+from chronicle.model import Attempt, Finding, Role, Series
+from chronicle.timeline import stitch
 
 
 @pytest.mark.parametrize("every", [1, 10])
@@ -80,3 +84,55 @@ def test_a_drift_of_the_output_logits_either_way(drift: float) -> None:
 @pytest.mark.parametrize("drift", [0.0, 1.0, -2.0])
 def test_output_logits_that_stay_about_where_they_were(drift: float) -> None:
     assert patterns(logits(Curve(7), output_drift=drift).run()) == set()
+
+
+STEPS = np.arange(600)
+LOSSES = 2.0 + np.exp(-STEPS / 100) + 0.01 * np.random.default_rng(2).normal(size=600)
+NORMS = 3.0 * np.exp(0.2 * np.random.default_rng(3).normal(size=600))
+
+
+def clipping(stated: dict[str, object], **logged: NDArray[np.float64]) -> list[Finding]:
+    series = {"loss": LOSSES, **logged}
+    columns = {name: Series(name, Role.OTHER, STEPS, v, STEPS.astype(float)) for name, v in series.items()}
+    log = Attempt("a", ("a",), assign(columns), facts=stated)
+    return [f for f in classify(stitch([log])).findings if f.pattern == "clip-saturation"]
+
+
+@pytest.mark.parametrize(
+    ("stated", "logged"),
+    [
+        pytest.param({"config/max_grad_norm": 1.0}, {"grad_norm": NORMS}, id="above the limit"),
+        pytest.param(
+            {"config/trainer/gradient_clip_val": 1.0}, {"grad_norm": NORMS}, id="by Lightning's name"
+        ),
+        pytest.param({}, {"grad_clip_fraction": np.full(600, 0.97)}, id="a share"),
+        pytest.param({}, {"clip": np.full(600, 98.0), "gnorm": NORMS}, id="per cent, as fairseq has it"),
+        pytest.param({}, {"grad_norm": np.minimum(NORMS, 2.1)}, id="logged after clipping"),
+        pytest.param({"config/clip_grad": 2.1}, {"grad_norm": np.minimum(NORMS, 2.1)}, id="both"),
+    ],
+)
+def test_clipping_at_every_step(stated: dict[str, object], logged: dict[str, NDArray[np.float64]]) -> None:
+    (one,) = clipping(stated, **logged)
+    assert one.start_step == 0 and one.evidence["clipped_share"] > 0.95
+
+
+@pytest.mark.parametrize(
+    ("stated", "logged"),
+    [
+        pytest.param({"config/max_grad_norm": 3.5}, {"grad_norm": NORMS}, id="half of the time"),
+        pytest.param({}, {"grad_norm": NORMS}, id="no limit is known"),
+        pytest.param({"config/max_grad_norm": 0}, {"grad_norm": NORMS}, id="0 is no clipping"),
+        pytest.param({"config/clip_ratio": 0.2}, {"grad_norm": NORMS}, id="another thing that is clipped"),
+        pytest.param({}, {"grad_norm": np.full(600, 1.0)}, id="a norm that never was another"),
+        pytest.param({}, {"clip": np.linspace(100, 50, 600)}, id="less and less"),
+        pytest.param({"config/max_grad_norm": "1.0"}, {"grad_norm": NORMS}, id="a limit in words"),
+    ],
+)
+def test_no_clip_saturation(stated: dict[str, object], logged: dict[str, NDArray[np.float64]]) -> None:
+    assert not clipping(stated, **logged)
+
+
+def test_clipping_is_told_from_where_it_always_holds() -> None:
+    grown = NORMS * np.where(STEPS < 200, 0.1, 1.0)
+    (one,) = clipping({"config/max_grad_norm": 1.0}, grad_norm=grown)
+    assert 190 <= one.start_step <= 210

@@ -157,3 +157,36 @@ def test_no_reward_hacking(reward: NDArray[np.float64], score: NDArray[np.float6
 
 def test_the_best_of_a_batch_falls_where_answers_come_closer() -> None:
     assert not found("reward-hacking", reward=0.2 + T + NOISE[0], reward__max=TURNS + NOISE[1])
+
+
+LOST = np.interp(T, [0, 0.1, 0.7, 0.8], [0.2, 0.6, 0.6, 0.0])
+LEAVES = np.interp(T, [0, 0.1, 0.7, 1.0], [0.0, 0.05, 0.06, 3.0])
+
+
+@pytest.mark.parametrize("name", ["kl", "objective__kl", "KL_ref", "actor__kl_loss"])
+@pytest.mark.parametrize("times", [1e-3, 1.0, 1e6])
+def test_a_policy_that_runs_away_and_loses_its_reward(name: str, times: float) -> None:
+    (one,) = found("kl-blow-up", reward=LOST + NOISE[0], **{name: times * LEAVES * (1 + NOISE[1])})
+    assert 900 <= one.start_step <= 1060
+    assert one.evidence["divergence_factor"] == pytest.approx(40, abs=12)
+    assert not found("divergence-no-spike", reward=LOST + NOISE[0], **{name: LEAVES})
+
+
+@pytest.mark.parametrize(
+    ("reward", "divergence"),
+    [
+        pytest.param(LEARNED, LEAVES, id="the reward stands"),
+        pytest.param(LOST, 0.05 + 0.01 * T, id="the divergence stands"),
+        pytest.param(
+            LOST, np.interp(T, [0, 0.1, 0.7, 1.0], [0.0, 0.05, 0.06, 0.3]), id="five times is no flight"
+        ),
+        pytest.param(LOST, NOISE[2], id="an estimate that is noise around nothing"),
+    ],
+)
+def test_no_kl_blow_up(reward: NDArray[np.float64], divergence: NDArray[np.float64]) -> None:
+    assert not found("kl-blow-up", reward=reward + NOISE[0], objective__kl=divergence)
+
+
+def test_the_divergence_from_the_last_update_is_another_one() -> None:
+    for name in ("train__approx_kl", "kl_coef", "target_kl", "ppo__policy__old_kl"):
+        assert not found("kl-blow-up", reward=LOST + NOISE[0], **{name: LEAVES})

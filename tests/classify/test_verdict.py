@@ -191,6 +191,8 @@ def test_what_could_not_be_judged_is_said() -> None:
         "output-logit-drift": ("output-logit",),
         "entropy-collapse": ("policy-entropy", "objective"),
         "length-explosion": ("answer-length", "objective"),
+        "kl-blow-up": ("policy-kl", "objective"),
+        "clip-saturation": ("clipped-share",),
         "reward-hacking": ("objective", "validation-score"),
         "router-collapse": ("expert-load",),
         "overfitting": ("validation-loss",),

@@ -66,6 +66,8 @@ NAMES = {
         losses/entropy, Policy/Entropy, Entropy, train/entropy""",
     Role.ANSWER_LENGTH: """completions/mean_length, completion_length, response_length, response_length/mean,
         train/completion_length""",
+    Role.POLICY_KL: "objective/kl, kl_ref, ref_kl, policy/kl_to_start, actor/ref_kl",
+    Role.CLIPPED_SHARE: "grad_clip_fraction, train/grad_clip_frac, gradients/clip_rate, clip",
     Role.EXPERT_LOAD: """moe/expert_3/load, tokens_per_expert/expert_3, train/load imbalance,
         moe_expert_utilization/layer_2_expert_7, e_max_violation:mean, MaxVio, moe/expert_utilization_max""",
     Role.UPDATE_NORM: "update_norm, optim/update_rms",
@@ -309,6 +311,8 @@ log_likelihood: score, neg_log_likelihood: loss
 arena_win_rate: score, total_loss: loss, policy_loss: part-loss
 win_rate: objective, loss: part-loss
 Loss: loss, MeanIU: score
+fitness: objective, best_fitness: score, worst fitness: score
+l_mos: loss, l_metric: loss, lr: learning-rate
 loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
 avg loss so far: loss, val loss: validation-loss
 """

@@ -125,6 +125,10 @@ SAID = [
     ("entropy-collapse", "rewards.CLOSED", "< {} % of that distance"),
     ("length-explosion", "rewards.GROWN", "≥ {} times"),
     ("length-explosion", "rewards.CLOSED", "< {} % of the distance"),
+    ("kl-blow-up", "whole_run.LOST", "≥ {} % of its rise"),
+    ("kl-blow-up", "whole_run.FAR", "≥ {} errors"),
+    ("kl-blow-up", "rewards.AWAY", "≥ {} times"),
+    ("clip-saturation", "numerics.SATURATED", "≥ {} % of the second half"),
     ("reward-hacking", "whole_run.LOST", "≥ {} % of its rise"),
     ("reward-hacking", "whole_run.RISES", "≥ {} errors"),
     ("router-collapse", "routing.BUSIEST", "≥ {} times the mean"),
@@ -190,6 +194,7 @@ WRITTEN = [
     ("frozen-metric", "rules/loss_shapes", "or all of 8 and more", "≥ 8 samples"),
     ("loss-scale-collapse", "rules/numerics", '("< 1", ">= 1")', "< 1"),
     ("attention-logit-growth", "rules/numerics", "last > high / 2", "and ends above 50"),
+    ("clip-saturation", "rules/numerics", "1 - 1e-3", "within 0.1 % of it"),
 ]
 
 

@@ -28,10 +28,13 @@ def test_a_decision_on_a_finding_and_a_rollback() -> None:
             LEFT.id,
             (DECISION.sentence,),
             (LEFT.sentence,),
-            ("Rollback: from step 61\u202f400 to step 56\u202f000",),
+            (
+                "The run went back from step 61\u202f400 to step 56\u202f000"
+                " and 5\u202f400 steps were discarded.",
+            ),
             "",
         ),
-        (ROLLBACK.id, (ROLLBACK.sentence,), (), ("End: ends at step 100\u202f000",), "7.50"),
+        (ROLLBACK.id, (ROLLBACK.sentence,), (), ("The log ends at step 100\u202f000.",), "7.50"),
     ]
     assert rows(healthy()) == []
 
@@ -48,7 +51,7 @@ def test_hypothesis_and_outcome_stand_beside_what_they_speak_of() -> None:
     entry = replace(rollback(), events=(LAUNCH, ROLLBACK, *notes, alone, END))
     assert rows(entry) == [
         (ROLLBACK.id, (ROLLBACK.sentence, "tried!"), ("hypothesis!",), ("outcome!",), "7.50"),
-        ("note-alone", ("tried!",), (), ("End: ends at step 100\u202f000",), ""),
+        ("note-alone", ("tried!",), (), ("The log ends at step 100\u202f000.",), ""),
     ]
 
 

@@ -128,7 +128,7 @@ def test_the_reference_gallery_teaches_and_a_team_is_called_by_its_title() -> No
 
 def test_patterns_that_no_run_shows_fold_away() -> None:
     text = shown(site([rollback()], patterns=gallery(), title="Atlas"))
-    first, folded = text.split("<summary>32 patterns that no run here shows</summary>")
+    first, folded = text.split("<summary>34 patterns that no run here shows</summary>")
     assert "patterns/spike-no-full-recovery.html" in first and "patterns/hang.html" not in first
     assert "patterns/hang.html" in folded
     assert "<summary>" not in shown(small(healthy()))  # none at all: nothing is hidden

@@ -152,7 +152,7 @@ hide: [navigation]
 <ol class="ch-log">
 <li><span class="ch-n" data-v="bad">2</span><div><p><a href="../runs/demo-rollback/index.html&#35;rise-a1-59000">A rollback with a lower learning rate</a> The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p>
 <p class="ch-aside"><b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500.</p>
-<p class="ch-small">After it: Rollback: from step 61\u202f400 to step 56\u202f000</p>
+<p class="ch-small">Then: The run went back from step 61\u202f400 to step 56\u202f000 and 5\u202f400 steps were discarded.</p>
 </div></li>
 </ol>
 

@@ -32,9 +32,9 @@ def test_those_that_somebody_spoke_of_first_then_the_newest() -> None:
     runs = [run(1, steps=3, day=1), run(2, steps=3, day=2), run(3, steps=3, day=1, noted=True)]
     found = precedents(small(*runs, healthy()), PATTERN)
     assert [(one.entry.run_id, len(one.notes), one.after) for one in found] == [
-        ("run-3", 1, "End: ends at step 100\u202f000"),
-        ("run-2", 0, "End: ends at step 100\u202f000"),
-        ("run-1", 0, "End: ends at step 100\u202f000"),
+        ("run-3", 1, "The log ends at step 100\u202f000."),
+        ("run-2", 0, "The log ends at step 100\u202f000."),
+        ("run-1", 0, "The log ends at step 100\u202f000."),
     ]
     assert precedents(small(*runs), "nan-inf") == []
 

@@ -302,7 +302,10 @@ def test_the_same_in_other_runs_says_what_was_done_and_how_it_ended() -> None:
     assert "demo-rollback" not in told
     assert '<a href="../../runs/other/index.html&#35;rise-a1-59000">The other one</a> The loss jumped' in told
     assert "<b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500." in told
-    assert "After it: Rollback: from step 61\u202f400 to step 56\u202f000" in told
+    assert (
+        "Then: The run went back from step 61\u202f400 to step 56\u202f000 and 5\u202f400 steps were discarded."
+        in told
+    )
 
 
 @pytest.mark.slow

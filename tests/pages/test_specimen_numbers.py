@@ -94,6 +94,25 @@ def test_reward_hacking() -> None:
     assert_said("worrying/reward-hacking", said)
 
 
+def test_kl_blow_up() -> None:
+    reward, divergence = (series("lab-kl-blow-up", m).values for m in ("reward", "objective/kl"))
+    stood = divergence[200:900]
+    assert stood.min() > 1.75 and stood.max() < 2.2 and round(float(reward[200:900].mean()), 2) == 0.63
+    assert_said("bad/kl-blow-up", f"ends at {divergence[-1]:.0f}, and the reward at {reward[-1]:.2f}")
+    assert round(float(series("lab-kl-kept", "objective/kl").values[200:].mean())) == 2
+    assert_said("bad/kl-blow-up", f"near\n{series('lab-kl-kept', 'reward').values[200:].mean():.2f}")
+
+
+def test_clip_saturation() -> None:
+    always, seldom = ("lab-clip-saturation", "lab-clip-seldom")
+    usual = np.median(series(always, "grad_norm").values)
+    assert (series(always, "grad_norm").values > 0.02).all()
+    assert (series(seldom, "grad_norm").values > 0.5).sum() == 5
+    first, soon = (int(np.argmax(series(run, "loss").values < 0.05)) for run in (always, seldom))
+    said = f"the usual one is {usual:.2f} long", f"below 0.05 at step {first}", f"cut at 0.5, at step {soon}"
+    assert_said("unexpected/clip-saturation", *said)
+
+
 def test_router_collapse() -> None:
     """After 50 steps two experts get everything; with an auxiliary loss the loss ends lower."""
     loads = np.array([series("lab-router-collapse", f"moe/expert_{k}/load").values[50:] for k in range(8)])

@@ -112,19 +112,31 @@ GOLDEN = [
         "lab-length-explosion",
         "1",
         "The answers grew from a mean length of 25.35 to 54.06 from step 376 on, and the objective gained "
-        "nothing by it: it stands at 0.448.",
+        "nothing by it: it stood at 0.448.",
+    ),
+    (
+        "lab-kl-blow-up",
+        "1",
+        "The objective fell from 0.628 to 0.0329 from step 900 on, while the divergence from the reference "
+        "grew from 1.99 to 26.49.",
+    ),
+    (
+        "lab-clip-saturation",
+        "2",
+        "The gradient was clipped at 100 % of the steps from step 0 on; its norm was 0.189 in the "
+        "median.",
     ),
     (
         "lab-reward-hacked",
         "1",
-        "The validation score fell from 0.581 to 0.0329 after step 150, while the objective rose from 0.809 "
+        "The validation score fell from 0.581 to 0.0329 after step 225, while the objective rose from 0.899 "
         "to 2.00.",
     ),
     (
         "lab-router-collapse",
         "1",
-        "The router sends 6 times the mean load to its busiest expert from step 5 on, and 75 % of the "
-        "experts get almost nothing.",
+        "The router sent 6 times the mean load to its busiest expert from step 5 on, and 75 % of the "
+        "experts got almost nothing.",
     ),
     (
         "lab-z-loss-of-the-wrong-sign",
@@ -227,7 +239,7 @@ GOLDEN = [
     (
         "lab-loss-scale",
         "1",
-        "The loss jumped from 1.80 to 161.7 at step 654 and did not come down again. The loss"
+        "The loss jumped from 1.80 to 483.7 at step 654 and did not come down again. The loss"
         " scale was halved 9 times from step 654 on, down to 32.",
     ),
     (
@@ -277,6 +289,18 @@ def test_every_pattern_has_a_sentence() -> None:
 @pytest.mark.parametrize(("name", "mark", "sentence"), GOLDEN, ids=lambda value: str(value)[:30])
 def test_the_sentences_of_specimens_in_full(name: str, mark: str, sentence: str) -> None:
     assert sentence_of(name, mark) == sentence
+
+
+@pytest.mark.slow
+def test_what_came_first_is_told_first() -> None:
+    (faults, *_), (attempts, *_) = (specimen(n).story.paragraphs for n in ("lab-lost-nodes", "104B-en-fail"))
+    for fault, place in (("Xid 79: GPU has fallen off the bus", 400), ("Link down on nid005.", 620)):
+        assert 0 < faults.index(fault) < faults.index(f"The run went back from step {place}")
+    assert "preemption on nid001. The run went on at step 801" in faults
+    assert attempts.startswith(
+        "None of 8 attempts held. “Resume spike” was found twice, over 3\u202f476 to 5\u202f182 million"
+        " tokens. After the restart at 15\u202f689 million tokens"
+    )
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from tests.depth import few
 from tests.pages.samples import site
 from tests.story.told_specimens import NAMES, Specimen, specimen
 
-from chronicle.build.schema import entry_from_json, entry_json
+from chronicle.build.schema import entry_from_json, to_json
 from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
 from chronicle.figures.layout import scene, whole, zoom
@@ -21,7 +21,7 @@ from chronicle.metrics.values import count
 from chronicle.pages import assets, pages
 from chronicle.pages.chronology import markdown, rows
 from chronicle.pages.lists import card
-from chronicle.story import deciding
+from chronicle.story import deciding, picture_edge
 
 pytestmark = pytest.mark.slow
 each = pytest.mark.parametrize("name", few(NAMES, 14))
@@ -123,6 +123,17 @@ def test_the_words_of_figures_are_those_of_the_events(name: str) -> None:
 
 
 @each
+def test_a_peak_beyond_the_frame_is_a_lower_bound_in_figure_and_sentence_alike(name: str) -> None:
+    one = specimen(name)
+    peaks = {n.value: n.words for event in one.story.events for n in event.numbers if n.name == "peak"}
+    run = scene(one.timeline, one.diagnosis, edge=picture_edge(one.timeline, one.config))
+    assert run is not None
+    for plan in (whole(run, 900), *(zoom(run, item, 900) for item in run.zooms())):
+        for clip in [clip for curves in plan.curves for clip in curves.clips if clip.value in peaks]:
+            assert clip.words.startswith("≥ ") is peaks[clip.value].startswith("at least ")
+
+
+@each
 def test_the_chronicle_tells_events_by_their_sentences(name: str) -> None:
     one = specimen(name)
     sentences = {one_line([event.sentence]) for event in one.story.events}
@@ -138,7 +149,7 @@ def test_the_chronicle_tells_events_by_their_sentences(name: str) -> None:
 @each
 def test_the_entry_on_disk_is_the_entry(name: str) -> None:
     one = specimen(name)
-    again = entry_from_json(json.loads(json.dumps(entry_json(one.entry), allow_nan=False)))
+    again = entry_from_json(json.loads(json.dumps(to_json(one.entry), allow_nan=False)))
     assert (again.events, again.story, again.headline) == (
         one.entry.events,
         one.entry.story,

@@ -15,6 +15,7 @@ from chronicle.model import (
     Event,
     EventKind,
     Fault,
+    Finding,
     JoinKind,
     Note,
     Place,
@@ -56,6 +57,28 @@ def test_what_several_rules_saw_of_one_rise_is_one_happening() -> None:
 def test_a_consequence_is_a_happening_of_its_own() -> None:
     spike, nan = finding("divergence-after-spike", 100, None), finding("nan-inf", 300, None)
     assert groups(spike, nan) == [[("divergence-after-spike", 100)], [("nan-inf", 300)]]
+
+
+def test_a_divergence_that_goes_on_is_one_happening() -> None:
+    def rise(start: int, height_log: float, residual_log: float) -> Finding:
+        found = finding("divergence-no-spike", start, None)
+        return replace(found, evidence={"height_log": height_log, "residual_log": residual_log})
+
+    assert groups(rise(100, 4.0, 2.0), rise(300, 9.0, 9.0)) == [
+        [("divergence-no-spike", 100), ("divergence-no-spike", 300)]
+    ]
+    came_down = [[("divergence-no-spike", 100)], [("divergence-no-spike", 300)]]
+    assert groups(rise(100, 4.0, 1.9), rise(300, 9.0, 9.0)) == came_down
+    loss = np.concatenate([np.full(100, 2.0), np.full(200, 6.0), np.linspace(7.0, 50.0, 100)])
+    event = next(
+        e
+        for e in told(run(np.arange(400), loss), diagnosis(rise(100, 1.1, 1.1), rise(300, 2.1, 2.1))).values()
+        if e.patterns
+    )
+    assert event.sentence == (
+        "The loss turned upwards at step 100, without a spike, and rose from 2.00 to 50.00."
+        " It came in 2 stages."
+    )
 
 
 def test_a_property_of_the_log_and_the_speed_are_not_mixed_with_the_loss() -> None:
@@ -289,6 +312,29 @@ def test_what_came_shortly_before_a_finding_is_named_the_nearest_first() -> None
     events = told(faulty(fault), diagnosis(SPIKE))
     assert events["rise-a1-100"].causes == ("Fault: NCCL, 5 steps earlier",)
     assert told(faulty(replace(fault, at_step=20)), diagnosis(SPIKE))["rise-a1-100"].causes == ()
+
+
+def test_the_story_tells_a_cause_before_its_consequence_and_faults_before_the_restart() -> None:
+    steps, rate = np.arange(900), np.where(np.arange(900) < 300, 1e-3, 1e-2)
+    series_of = (
+        series("loss", steps, np.where(steps < 305, falling(900), 9.0)),
+        series("lr", steps, rate, Role.LEARNING_RATE),
+    )
+    found = diagnosis(finding("divergence-after-spike", 305, None))
+    story = tell(stitch([attempt("a.csv", *series_of)]), found)
+    assert story.paragraphs[0].startswith(
+        "The learning rate rose from 0.001 to 0.01 at step 300. The loss jumped from"
+    )
+
+
+def test_what_was_found_often_is_told_in_its_place() -> None:
+    severe = [replace(finding("level-shift", at, at + 20), severity=at / 1000) for at in (100, 300, 500, 700)]
+    words = tell(LONG, diagnosis(*severe)).paragraphs[0]
+    assert words == (
+        "The loss rose from 2.39 to 2.40 at step 300 and stayed up until step 320. “Level shift” was found"
+        " twice more, over steps 100 to 500. The loss rose from 2.04 to 2.07 at step 700 and stayed up until"
+        " step 720. The log ends at step 899."
+    )
 
 
 def changing(values: Sequence[float], role: Role, name: str) -> dict[str, Event]:

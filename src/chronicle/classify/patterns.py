@@ -90,6 +90,8 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("spike-no-full-recovery", "Spike, not fully recovered", BAD, traits=SPIKE),
     Pattern("divergence-after-spike", "Divergence after a spike", BAD, traits=DIVERGES),
     Pattern("divergence-no-spike", "Divergence without a spike", BAD, traits=DIVERGES),
+    Pattern("kl-blow-up", "KL blow-up", BAD, (Role.POLICY_KL, Role.OBJECTIVE),
+            traits=ALARM | ACROSS | UNDOABLE),
     Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS),
     Pattern("nan-inf", "NaN or Inf", BAD, traits=ALARM | ACROSS | UNDOABLE),
     Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,),
@@ -98,6 +100,8 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("grokking", "Sudden improvement (grokking)", UNEXPECTED, traits=ODD),
     Pattern("repeat-data", "Repeated data after a resume", UNEXPECTED, needs_attempts=2, traits=REPEATS),
     Pattern("reinitialised", "Re-initialised", UNEXPECTED, traits=ODD),
+    Pattern("clip-saturation", "Clipping at every step", UNEXPECTED, (Role.CLIPPED_SHARE,),
+            instead=Role.GRAD_NORM, traits=Trait.PROPERTY),
     Pattern("quantised-loss", "Quantised loss", UNEXPECTED, traits=Trait.PROPERTY),
 )
 # fmt: on

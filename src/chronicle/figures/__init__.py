@@ -6,6 +6,7 @@ serves both themes. The bytes depend on the run and on the versions of the libra
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -37,22 +38,23 @@ def draw(
     *,
     title: str,
     x: OnAxis | None = None,
+    edge: float = math.inf,
 ) -> tuple[Figure, ...]:
     """Draws a run into ``folder`` as SVG and says what was drawn, in the words of its ``events``.
 
     With ``x`` (what `chronicle.timeline.on_axis` gives) the whole run is drawn over that axis; a zoom shows
-    single steps, and stays over them.
+    single steps, and stays over them. ``edge`` is what `chronicle.story.picture_edge` gives.
 
     Returns:
         "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a
         PNG for the cards that other sites make of a link.
         A run without any value has only a "whole", which says so.
     """
-    run = scene(timeline, diagnosis)
+    run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
         return (Figure("whole", _written("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
-    over = scene(timeline, diagnosis, x) if x is not None else None
+    over = scene(timeline, diagnosis, x, edge) if x is not None else None
     marked = {event.mark: event for event in events if event.patterns}
     figures = [_whole(over or run, folder, title, marked, x), *_zooms(run, folder, marked)]
     small, shared = thumb(run), share(over or run).paint()
@@ -66,13 +68,15 @@ def draw(
     return tuple(figures)
 
 
-def picture(timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool = False) -> bytes:
+def picture(
+    timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool = False, edge: float = math.inf
+) -> bytes:
     """The figure of a run, or the zoom into the finding of a mark, as a PNG of two pixels to each of CSS.
 
     Raises:
         UsageError: there is nothing to draw, or no finding of this mark.
     """
-    run = scene(timeline, diagnosis)
+    run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         raise UsageError(_EMPTY)
     numbered = {str(item.number): item for item in run.findings}

@@ -5,6 +5,7 @@ A plan is of one width, in CSS pixels, and has no colour yet.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -42,7 +43,10 @@ _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """A run with at least one panel, from step ``first`` to ``last``; ``axis`` is what the steps count."""
+    """A run with at least one panel, from step ``first`` to ``last``; ``axis`` is what the steps count.
+
+    From ``edge`` on a loss may be cut off by the picture that it was read from.
+    """
 
     timeline: Timeline
     diagnosis: Diagnosis
@@ -54,6 +58,7 @@ class Scene:
     findings: Sequence[Occurrence]
     joins: Sequence[tuple[str, Join]]
     groups: Sequence[Happening]
+    edge: float = math.inf
     single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
 
     @property
@@ -115,7 +120,9 @@ class Scene:
         return not well and len(self.zoom_panels(item)) > len(self.panels)
 
 
-def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> Scene | None:
+def scene(
+    timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
+) -> Scene | None:
     """The run to draw; None if no attempt logged a value.
 
     With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
@@ -136,7 +143,8 @@ def scene(timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None) -> 
     axes = {attempt.axis for attempt in timeline.attempts}
     axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
     shown = attempts if len(attempts) > 1 else ()
-    return Scene(timeline, diagnosis, panels, shown, first, last, axis, findings, lettered(diagnosis), groups)
+    joins = lettered(diagnosis)
+    return Scene(timeline, diagnosis, panels, shown, first, last, axis, findings, joins, groups, edge)
 
 
 def _occurrences(
@@ -263,7 +271,7 @@ def _plan(
     run: Scene, width: float, ends: Pair, panels: Iterable[tuple[Panel, Scale, float]], attempts: bool
 ) -> Plan:
     window = Window(*ends, inner_px(width))
-    curves = [Curves.of(panel, scale, height, window) for panel, scale, height in panels]
+    curves = [Curves.of(panel, scale, height, window, run.edge) for panel, scale, height in panels]
     joins, faults = JoinMarks.place(run.joins, window), FaultLane.place(run.timeline.faults, window)
     strips: list[FaultLane | AttemptStrip] = [faults] if faults.marks else []
     if attempts and run.bars:

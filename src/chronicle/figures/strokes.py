@@ -18,7 +18,9 @@ from chronicle.figures.panels import Line, Panel, Segment
 from chronicle.figures.scales import RIGHT_PX, Pane, Scale, Window, true_value, value_ticks
 from chronicle.figures.sheet import ROW_PX, Box, label_px
 from chronicle.figures.style import label
+from chronicle.metrics.roles import LOSSES
 from chronicle.model import Floats
+from chronicle.story.measured import is_cut
 
 Mask = NDArray[np.bool_]
 
@@ -141,25 +143,30 @@ class Room:
 
 @dataclass(frozen=True)
 class Clip:
-    """The curve leaves the frame at step ``x`` and reaches ``value`` there."""
+    """The curve leaves the frame at step ``x`` and reaches ``value`` there, or (``least``) more."""
 
     x: float
     value: float
     above: bool
     token: str
+    least: bool = False
+
+    @property
+    def words(self) -> str:
+        return f"{'≥ ' if self.least else ''}{true_value(self.value)}"
 
     def paint(self, pane: Pane, room: Room) -> None:
         """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
         x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
-        width = label_px(true_value(self.value))
+        width = label_px(self.words)
         lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
         tops = [low if self.above else low - ROW_PX for low in lows]
         lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
         boxes = [(left, top, width, ROW_PX) for top in tops for left in lefts]
         if box := room.place(boxes, 900):
-            pane.sheet.label(true_value(self.value), box, self.token)
+            pane.sheet.label(self.words, box, self.token)
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,11 +203,13 @@ class Curves:
     height: float
 
     @classmethod
-    def of(cls, panel: Panel, scale: Scale, height: float, window: Window) -> Curves:
+    def of(cls, panel: Panel, scale: Scale, height: float, window: Window, edge: float = math.inf) -> Curves:
+        """The curves of a panel; a loss from ``edge`` on may be cut off by the picture it was read from."""
         gaps = missing(panel, window)
         if gaps:
             scale = replace(scale, high=scale.beyond(_ROW_SHARE))
-        return cls(panel, scale, strokes(panel, scale, window), clips(panel, scale, window), gaps, height)
+        beyond = clips(panel, scale, window, edge)
+        return cls(panel, scale, strokes(panel, scale, window), beyond, gaps, height)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
         """Paints curves, y axis and, so far above the frame, the label; no word covers what is ``taken``."""
@@ -345,31 +354,32 @@ def _median(values: Floats) -> float:
     return float(ordered[low] + ordered[high]) / 2
 
 
-def clips(panel: Panel, scale: Scale, window: Window) -> list[Clip]:
+def clips(panel: Panel, scale: Scale, window: Window, edge: float = math.inf) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
     extremes = []
     for above in (True, False):
-        outside = _outside(panel, scale, window, above)
+        outside = _outside(panel, scale, window, above, edge if panel.role in LOSSES else math.inf)
         cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > gap) + 1
         groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
         extremes += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
     return extremes
 
 
-def _outside(panel: Panel, scale: Scale, window: Window, above: bool) -> list[Clip]:
+def _outside(panel: Panel, scale: Scale, window: Window, above: bool, cut_from: float) -> list[Clip]:
     """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
     sign = 1 if above else -1
-    edge = scale.high if above else scale.low
+    frame = scale.high if above else scale.low
     extremes = []
     for line in panel.lines:
         for s in line.segments:
-            rows = np.flatnonzero((s.values > edge) if above else (s.values < edge))
+            rows = np.flatnonzero((s.values > frame) if above else (s.values < frame))
             rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
             for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
                 i = run[np.argmax(sign * s.values[run])]
                 token = line.token if s.live else "dead"
-                extremes.append(Clip(float(s.steps[i]), float(s.values[i]), above, token))
+                least = above and is_cut(s.values, int(i), cut_from)
+                extremes.append(Clip(float(s.steps[i]), float(s.values[i]), above, token, least))
     return sorted(extremes, key=lambda clip: clip.x)
 
 

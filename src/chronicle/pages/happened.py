@@ -87,7 +87,7 @@ class Happened:
         for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
             if other.kind is EventKind.END or other.kind in _JOINS or (is_bad and not is_finding):
-                return f"{other.title}: {other.short}" if other.short else other.title
+                return other.sentence
         return ""
 
 

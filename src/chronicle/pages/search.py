@@ -29,6 +29,8 @@ SYNONYMS: Mapping[str, str] = {
     "entropy-collapse": "policy exploration exploitation RL RLVR GRPO PPO reward stuck",
     "length-explosion": "GRPO long answers tokens verbose overlong truncated RL",
     "reward-hacking": "overoptimisation Goodhart proxy gold reward model judge RLHF",
+    "kl-blow-up": "KL divergence explosion GRPO PPO RLHF reference policy drift collapse",
+    "clip-saturation": "max_grad_norm clip_grad clip fraction gnorm saturated clipping",
     "router-collapse": "MoE mixture of experts gating load balance dead experts MaxVio",
     "throughput-drop": "slow straggler MFU tokens per second",
     "hang": "stuck deadlock NCCL timeout freeze stall",

@@ -166,6 +166,11 @@ def lines(text: str, longest: int = 0) -> Html:
     return Html("<br>".join(as_html(line) for line in _cut(text.strip(), longest or LONGEST).splitlines()))
 
 
+def coded(text: Any) -> Html:
+    """Text in which what stands between two backticks is code: `lab-healthy`."""
+    return Html(re.sub("&#96;(.+?)&#96;", r"<code>\1</code>", as_html(text)))
+
+
 def linked(text: Any) -> Html:
     """Text with its web addresses as links; nothing else becomes one."""
     return _with_links(text, _ADDRESS, lambda address: address)
@@ -247,7 +252,7 @@ def renderer(folders: Sequence[Path]) -> Render:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    filters = (cited, count, lines, linked, place, plain, plural)
+    filters = (cited, coded, count, lines, linked, place, plain, plural)
     environment.filters.update({function.__name__: function for function in filters}, yaml=yaml_string)
     environment.globals.update(base="", verdicts=VERDICTS)
 

@@ -350,7 +350,7 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
     if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
-        plain(other.stem) in OF_TRAINING for other in path.parent.glob(f"*{path.suffix}")
+        plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix
     ):
         own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
         columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, plural
@@ -17,6 +18,7 @@ from chronicle.story.measured import Happening as Happening
 from chronicle.story.measured import RunView
 from chronicle.story.measured import axis_of as axis_of
 from chronicle.story.measured import happenings as happenings
+from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.measured import ranked as ranked
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
@@ -31,6 +33,8 @@ _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
 _OFTEN = {1: "once more", 2: "twice more"}
+_TIMES = {1: "once", 2: "twice"}
+_CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
@@ -161,22 +165,45 @@ def _sequence(
     if len(joins) <= _MOST_JOINS:
         gone = (e for e in happened if e.kind is EventKind.FINDING and not e.live)
         shown += [*joins, *(e for e in gone if not set(e.patterns) & _OVERALL)]
-    parts = [e.sentence for e in [*calm, *sorted(shown, key=happened.index)]]
+    shown += _before(run, happened, shown)
+    parts = [(happened.index(e), e.sentence) for e in shown]
     for title, same in alike.items():
         if rest := [event for event in same if event not in shown]:
             steps = [event.step or 0 for event in rest]
             where = f"at {run.axis.place(steps[0])}"
             if len(rest) > 1:
                 where = f"over {run.axis.places(min(steps), max(steps))}"
-            often = _OFTEN.get(len(rest)) or f"{count(len(rest))} more times"
-            parts.append(f"“{title}” was found {often}, {where}.")
+            last = max(map(happened.index, rest))
+            is_first = all(last < happened.index(event) for event in same if event not in rest)
+            word, often = ("", _TIMES) if is_first else ("more ", _OFTEN)
+            times = often.get(len(rest)) or f"{count(len(rest))} {word}times"
+            parts.append((last, f"“{title}” was found {times}, {where}."))
+    told = [*(e.sentence for e in calm), *(sentence for _, sentence in sorted(parts, key=itemgetter(0)))]
     if len(joins) > _MOST_JOINS:
-        parts.append(_restarts(run, diagnosis))
-    faults = sum(e.kind is EventKind.FAULT for e in happened)
-    if faults:
-        were = "was" if faults == 1 else "were"
-        parts.append(f"{plural(faults, 'fault')} of machines or jobs {were} logged.")
-    return parts
+        told.append(_restarts(run, diagnosis))
+    faults = [e for e in happened if e.kind is EventKind.FAULT]
+    if left := len(faults) - sum(e in shown for e in faults):
+        were, more = "was" if left == 1 else "were", "more " if left < len(faults) else ""
+        told.append(f"{plural(left, f'{more}fault')} of machines or jobs {were} logged.")
+    return told
+
+
+def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
+    """What came shortly before what is told, and may be its cause: the last change of schedule or batch
+    before a finding, and the first of the faults in which an attempt ended before a restart."""
+    causes = []
+    for event in shown:
+        earlier = [e for e in happened[: happened.index(event)] if e.step is not None]
+        if event.kind in _JOINS:
+            faults = [e for e in earlier if e.kind is EventKind.FAULT and e.attempt != event.attempt]
+            last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
+            near = (e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap)
+            causes += [*near][:1]
+        else:
+            titles = tuple(f"{e.title}, " for e in earlier if e.kind in _CHANGES)
+            named = any(cause.startswith(titles) for cause in event.causes)
+            causes += [e for e in earlier if named and e.kind in _CHANGES and e.attempt == event.attempt][-1:]
+    return [e for k, e in enumerate(causes) if e not in shown and e not in causes[:k]]
 
 
 def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> str:

@@ -3,6 +3,7 @@
 Two findings are of one happening where they lie in one attempt and their onsets are no further apart than
 the log tells apart, or where both speak of the loss and one began before the other was over. A finding that
 is not over counts up to its peak only: what comes long after is a consequence, and a happening of its own.
+Of a divergence that kept most of its height a later one is no consequence: it goes on.
 
 The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
 onset, so that a rise at the foot of an older fall is not told as a fall. A peak that a picture cuts off, or
@@ -61,6 +62,7 @@ _NAMES = {
 }
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
+DIVERGES = having(Trait.DIVERGES)
 _OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
 _ALONE = having(Trait.CALM | Trait.PROPERTY) | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
 _NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
@@ -214,6 +216,7 @@ class RunView:
             for other in self.diagnosis.findings
             if (other.metric, other.attempt) == (finding.metric, finding.attempt)
             and other.start_step > finding.start_step
+            and not _goes_on(finding, other)
         )
         return min(later, default=math.inf)
 
@@ -232,18 +235,11 @@ class RunView:
         onset = values[rows[rows < top]][:_AT_ONSET]
         base = min(float(np.median(part)) for part in (before, onset) if len(part))
         peak = float(values[top])
-        return Rise(sign * base, sign * peak, self.is_cut(sign * values, top)) if peak > base else None
+        return Rise(sign * base, sign * peak, is_cut(sign * values, top, self.edge)) if peak > base else None
 
-    def is_cut(self, values: Floats, top: int) -> bool:
-        """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
-        if not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all():
-            return True
-        if self.config.data != "digitised picture":
-            return False
-        drawn = [t.values[np.isfinite(t.values)] for t in self.timeline.series.values() if t.role in LOSSES]
-        known: Floats = np.concatenate([np.empty(0), *drawn])
-        edge = known.max() - _SAME_SHARE * (known.max() - known.min())
-        return bool(values[top] >= edge and np.count_nonzero(known >= edge) > 1)
+    @cached_property
+    def edge(self) -> float:
+        return picture_edge(self.timeline, self.config)
 
     def resolution(self, finding: Finding) -> float:
         """The finest duration that can be told of a finding, in steps."""
@@ -263,6 +259,21 @@ class RunView:
         if number < _ROUGHLY * least:
             return f"after at most {self.axis.span(rounded(number + least))}"
         return f"after about {self.axis.span(rounded(number))}"
+
+
+def picture_edge(timeline: Timeline, config: RunConfig) -> float:
+    """From where on the picture that a loss was read from may have cut it off; infinite for any other log."""
+    losses = [track for track in timeline.series.values() if track.role in LOSSES]
+    if config.data != "digitised picture" or not losses:
+        return math.inf
+    known = np.concatenate([track.values[np.isfinite(track.values)] for track in losses])
+    edge = float(known.max() - _SAME_SHARE * (known.max() - known.min())) if len(known) else math.inf
+    return edge if np.count_nonzero(known >= edge) > 1 else math.inf
+
+
+def is_cut(values: Floats, top: int, edge: float) -> bool:
+    """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
+    return not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all() or bool(values[top] >= edge)
 
 
 def axis_of(timeline: Timeline) -> Axis:
@@ -323,6 +334,12 @@ def _factor(factor: float) -> str:
     return count(factor) if factor >= 9.95 else f"{factor:.2g}"
 
 
+def evident(finding: Finding, key: str) -> float:
+    """A number of a finding's evidence; NaN where it has none of this name."""
+    value = finding.evidence.get(key)
+    return float(value) if isinstance(value, int | float) else math.nan
+
+
 class Words(NamedTuple):
     """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
 
@@ -352,11 +369,10 @@ class Teller:
 
     def has(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
-        value = self.finding.evidence.get(key)
-        return isinstance(value, int | float) and math.isfinite(value)
+        return math.isfinite(evident(self.finding, key))
 
     def value(self, key: str, default: float = math.nan) -> float:
-        return float(self.finding.evidence[key]) if self.has(key) else default
+        return evident(self.finding, key) if self.has(key) else default
 
     def number(self, name: str, value: float, words: str) -> str:
         """Keeps a number with its words, and gives the words."""
@@ -447,9 +463,16 @@ def sample_gap(timeline: Timeline) -> float:
 def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
     if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
         return False
-    if abs(a.start_step - b.start_step) <= near:
+    if abs(a.start_step - b.start_step) <= near or _goes_on(*sorted((a, b), key=lambda f: f.start_step)):
         return True
     return {a.pattern, b.pattern} <= _OF_LOSS and max(a.start_step, b.start_step) <= min(_until(a), _until(b))
+
+
+def _goes_on(first: Finding, later: Finding) -> bool:
+    """Whether a later divergence is the same one: of the first, which never ended, most was left."""
+    left, height = evident(first, "residual_log"), evident(first, "height_log")
+    diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
+    return diverge and first.end_step is None and left >= height / 2
 
 
 def _until(finding: Finding) -> int:

@@ -22,6 +22,7 @@ from chronicle.story.measured import (
     RunView,
     Teller,
     Words,
+    is_cut,
     percent,
     plainly,
     share,
@@ -182,8 +183,25 @@ def _settled(t: Teller) -> Words:
 def _longer(t: Teller) -> Words:
     before, now = t.say("before", "length_before", plainly), t.say("now", "length_now", plainly)
     sentence = f"the answers grew from a mean length of {before} to {now} from {t.start} on, and the"
-    sentence += f" objective gained nothing by it: it stands at {t.say('level', 'objective_level', plainly)}"
+    sentence += f" objective gained nothing by it: it stood at {t.say('level', 'objective_level', plainly)}"
     return Words(sentence, f"length {before} → {now} from {t.start}")
+
+
+def _ran_away(t: Teller) -> Words:
+    best, last = t.say("best", "best_level", plainly), t.say("last", "last_level", plainly)
+    before, now = t.say("before", "divergence_before", plainly), t.say("now", "divergence_now", plainly)
+    sentence = (
+        f"{t.what} fell from {best} to {last} from {t.start} on, while the divergence from the reference"
+    )
+    return Words(f"{sentence} grew from {before} to {now}", f"{best} → {last} from {t.start}, divergence up")
+
+
+def _clipped(t: Teller) -> Words:
+    often = t.say("clipped", "clipped_share", share)
+    sentence = f"the gradient was clipped at {often} of the steps from {t.start} on"
+    if t.has("usual_norm"):
+        sentence += f"; its norm was {t.say('norm', 'usual_norm', plainly)} in the median"
+    return Words(sentence, f"{often} of the steps clipped")
 
 
 def _judges_differ(t: Teller) -> Words:
@@ -196,9 +214,9 @@ def _judges_differ(t: Teller) -> Words:
 
 def _few_experts(t: Teller) -> Words:
     busy = t.say("busiest", "busiest_times", times)
-    sentence = f"the router sends {busy} the mean load to its busiest expert from {t.start} on"
+    sentence = f"the router sent {busy} the mean load to its busiest expert from {t.start} on"
     if t.has("idle_share"):
-        sentence += f", and {t.say('idle', 'idle_share', share)} of the experts get almost nothing"
+        sentence += f", and {t.say('idle', 'idle_share', share)} of the experts got almost nothing"
     return Words(sentence, f"busiest expert at {busy} the mean from {t.start}")
 
 
@@ -369,7 +387,7 @@ def _calm(t: Teller) -> Words:
     ends_of = known[np.diff(steps[known], append=-np.inf) < 0]  # the last rows of trainings beside each other
     rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
     first, last = values[rows].tolist()
-    least = "at least " if t.run.is_cut(values, int(rows[0])) else ""
+    least = "at least " if is_cut(values, int(rows[0]), t.run.edge) else ""
     ends = t.number("first", first, f"{least}{plainly(first)}"), t.number("last", last, plainly(last))
     span = t.run.axis.places(*steps[rows].tolist())
     unit = t.run.unit(t.finding.metric)
@@ -414,6 +432,7 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
     "spike-no-full-recovery": _lasting_spike,
     "divergence-after-spike": _divergence_after,
     "divergence-no-spike": _divergence,
+    "kl-blow-up": _ran_away,
     "failed-run": _failed,
     "nan-inf": _nan,
     "loss-scale-collapse": _loss_scale,
@@ -421,6 +440,7 @@ SENTENCES: Mapping[str, Callable[[Teller], Words]] = {
     "grokking": _grokking,
     "repeat-data": _repeated,
     "reinitialised": _reinitialised,
+    "clip-saturation": _clipped,
     "quantised-loss": _quantised,
 }
 """The sentence of each pattern; a test holds that none is missing."""

@@ -34,7 +34,7 @@ from chronicle.model import (
     Role,
     Track,
 )
-from chronicle.story.measured import RISES, Happening, RunView, happenings, stated
+from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import wall_clock
@@ -231,7 +231,7 @@ def _of_group(run: RunView, group: Happening) -> Event:
         numbers += further
     same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
     if len(same) > 1:
-        sentences.append(f"It peaked {'twice' if len(same) == 2 else f'{count(len(same))} times'}.")
+        sentences.append(_repeated(lead, len(same)))
     live = lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)
     if not live:
         sentences.append("This branch was discarded later.")
@@ -256,6 +256,12 @@ def _of_group(run: RunView, group: Happening) -> Event:
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
         parts=tuple(part.id for part in group.parts),
     )
+
+
+def _repeated(lead: Finding, often: int) -> str:
+    if lead.pattern in DIVERGES:
+        return f"It came in {count(often)} stages."
+    return f"It peaked {'twice' if often == 2 else f'{count(often)} times'}."
 
 
 def _numbered(listed: Iterable[Event]) -> list[Event]:

@@ -22,6 +22,15 @@ output-logit-drift
     Blind to: drift of single tokens. False alarm: a z-loss nobody needed.
     Source: Wortsman et al. 3.1.2; Marin 8B (lm_head grew during the cooldown).
 
+clip-saturation
+    Sees: gradient clipping that shortens nearly every gradient, and so has become a second learning rate.
+    Rule: nine in ten steps of the second half are clipped: by the share that is logged; else by the norm and
+    the limit that the log states; else the norm itself stands at its highest value, as one that is logged
+    after clipping does.
+    Blind to: clipping that is neither logged nor stated, and clipping of single values.
+    False alarm: none; many healthy trainings are so, and it leaves a good run good.
+    Source: Pascanu et al. (arXiv:1211.5063), who clip what is far above the average. The limits are ours.
+
 quantised-loss
     Sees: losses logged in bfloat16, or rounded to so few digits that they repeat.
     Rule: at least 64 finite values; all of them have 8 significant bits or fewer (bfloat16), or fewer than
@@ -33,6 +42,7 @@ quantised-loss
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,6 +58,16 @@ LOWEST = 1.25  # [times] the lowest level, within which a growth has not begun
 LEAST = 16  # [samples] for a growth to be told from noise
 GRID_LEAST = 64  # [samples] of a log that can be told to stand on a grid
 BITS = 8  # significant ones of bfloat16
+SATURATED = 0.9  # share of steps
+_CLIP_LEAST, _CLIP_BLOCKS = (
+    50,
+    50,
+)  # samples of a half; blocks of a log, of which the first are often all clipped
+_AT_LIMIT = 1 - 1e-3  # of a limit: a norm that was clipped to it and rounded
+_LIMIT = re.compile(
+    r"(^|/)(max_grad(ient)?_norm|(opt_)?(clip_)?grad(ient)?s?_?(norm_)?clip(ping)?(_norm|_val)?"
+    r"|clip_grad(_norm)?|clip_norm)$"
+)
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -57,6 +77,35 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for role, rule in logits:
         found = [f for s in attempt.by_role(role) if (f := rule(view, attempt, s)) is not None]
         yield from sorted(found, key=lambda f: -f.severity)[:1]
+
+
+def saturated(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Clipping that nearly all steps of the second half meet."""
+    norm, logged = attempt.grad_norm, attempt.first(Role.CLIPPED_SHARE)
+    series = logged or norm
+    ok = np.isfinite(series.values) if series is not None else np.zeros(0, bool)
+    if series is None or np.count_nonzero(ok) < 2 * _CLIP_LEAST:
+        return
+    steps, values = series.steps[ok], series.values[ok]
+    facts = attempt.attempt.facts.items()
+    limits = [value for name, value in facts if _LIMIT.search(name) and isinstance(value, int | float)]
+    if logged is not None:
+        clipped = values / (100.0 if values.max() > 1 else 1.0)
+    else:
+        limit = float(limits[0]) if limits else float(values.max())
+        if limit <= 0 or np.ptp(values) == 0:  # not clipped, or never anything else
+            return
+        clipped = (values >= _AT_LIMIT * limit).astype(float)
+    share = float(clipped[len(clipped) // 2 :].mean())
+    if share < SATURATED:
+        return
+    parts = np.array_split(np.arange(len(clipped)), _CLIP_BLOCKS)
+    seldom = [part[-1] for part in parts if clipped[part].mean() < SATURATED / 2]
+    checks = [at_least("steps clipped in the second half", share, "share", SATURATED, "clipped_share")]
+    if norm is not None:
+        checks += noted(usual_norm=median(norm.values[np.isfinite(norm.values)]))
+    start = steps[min(seldom[-1] + 1, len(steps) - 1)] if seldom else steps[0]
+    yield finding("clip-saturation", At(attempt, series, start), checks, 0.1, 0.9)
 
 
 def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> Iterator[Finding]:
@@ -170,4 +219,5 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 RULE = Rule.of_attempts(
     "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), find
 )
+CLIPPING = Rule.of_attempts("clipping", ("clip-saturation",), saturated)
 QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), _on_a_grid)

@@ -21,6 +21,15 @@ length-explosion
     Source: Liu et al. (arXiv:2503.20783): with the loss of an answer divided by its length, wrong answers
     grow; DAPO (arXiv:2503.14476) 3.4, answers that are cut off. The limits are ours.
 
+kl-blow-up
+    Sees: a policy that runs away from its reference and loses its reward.
+    Rule: the objective falls for good (as in divergence-no-spike), and the divergence from the reference ends
+    at ten times what it was when that began.
+    Blind to: a policy that drifts while the reward stands; what the divergence should be: trainers log it per
+    token or per answer, by estimators that differ, so only its growth is asked.
+    False alarm: a reward that was given up on purpose.
+    Source: trainings with GRPO that were lost so (modelscope/ms-swift issue 6550). The limits are ours.
+
 reward-hacking
     Sees: an objective that rises while a score that is not trained on falls.
     Rule: the score loses a third of what it had gained and six errors, and since its best level the
@@ -37,7 +46,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import median
+from chronicle.classify.measure import median, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, ascent
 from chronicle.classify.view import AttemptView, View
@@ -45,12 +54,14 @@ from chronicle.metrics.roles import direction, extreme
 from chronicle.model import Finding, Floats, Role, Series
 
 COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
+BLOW_UP, NO_SPIKE = "kl-blow-up", "divergence-no-spike"
 GONE = 0.05  # of the entropy at the start
 EARLY = 0.5  # of the log: what settles later has had its time to look
 SHORT = 0.1  # of the objective's scale: less is as good as there
 CLOSED = 0.1  # of the distance to the best: less is no progress
 USED = 0.25  # rewards that never come so far are costs, or measured in another unit than 1
 GROWN = 2.0  # [times] a length that it left for good
+AWAY = 10.0  # [times] the divergence at which the objective turned
 _START, _BLOCKS = 5, 64  # samples; blocks in which a policy may come back for a moment, but not for half
 
 
@@ -139,6 +150,28 @@ def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
     yield finding(EXPLOSION, At(attempt, length, left[0]), checks, 0.4, 0.75, paid)
 
 
+def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    divergence, objective = attempt.first(Role.POLICY_KL), attempt.first(Role.OBJECTIVE)
+    way = ascent(objective) if objective is not None else None
+    if divergence is None or objective is None or way is None or not way.collapsed:
+        return
+    ok = np.isfinite(divergence.values)
+    values, turn = divergence.values[ok], int(np.searchsorted(divergence.steps[ok], way.best_step, "right"))
+    few = len(values) // (2 * BLOCKS)
+    if few < _START or turn < few:
+        return
+    last = median(objective.values[np.isfinite(objective.values)][-few:])
+    before, now = max(median(values[turn - few : turn]), wiggle(values[:turn])), median(values[-few:])
+    checks = [
+        at_least("divergence since the objective turned", now / before, "times", AWAY, "divergence_factor"),
+        at_least("of the objective's rise lost", way.lost / way.gained, "share", LOST, "lost_share"),
+        at_least("fall of the objective", way.lost, "errors", FAR),
+        *noted(divergence_before=before, divergence_now=now, best_level=way.best, last_level=last),
+    ]
+    at = At(attempt, objective, way.best_step, way.best_step)
+    yield finding(BLOW_UP, at, checks, 0.9, 0.8, (NO_SPIKE, "the divergence had not grown with it"))
+
+
 def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
     objective = attempt.first(Role.OBJECTIVE)
     for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE) if objective is not None else ():
@@ -166,5 +199,6 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
 RULES = (
     Rule.of_attempts("exploration", (COLLAPSE,), _collapsed),
     Rule.of_attempts("lengths", (EXPLOSION,), _exploded),
+    Rule.of_attempts("divergence", (BLOW_UP,), _ran_away, replaces=frozenset({NO_SPIKE})),
     Rule.of_attempts("judges", (HACKING,), _hacked),
 )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -113,10 +113,7 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
     if _repeats(all_records, Course(plan)):
         return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
-    losses = [pair for record in training for pair in record.pairs if "loss" in pair.name.lower()]
-    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    tells_losses = n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
-    return Plan(uncounted and tells_losses, by_row=True, phases=phases)
+    return Plan(uncounted and _tells_one(training), by_row=True, phases=phases)
 
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
@@ -140,7 +137,7 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
         key
         for key in sorted(told, key=ranks.__getitem__)
         if _counts(ranks[key], told[key], outer[key])
-        and (key in bars or not bars or "progress/" not in key)
+        and (key in bars or not (bars or alone) or "progress/" not in key)
         and (judged[key] or 2 * len(told[key]) >= len(alone))
     ]
     most = max((judged[key] for key in known), default=0)
@@ -197,6 +194,14 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
             if len(steps) >= (_FEWEST_EPOCHS if tells_loss else _FEWEST_LINES) and _grows(steps):
                 return True
     return False
+
+
+def _tells_one(all_records: Sequence[Record]) -> bool:
+    """Whether a loss, or what an agent was rewarded with, is told again and again."""
+    pairs = (pair for record in all_records for pair in record.pairs)
+    told = [one for one in pairs if "loss" in one.name.lower() or role_of(one.name) is Role.OBJECTIVE]
+    n_lines = max(Counter(pair.name for pair in told).values(), default=0)
+    return n_lines >= _FEWEST_LINES and len({pair.value for pair in told}) >= _FEWEST_STEPS
 
 
 def _grows(steps: list[int]) -> bool:
@@ -301,14 +306,14 @@ class Bar:
         (count, numbers), self._again, self._redraws = state
         self._drawn = count, numbers
 
-    def repeats(self, record: Record, values: Mapping[str, float]) -> bool:
-        """Whether a record is a bar with the numbers that it had before, at the next count or at its end."""
+    def repeats(self, record: Record) -> bool:
+        """Whether a bar has the numbers that it had before, at the next count or at its end."""
         at = next((pair for pair in record.pairs if pair.name == "progress"), None)
-        if at is None or not values or not _REMAINING.search(record.sources[0].line.text):
+        counted = ("progress", record.epoch.name if record.epoch else "")
+        told = [pair.value for pair in record.pairs if pair.name not in counted]
+        if at is None or not told:
             return False
-        epoch = record.epoch.name if record.epoch else ""
-        given = repr([value for name, value in values.items() if name != epoch])  # NaN is NaN
-        count, numbers = self._drawn
+        (count, numbers), given = self._drawn, repr(told)  # NaN is NaN
         if self._again:  # what is given at the count of a redraw is new, whatever it is
             self._redraws += 1 if at.value == count else -1
         moved, ends = at.value != count, at.value == at.of
@@ -329,8 +334,9 @@ def read(path: Path) -> list[Attempt]:
     plan = plan_of(Head.of(path))
     told = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
-    # arguments, the row where rows are counted, names told in it, and in one block with what counts
-    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
+    # arguments, the row where rows are counted, names told in it, and in one block with what counts; what was
+    # said last
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "said": ((), (), 0, False, "")}
     log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), bar=Bar(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
@@ -358,6 +364,26 @@ def read(path: Path) -> list[Attempt]:
     return log.attempts()
 
 
+def _says_it_again(log: Log, record: Record) -> bool:
+    """Whether all that a record tells was told by the one before it, which is kept in mind then.
+
+    So do two handlers of one logger, whose prefixes differ or whose records have a counter, and the summary
+    of the last step, which has none.
+    """
+    if _REMAINING.search(record.sources[0].line.text):
+        return bool(log.own["bar"].repeats(record))
+    names, values, at, counted, evaluation = log.own["said"]
+    counts = bool(record.counters or record.epoch)
+    if record.values and record.values[-1] in values and not record.is_block:
+        told = dict(zip(record.shape, record.values, strict=True))
+        again = told.items() <= dict(zip(names, values, strict=True)).items()
+        apart = record.counters or record.sources[0].at != at or counts < counted
+        if again and apart and record.evaluation == evaluation:
+            return True
+    log.own["said"] = record.shape, record.values, record.sources[0].at, counts, record.evaluation
+    return False
+
+
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
@@ -367,14 +393,14 @@ def _placed(
     """
     for record in records(log.lines(MAYBE), log.own["gatherer"]):
         row, in_row, in_blocks = (log.own[name] for name in ("row", "in_row", "in_blocks"))
+        if _says_it_again(log, record):
+            continue
         if record.form.checkpoint:
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)
             continue
         step, own = (row, False) if plan.by_row else course.step(record)
         values = record.numbers(course.counter, plan.phases)
-        if log.own["bar"].repeats(record, values):
-            continue
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
             begins = not in_row.keys().isdisjoint(values)
