@@ -75,10 +75,7 @@ _UNKNOWN = (
 )
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
 _AIM = ".aim"  # the folder of a repository that only Aim's own package opens
-_LACKS_AIM = (
-    "Remedy: it holds a repository of Aim, which only Aim's own package reads: "
-    "pip install 'training-chronicle[aim]'"
-)
+_LACKS_AIM = "Remedy: install aim: it holds a repository of Aim, which only Aim's own package reads"
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
