@@ -322,7 +322,8 @@ def _of_add_scalars(folder: Folder, beside: list[Path]) -> bool:
             tags = [tag for attempt in attempts for tag in attempt.series]
             home, _ = (home_of_scalars(str(log.parent), tags[0]) if len(tags) == 1 else None) or ("", "")
             homes.add(home)
-    return homes == {str(folder.path.parent)}
+        return homes == {str(folder.path.parent)}
+    return False
 
 
 def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
