@@ -102,6 +102,14 @@ def show(names: list[str], *, write: bool) -> None:
     from benchmarks.clients.compare import compared
     from benchmarks.clients.matrix import told, written_page
 
+    for environment in {CLIENTS[name].environment for name in names if CLIENTS[name].opens}:
+        packages = [
+            str(folder) for folder in (ROOT / f"venv-{environment}").glob("lib/python*/site-packages")
+        ]
+        sys.path += packages
+        os.environ["PYTHONPATH"] = os.pathsep.join(
+            [*sys.path[:1], os.environ.get("PYTHONPATH", ""), *packages]
+        )
     rows = [
         compared(ROOT / "logs" / name) for name in names if (ROOT / "logs" / name / "truth.json").exists()
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from benchmarks.clients.training import CONFIG, EVENTS, JOINS, LAUNCHES, ROLES
+from benchmarks.clients.training import CONFIG, EVENTS, JOINS, LAUNCHES, LR, ROLES
 
 # Packages of each environment, in the order of their installation.
 ENVIRONMENTS = {
@@ -49,6 +49,7 @@ class Client:
     joins: tuple[dict[str, Any], ...] = JOINS
     events: tuple[dict[str, Any], ...] = EVENTS
     keeps_live_only: bool = False  # a later launch writes over what it overtakes
+    opens: bool = False  # what it keeps is read by its own package alone
     ends_hard: bool = False  # its threads outlive all that they had to do
 
 
@@ -61,6 +62,9 @@ def _loop(environment: str, function: str, *packages: str, **more: Any) -> Clien
 _ALONE: dict[str, Any] = {"launches": 1, "joins": (), "events": EVENTS[:1]}
 _ONE_FILE: dict[str, Any] = {"joins": JOINS[:1]}
 _PRINTED = {"loss": "loss", "lr": "learning-rate", "grad_norm": "grad-norm", "val_loss": "validation-loss"}
+_SCALARS: dict[str, Any] = {
+    "roles": {LR: "learning-rate", "Loss/batch/train": "loss", "Loss/batch/val": "validation-loss"}
+}
 _FEW = {key: CONFIG[key] for key in ("seed", "dataset")}
 
 
@@ -122,16 +126,23 @@ CLIENTS = {
     "plain-prints": _loop(
         "torch", "plain_prints", "numpy", exact="printed", facts=_FEW, roles=_PRINTED, **_ONE_FILE
     ),
+    "tqdm": _loop("torch", "tqdm_postfix", "tqdm", exact="printed", facts={}, roles=_PRINTED, **_ONE_FILE),
     "plain-jsonl": _loop("torch", "json_lines", "numpy", facts={}, **_ONE_FILE),
     "plain-csv": _loop("torch", "csv_writer", "numpy", facts={}, **_ONE_FILE),
     "tensorboard": _loop("torch", "tensorboard", "torch", "tensorboard", exact="float32"),
     "tensorboardX": _loop("torch", "tensorboardx", "tensorboardX", exact="float32", facts={}),
+    "tensorboard-scalars": _loop(
+        "torch", "tensorboard_scalars", "torch", "tensorboard", exact="float32", facts={}, **_SCALARS
+    ),
+    "tensorboardX-scalars": _loop(
+        "torch", "tensorboardx_scalars", "tensorboardX", exact="float32", facts={}, **_SCALARS
+    ),
     "accelerate": _loop("hf", "accelerate", "accelerate", exact="float32"),
     "wandb": _loop("track", "wandb", "wandb"),
     "mlflow-files": _loop("track", "mlflow_files", "mlflow", "mlflow-skinny"),
     "mlflow-sqlite": _loop("track", "mlflow_sqlite", "mlflow", "mlflow-skinny"),
     "trackio": _loop("track", "trackio", "trackio"),
-    "aim": _loop("aim", "aim", "aim"),
+    "aim": _loop("aim", "aim", "aim", opens=True, keeps_live_only=True, joins=()),
     "swanlab": _loop("track", "swanlab", "swanlab"),
     "comet": _loop("comet", "comet", "comet_ml"),
     "neptune": _loop("neptune", "neptune", "neptune", **_ALONE),

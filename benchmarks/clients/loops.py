@@ -50,6 +50,20 @@ def plain_prints(log: Path, number: int, record: Record) -> None:
                 print(f"[step {step}/{STEPS}] val_loss: {values[VAL_LOSS]:.4f}", file=out)
 
 
+def tqdm_postfix(log: Path, number: int, record: Record) -> None:
+    from tqdm import tqdm
+
+    steps = list(points(number))
+    with (log / "train.log").open("a") as out:
+        bar = tqdm(steps, total=STEPS, initial=steps[0][0], file=out, ascii=True, mininterval=0)
+        for step, values in bar:
+            given = {name: values[key] for name, key in _PRINTED.items() if key in values and key != VAL_LOSS}
+            record.add(step, given)
+            bar.set_postfix({name: f"{value:.5g}" for name, value in given.items()})
+            if step == steps[-1][0]:
+                break
+
+
 def json_lines(log: Path, number: int, record: Record) -> None:
     with (log / "log.jsonl").open("a") as out:
         for step, values in _logged(number, record):
@@ -85,6 +99,28 @@ def tensorboardx(log: Path, number: int, record: Record) -> None:
     for step, values in _logged(number, record):
         for name, value in values.items():
             writer.add_scalar(name, value, step)
+    writer.close()
+
+
+def tensorboard_scalars(log: Path, number: int, record: Record) -> None:
+    from torch.utils.tensorboard import SummaryWriter
+
+    _scalars(SummaryWriter(str(log / RUN)), number, record)
+
+
+def tensorboardx_scalars(log: Path, number: int, record: Record) -> None:
+    from tensorboardX import SummaryWriter
+
+    _scalars(SummaryWriter(str(log / RUN)), number, record)
+
+
+def _scalars(writer: Any, number: int, record: Record) -> None:
+    """Both losses by `add_scalars`, which keeps each curve in a folder of its own."""
+    for step, values in points(number):
+        losses = {name: values[key] for name, key in (("train", LOSS), ("val", VAL_LOSS)) if key in values}
+        record.add(step, {LR: values[LR]} | {f"Loss/batch/{name}": value for name, value in losses.items()})
+        writer.add_scalar(LR, values[LR], step)
+        writer.add_scalars("Loss/batch", losses, step)
     writer.close()
 
 

@@ -102,3 +102,39 @@ def test_a_log_that_cannot_be_read_is_a_run_of_its_own(tmp_path: Path) -> None:
     json_log(tmp_path / "a" / "log.jsonl", points(FROM_0))
     (tmp_path / "a_resume" / "log.jsonl").write_text("")
     assert [run.run_id for run in expand([tmp_path])] == ["a", "a_resume"]
+
+
+def printed(path: Path, logged: dict[str, list[tuple[int, float]]]) -> None:
+    """What a loop prints of the same numbers, rounded."""
+    lines = zip(*logged.values(), strict=True)
+    text = (f"step {step}: " + " ".join(f"{m}={v:.4g}" for m, (_, v) in zip(logged, row, strict=True))
+            for row in lines for step in [row[0][0]])  # fmt: skip
+    path.write_text("\n".join(text) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("seed", "made"),
+    [(0, [["train.log", "exp"]]), (1, [["train.log"], ["exp"]])],
+    ids=["same values", "another seed"],
+)
+def test_a_console_beside_the_folder_of_a_logger_is_of_the_same_run_if_its_values_are(
+    seed: int, made: list[list[str]], tmp_path: Path
+) -> None:
+    exp = tmp_path / "project/out/exp"
+    exp.mkdir(parents=True)
+    csv_log(exp / "metrics.csv", points(FROM_0))
+    printed(tmp_path / "project/train.log", points(FROM_0, seed))
+    assert [[log.name for log in run.logs] for run in expand([tmp_path / "project"])] == made
+
+
+def test_two_trackers_of_one_process_tell_one_run(tmp_path: Path) -> None:
+    for folder, write in (("events", event_log), ("lines", json_log)):
+        (tmp_path / folder).mkdir()
+        write(tmp_path / folder / f"a.{'jsonl' if write is json_log else 'tfevents.1'}", points(FROM_0))
+    (run,) = expand([tmp_path])
+    timeline, _, problems = diagnose(run, WorkspaceConfig())
+    assert (len(timeline.attempts), problems) == (1, [])
+
+
+def test_two_folders_of_one_format_are_two_runs_whatever_their_values(tmp_path: Path) -> None:
+    assert len(runs(tmp_path, {"east": points(FROM_0), "west": points(FROM_0)})) == 2

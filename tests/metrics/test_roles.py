@@ -28,7 +28,7 @@ from chronicle.model import Role, Series
 NAMES = {
     Role.LOSS: """loss, train_loss, train/loss, train loss, train_loss_step, train_loss_epoch, lm loss,
         lm_loss, lm loss value, lm loss vs tokens, lm-loss-training/lm loss, lm-loss-training/lm loss vs
-        samples, reduced_train_loss, total_loss, trl, train, average_loss, step_loss,
+        samples, reduced_train_loss, batchloss, total_loss, trl, train, average_loss, step_loss,
         per_token_loss, per_token_loss.all, per_token_loss.average, train/per_token_loss/all,
         Loss/train, trainLoss, cross_entropy, bits_per_byte, epoch_loss, ema_loss, trn_loss, trnLoss,
         trainloss, tr_loss, loss_tr, tloss, TrainLoss, Training Loss, Trn Loss, Train_Loss, Epoch_loss,
@@ -54,10 +54,10 @@ NAMES = {
     Role.LEARNING_RATE: "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, metadata.lr",
     Role.THROUGHPUT: """throughput, throughput_tokens, tokens_per_sec, tok/sec, tokens/sec, tokens /
         sec, samples per second, CurrSamplesPerSec, wps, train_samples_per_second, TFLOPs, It/sec,
-        iter/sec, TFLOPs per gpu (estimated), throughput per GPU (TFLOP/s/GPU), mfu""",
+        iter/sec, TFLOPs per gpu (estimated), throughput per GPU (TFLOP/s/GPU), mfu, charts/SPS""",
     Role.STEP_TIME: """elapsed time per iteration (ms), elapsed time per iteration (s), iteration-time,
         train_step_time, train_step_timing, step_avg, dt, dt_ms, time, ms/batch, sec_per_step,
-        time_this_iter_s""",
+        time_this_iter_s, time/iter""",
     Role.LOSS_SCALE: "loss scale, loss_scale, Attempted loss scale, dynamic loss scale, grad_scale",
     Role.RATIO: "image_to_text_ratio.all, data/share/code, mixture_weight/web",
     Role.ATTENTION_LOGIT: "max_attention_logit, attn/max_logits, attn_logits_max, qk_max",

@@ -82,6 +82,18 @@ def test_any_numbers_are_read_as_they_were_written(
     assert np.array_equal(series.values, values, equal_nan=True)
 
 
+def test_steps_and_values_are_what_the_file_is_named_after_if_it_is_a_known_metric(tmp_path: Path) -> None:
+    """TorchRL's CSVLogger keeps each metric in a file of its own, without a header."""
+    for name, rate in (("lr", 1e-3), ("grad_norm", 0.5), ("numbers", 0.25)):
+        written(tmp_path, f"{name}.csv", "".join(f"{k},{rate / (k + 1)}\n" for k in range(9)))
+    assert [read(tmp_path / f"{name}.csv")[0].series[name].role for name in ("lr", "grad_norm")] == [
+        "learning-rate",
+        "grad-norm",
+    ]
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read(tmp_path / "numbers.csv")
+
+
 @pytest.mark.parametrize(
     "name", ["numbers.csv", "lossless.csv", "loss_scale.txt", "lr.csv", "accuracy.txt", "glossary.txt", "a"]
 )

@@ -341,7 +341,7 @@ def test_offline_runs_of_neptune_are_found_in_the_hidden_folder_where_it_keeps_t
 
 def test_a_repository_of_aim_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / ".aim" / "meta").mkdir(parents=True)
-    with pytest.raises(NothingToRead, match=r"only Aim's own package reads: with that installed"):
+    with pytest.raises(NothingToRead, match="Remedy: install aim: it holds a repository of Aim"):
         read(tmp_path)
 
 

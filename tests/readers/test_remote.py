@@ -125,7 +125,7 @@ def test_a_folder_behind_an_address_is_a_run(s3: Any, place: Path) -> None:
 
 def test_classify_takes_addresses(s3: Any, place: Path) -> None:
     put(s3, "team/a/train.csv", log(place))
-    put(s3, "team/b/train.jsonl", log(place, "x.jsonl"))
+    put(s3, "team/b/train.jsonl", log(place, "x.jsonl", {"loss": [(k, 2.4 - k / 900) for k in range(200)]}))
     result = CliRunner().invoke(cli, ["classify", "--json", "s3://logs/team/"])
     assert result.exit_code == 0, result.output
     assert '"run": "a"' in result.stdout and '"run": "b"' in result.stdout

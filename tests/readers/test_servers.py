@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.readers.writers import csv_log
 
 from chronicle.build.produce import runs
 from chronicle.cli import cli
@@ -38,6 +40,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def install(monkeypatch: pytest.MonkeyPatch, name: str, **content: Any) -> None:
     """A module of this name with this content."""
     module = ModuleType(name)
+    module.__spec__ = ModuleSpec(name, None)
     vars(module).update(content)
     monkeypatch.setitem(sys.modules, name, module)
 
@@ -246,9 +249,13 @@ def test_an_experiment_gives_each_of_its_runs() -> None:
 
 @pytest.mark.usefixtures("clients")
 def test_a_folder_of_aim_is_read_from_a_copy(tmp_path: Path) -> None:
-    (tmp_path / ".aim").mkdir()
-    (attempt,) = read(f"aim://{tmp_path}")
-    assert attempt.series["train/loss"].steps.tolist() == [*range(24)]
+    project = tmp_path / "project"
+    (project / ".aim").mkdir(parents=True)
+    for place in (f"aim://{project}", project):
+        (attempt,) = read(place)
+        assert attempt.series["train/loss"].steps.tolist() == [*range(24)]
+    csv_log(project / "metrics.csv", {"loss": [(1, 2.0), (2, 1.5)]})
+    assert [*read(project)[0].series] == ["loss"]  # a repository beside logs is named by its address
 
 
 @pytest.mark.usefixtures("clients")

@@ -30,7 +30,7 @@ from chronicle.metrics.values import clipped, instant, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault, Join, Timeline
 from chronicle.readers import local, read_all, runs_below, runs_of_store, what_to_do
-from chronicle.readers.find import RunSource
+from chronicle.readers.find import RunSource, claims, folder_claims, is_log, scan
 from chronicle.readers.side_files import is_side_file
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import course, wall_clock
@@ -61,6 +61,7 @@ _WHEN = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
 )
 _RANDOM = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # the id that a tracker gave a launch
 _MOST = 32  # folders of like names: of more, one would have to read too many
+_FEW = 8  # runs near each other of which two may be one
 _ALIKE = 0.5  # share of the metrics of the one with fewer that the other has too
 
 
@@ -229,7 +230,48 @@ def joined(sources: Sequence[RunSource]) -> list[RunSource]:
     groups: dict[tuple[str, str], list[RunSource]] = {}
     for source in sources:
         groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
-    return [run for group in groups.values() for run in _trainings(group)]
+    return _told_once([run for group in groups.values() for run in _trainings(group)])
+
+
+def _told_once(runs: Sequence[RunSource]) -> list[RunSource]:
+    """The runs, with what two loggers of different formats told of one training as one run: the console of a
+    job beside the folder of its event files. Two of one format are two trainings."""
+    homes = {path.parent for run in runs for path in run.paths if not path.is_dir()}
+    near: dict[Path | None, list[RunSource]] = {}
+    for run in runs:
+        around = [home for home in homes if run.paths[0].is_relative_to(home)]
+        near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(run)
+    apart = {run.run_id: run for run in runs}
+    for group in near.values():
+        formats = {run.run_id: _format(run) for run in group if 1 < len(group) <= _FEW}
+        if len(set(formats.values())) < 2:
+            continue
+        told: list[_Member] = []
+        for source, attempts in map(_read, group):
+            for k, (known, earlier) in enumerate(told):
+                if formats[known.run_id] != formats[source.run_id] and _are_copies(earlier, attempts):
+                    told[k] = replace(known, paths=(*known.paths, *source.paths)), earlier
+                    apart[known.run_id] = told[k][0]
+                    del apart[source.run_id]
+                    break
+            else:
+                told.append((source, attempts))
+    return list(apart.values())
+
+
+def _format(source: RunSource) -> str:
+    """The reader of the first log of a run."""
+    first = next(iter(scan(path, is_log).all_logs()) if (path := source.paths[0]).is_dir() else iter([path]))
+    try:
+        return " ".join(reader.NAME for reader in (folder_claims if first.is_dir() else claims)(first))
+    except (ChronicleError, OSError):
+        return ""
+
+
+def _are_copies(one: Sequence[Attempt], other: Sequence[Attempt]) -> bool:
+    """Whether an attempt of each has the values of the other at the same steps."""
+    courses = [[found for attempt in attempts if (found := course(attempt))] for attempts in (one, other)]
+    return any(Pair(a, b, a).copied is Relation.SAME for a in courses[0] for b in courses[1])
 
 
 def _stem(run_id: str) -> tuple[str, str]:

@@ -58,7 +58,8 @@ SPELLED = {
     r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
     r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
     r"(?<![a-z])trn?(?=loss|acc)": "train",
-    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v)(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
+    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|batch|avg|total|running)"
+    r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
     r"(?<=loss)(?=\d)|(?<=acc)(?=\d)": "",
     r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
     r"(?<![a-z])([gd])(?=loss(?![a-z]))": r"\1",
@@ -225,17 +226,18 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.STEP_TIME,
-        r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b|\btime per (step|iteration|iter|batch)\b"
+        r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b"
+        r"|\btime (per step|(per )?(iteration|iter|batch))\b"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
         r"|^(dt|time)( (ms|s|sec|seconds))?$|^seconds$|\btime this (iters?|step|batch)\b",
-        "elapsed time per iteration (ms), train_step_time, step_avg, ms/batch, dt, time, time_this_iter_s",
+        "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s",
     ),
     Alias(
         Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
         r"|batches|batch)( \w+)? " + PER_SECOND + r"|\b(tokens?|tok|samples?|it|iter|steps?) (sec|s)\b"
-        r"|\bthroughput\b(?!.* total )|\b(wps|tps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
-        "tokens_per_sec, tok/sec, samples per second, wps, throughput, TFLOPs per gpu, mfu",
+        r"|\bthroughput\b(?!.* total )|\b(wps|tps|sps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
+        "tokens_per_sec, tok/sec, samples per second, wps, SPS, throughput, TFLOPs per gpu, mfu",
     ),
     Alias(
         Role.RATIO,
@@ -286,7 +288,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(
         Role.LOSS,
         A_LOSS + "|^(trl|train)$",
-        "loss, train_loss, train/loss, Loss/train, lm loss, reduced_train_loss, total_loss, trl, objective",
+        "loss, train_loss, train/loss, Loss/train, lm loss, total_loss, batchloss, trl, objective",
     ),
     Alias(Role.VALIDATION_LOSS, rf"^(?=.*{EVALUATED})(?:{AN_ERROR})", "eval-rmse, val_mae, valid ppl"),
     Alias(

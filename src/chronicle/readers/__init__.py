@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib.util import find_spec
 from itertools import groupby, repeat
 from operator import itemgetter
 from pathlib import Path
@@ -73,11 +74,8 @@ _UNKNOWN = (
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
 )
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
-# Stores that only their own package reads, by the folder that they are in.
-_CLOSED = {
-    ".aim": "Remedy: it holds a repository of Aim, which only Aim's own package reads: with that installed,"
-    " name it as aim:///folder (docs/formats.md)"
-}
+_AIM = ".aim"  # the folder of a repository that only Aim's own package opens
+_LACKS_AIM = "Remedy: install aim: it holds a repository of Aim, which only Aim's own package reads"
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
@@ -144,7 +142,8 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
 
 
 def local(path: str | Path, confines: Confines | None = None) -> Path:
-    """A path as it is; what lies behind an address (`s3://bucket/run`) as its mirror on this machine.
+    """A path as it is; what lies behind an address (`s3://bucket/run`) as its mirror on this machine, and so
+    the runs of a folder with a repository of Aim and no log, where Aim is installed.
 
     ``confines`` say where a server may send the fetch on to; None: to any public host.
 
@@ -157,7 +156,10 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
 
         if is_address(path):
             return fetch(path, log_like=log_like, is_log=is_log, confines=confines)
-    return Path(path)
+    path = Path(path)
+    if (path / _AIM).is_dir() and find_spec("aim") and not any(scan(path, is_log).all_logs()):
+        return local(f"aim://{path.resolve()}", confines)
+    return path
 
 
 def _address_of(path: Path) -> str:
@@ -190,9 +192,8 @@ def _whole_store(file: Path, size: int, time_ns: int) -> list[Attempt]:
 
 def what_to_do(path: Path) -> str:
     """What to do where nothing at a path is a log: look at the texts there, or name a log."""
-    for folder, remedy in _CLOSED.items():
-        if path.name == folder or (path / folder).is_dir():
-            return remedy
+    if path.name == _AIM or (path / _AIM).is_dir():
+        return _LACKS_AIM
     texts_seen: list[Path] = []
 
     def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened

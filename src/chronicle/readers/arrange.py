@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD, counts_steps
-from chronicle.readers.find import WRITERS
+from chronicle.readers.find import WRITERS, home_of_scalars
 from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
 from chronicle.readers.step_axis import MANY
 
@@ -166,7 +166,8 @@ def _episodes(monitors: Sequence[Attempt]) -> Attempt:
     }
     steps = np.cumsum(columns[LENGTH][0]).astype(np.int64)
     series = {m: Series(m, Role.OTHER, steps, values, times) for m, (values, times) in columns.items()}
-    return replace(_merged(monitors[0], monitors[1:]), series=series)
+    first, *others = (_Written("", "", "", monitor) for monitor in monitors)
+    return replace(_merged(first, others), series=series)
 
 
 def started(attempt: Attempt) -> float:
@@ -248,36 +249,54 @@ def _reached(attempt: Attempt) -> float:
     return float(step) if isinstance(step, int | float) else 0.0
 
 
+class _Written(NamedTuple):
+    """An event file: the folder of its process, who wrote it there ("" its first writer), and what stands
+    before the tags of that one."""
+
+    home: str
+    writer: str
+    before: str
+    log: Attempt
+
+    @classmethod
+    def of(cls, log: Attempt) -> _Written:
+        folder, tag = f"/{_around(log)}".rstrip("/"), next(iter(log.series), "")
+        if len(log.series) == 1 and (scalars := home_of_scalars(folder, tag)):
+            name = f"{tag}/{scalars[1]}"
+            series = {name: replace(log.series[tag], metric=name)}
+            return cls(*scalars, "", replace(log, series=series))
+        home, _, name = folder.rpartition("/")
+        return cls(home, name, f"{name}/", log) if name.lower() in WRITERS else cls(folder, "", "", log)
+
+
 def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
     """Event files in train/, validation/, ... are writers of one process: one attempt, tags with the folder.
 
     A file of the first writer (train/, or the folder around) is an attempt; those of the others belong to
     the attempt of their process, else to the one that ran when they were begun.
     """
-    events = [log for log in attempts if log.facts.get("format") == "event file"]
     rest = [log for log in attempts if log.facts.get("format") != "event file"]
-    by_folder: dict[str, list[Attempt]] = {}
-    for log in events:
-        folder = f"/{log.name}".rpartition("/")[0]
-        around = folder.rpartition("/")[0]
-        by_folder.setdefault(around if _folder(log).lower() in WRITERS else folder, []).append(log)
-    return rest + [joined for group in by_folder.values() for joined in _joined(group)]
+    by_home: dict[str, list[_Written]] = {}
+    for log in attempts:
+        if log.facts.get("format") == "event file":
+            written = _Written.of(log)
+            by_home.setdefault(written.home, []).append(written)
+    return rest + [joined for group in by_home.values() for joined in _joined(group)]
 
 
-def _joined(group: list[Attempt]) -> list[Attempt]:
-    ranked: list[list[Attempt]] = [[], [], []]  # of the folder around the writers, of train/, of the others
-    for log in group:
-        name = _folder(log).lower()
-        ranked[1 if name in OF_TRAINING else 2 if name in WRITERS else 0].append(log)
+def _joined(group: list[_Written]) -> list[Attempt]:
+    ranked: list[list[_Written]] = [[], [], []]  # of the folder around the writers, of train/, of the others
+    for one in group:
+        ranked[1 if one.writer.lower() in OF_TRAINING else 2 if one.writer else 0].append(one)
     leading, *others = filter(None, ranked)
     if not others:
-        return group
-    leaders = sorted(leading, key=_begun)
-    followers: dict[int, list[Attempt]] = {}
-    for log in (log for log in group if log not in leading):
-        ours = [i for i, leader in enumerate(leaders) if _process(leader) == _process(log) != ""]
-        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i]) <= _begun(log)]
-        followers.setdefault((running or ours[:1] or [0])[-1], []).append(log)
+        return [one.log for one in group]
+    leaders = sorted(leading, key=lambda one: _begun(one.log))
+    followers: dict[int, list[_Written]] = {}
+    for one in (one for rank in others for one in rank):
+        ours = [i for i, (*_, leader) in enumerate(leaders) if _process(leader) == _process(one.log) != ""]
+        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i].log) <= _begun(one.log)]
+        followers.setdefault((running or ours[:1] or [0])[-1], []).append(one)
     return [_merged(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
 
 
@@ -291,19 +310,19 @@ def _around(attempt: Attempt) -> str:
     return attempt.name.rpartition("/")[0]
 
 
-def _merged(leader: Attempt, followers: Sequence[Attempt]) -> Attempt:
+def _merged(leader: _Written, followers: Sequence[_Written]) -> Attempt:
     series: dict[str, Series] = {}
-    for log in (leader, *followers):
-        folder = _folder(log)
-        for tag, points in log.series.items():
-            name = f"{folder}/{tag}" if folder.lower() in WRITERS else tag
+    for one in (leader, *followers):
+        for tag, points in one.log.series.items():
+            name = one.before + tag
             while name in series:
                 name += " (2)"
             series[name] = replace(points, metric=name)
+    logs = [one.log for one in (leader, *followers)]
     return replace(
-        leader,
-        sources=tuple(source for log in (leader, *followers) for source in log.sources),
+        leader.log,
+        sources=tuple(source for log in logs for source in log.sources),
         series=series,
-        faults=tuple(fault for log in (leader, *followers) for fault in log.faults),
-        truncated=leader.truncated or any(log.truncated for log in followers),
+        faults=tuple(fault for log in logs for fault in log.faults),
+        truncated=any(log.truncated for log in logs),
     )

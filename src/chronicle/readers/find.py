@@ -9,7 +9,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -269,7 +269,7 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         inner = runs_in(below, f"{prefix}/{below.path.name}".lstrip("/"))
         wraps = below.path.name.lower() in WRAPPERS or (below.path.name == _TRACKED and bool(logs))
         wrapped = wraps and [(run.paths, run.only) for run in inner] == [((below.path,), "")]
-        if wrapped or _is_part(below, beside_logs=states or bool(logs)):
+        if wrapped or _is_part(below, beside_logs=states or bool(logs)) or _of_add_scalars(below, logs):
             parts.append(below)
         else:
             runs += inner
@@ -310,6 +310,35 @@ def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
     launches = name == "runs" and all(_LAUNCH.fullmatch(below.path.name) for below in folder.folders)
     is_beside = beside_logs and (launches or bool(BY_TIME.fullmatch(name)))
     return bool(_ATTEMPT.fullmatch(name)) or name.lower() in WRITERS or is_beside
+
+
+def _of_add_scalars(folder: Folder, beside: list[Path]) -> bool:
+    """Whether all logs in a folder were written for event files beside it: see `home_of_scalars`."""
+    logs = list(folder.all_logs()) if any("tfevents" in log.name for log in beside) else []
+    homes = set[str]()
+    with suppress(LogError, OSError):
+        for log in logs:
+            attempts = [one for reader in claims(log) if "tfevents" in log.name for one in reader.read(log)]
+            tags = [tag for attempt in attempts for tag in attempt.series]
+            home, _ = (home_of_scalars(str(log.parent), tags[0]) if len(tags) == 1 else None) or ("", "")
+            homes.add(home)
+        return homes == {str(folder.path.parent)}
+    return False
+
+
+def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
+    """The folder of a writer and the name of a curve, where ``folder`` is the one that `add_scalars` made for
+    it: `<tag>_<name>` below the writer's, of tensorboardX `<tag>/<name>`; None for any other.
+
+    >>> home_of_scalars("runs/a/loss_step_val", "loss/step")
+    ('runs/a', 'val')
+    """
+    for between in "_/":
+        made = "/" + tag.replace("/", between) + between
+        home, found, name = folder.rpartition(made)
+        if found and name and "/" not in name:
+            return home, name
+    return None
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:

@@ -316,17 +316,19 @@ def loss_of(path: Path) -> str:
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """Names of the columns of a table without a header, by the name of its file; [] where it tells none.
 
-    One column is the loss; before it may stand one of whole numbers that grow, the steps.
+    One column is the loss; before it, or before another metric that is known by its name, may stand one of
+    whole numbers that grow, the steps.
     """
-    loss, width = loss_of(path), len(rows[0]) if rows else 0
+    width = len(rows[0]) if rows else 0
+    metric = loss_of(path) or (path.stem if width == 2 and role_of(path.stem) is not Role.OTHER else "")
     read = [[value for cell in row if (value := number(cell)) is not None] for row in rows]
     cells = [row for row in read if len(row) == width]  # a damaged row is forgiven
-    if not loss or width not in (1, 2) or len(read[0]) < width or 2 * len(cells) <= len(rows):
+    if not metric or width not in (1, 2) or len(read[0]) < width or 2 * len(cells) <= len(rows):
         return []
     steps, values = [row[0] for row in cells], [row[-1] for row in cells]
     counted = _are_whole(steps) and all(before < after for before, after in pairwise(steps))
     known = not _are_whole(values) and (width == 1 or (counted and len(cells) > 1))
-    return ["step", loss][-width:] if known else []
+    return ["step", metric][-width:] if known else []
 
 
 def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
@@ -338,13 +340,6 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
     return role_of(name) in _SCORES or (named and not _are_whole(numbers))
 
 
-def _is_evaluation(path: Path) -> bool:
-    """Whether a file stands beside that of the training, as `val.jsonl` beside `train.jsonl`."""
-    if plain(path.stem) not in OF_EVALUATION:
-        return False
-    return any(plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix)
-
-
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
     """Columns by run, where the name of the file alone says that they are losses; one run "" else.
 
@@ -354,7 +349,9 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}
-    if _is_evaluation(path):
+    if plain(path.stem) in OF_EVALUATION and any(  # val.jsonl beside train.jsonl
+        plain(p.stem) in OF_TRAINING for p in path.parent.iterdir() if p.suffix == path.suffix
+    ):
         own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
         columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}
     loss = loss_of(path)

@@ -360,6 +360,23 @@ def test_what_is_read(name, tmp_path):
     assert (attempt.facts["format"], attempt.axis) == ("key-value", axis)
 
 
+def test_a_bar_is_a_sample_only_where_it_is_given_numbers(tmp_path):
+    """The bar of ignite over 2 epochs of 8 batches: it is drawn before it knows its epoch, then at each batch
+    with the loss of the last one, then with its own, which may be the same."""
+    told, wanted = "[1/8]  0%|          [00:00<?]\n", []
+    for epoch in (1, 2):
+        for batch in range(1, 9):
+            bar, loss = (
+                f"Epoch [{epoch}/2]: [{batch}/8] {batch * 12}%|#  ",
+                4.0 if batch < 4 else 4.0 - batch / 8,
+            )
+            before = f", batch loss={wanted[-1][1]}" if wanted else ""
+            told += f"{bar}{before} [00:00<00:01]\n{bar}, batch loss={loss} [00:00<00:01]\n"
+            wanted.append((8 * epoch - 8 + batch, loss))
+    attempt = read_text(tmp_path, told.replace("\n", "\r"))
+    assert points(attempt)["batch loss"] == wanted
+
+
 @pytest.mark.parametrize("zeros", [0, 5, 8192, 20_000])
 def test_a_log_that_was_emptied_while_it_was_written_begins_with_zeros(zeros, tmp_path):
     attempt = read_text(tmp_path, "\0" * zeros + repeated("step {i} | loss {loss}\n"))

@@ -49,6 +49,7 @@ _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
 )
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
+_REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -225,17 +226,18 @@ class Course:
     def launch(self) -> None:
         """Begins anew: what another launch tells before its first step is none of the launch before it."""
         self.last: int | None = None
-        self._epoch, self._epochs, self._passes = 0.0, Epochs(), False
+        self._epoch, self._epochs, self._passes, self._told = 0.0, Epochs(), False, False
         self._count = Pair("", -1.0)
 
     def state(self) -> Any:
         """Where the log is, as JSON."""
         place = self.counter, self.axis, self._rank, self.last
-        return *place, self._epoch, self._epochs.state(), self._passes, self._count
+        return *place, self._epoch, self._epochs.state(), self._passes, self._told, self._count
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, self._passes, count = state
+        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, *told, count = state
+        self._passes, self._told = told
         self._epochs.restore(epochs)
         self._count = Pair(*count)
 
@@ -244,7 +246,9 @@ class Course:
         plan, epoch = self._plan, record.epoch
         evaluation = plan.phases and bool(record.evaluation)
         if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
-            self._epoch, self._passes = epoch.value, False
+            if not self._told and self._count in (pair for _, pair in record.counters):
+                self._epochs = Epochs()  # a bar that was drawn before it knew its epoch is drawn again
+            self._epoch, self._passes, self._told = epoch.value, False, True
         known = False
         for rank, pair in record.counters:
             if key_of(pair) in plan.counters:
@@ -282,6 +286,41 @@ class Course:
         return self._epoch
 
 
+class Bar:
+    """A bar that is drawn at the next count with the numbers of the last one, until it is given new ones.
+
+    So does every loop over `tqdm` that calls `set_postfix`: only what it is given is a sample.
+    """
+
+    def __init__(self) -> None:
+        self._drawn = (-1.0, "")
+        self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
+
+    def state(self) -> Any:
+        """What was drawn last, as JSON."""
+        return self._drawn, self._again, self._redraws
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        (count, numbers), self._again, self._redraws = state
+        self._drawn = count, numbers
+
+    def repeats(self, record: Record) -> bool:
+        """Whether a bar has the numbers that it had before, at the next count or at its end."""
+        at = next((pair for pair in record.pairs if pair.name == "progress"), None)
+        counted = ("progress", record.epoch.name if record.epoch else "")
+        told = [pair.value for pair in record.pairs if pair.name not in counted]
+        if at is None or not told:
+            return False
+        (count, numbers), given = self._drawn, repr(told)  # NaN is NaN
+        if self._again:  # what is given at the count of a redraw is new, whatever it is
+            self._redraws += 1 if at.value == count else -1
+        moved, ends = at.value != count, at.value == at.of
+        again = numbers == given and (ends or (self._redraws >= 0 and (moved or not self._again)))
+        self._drawn, self._again = (at.value, given), again and moved
+        return again
+
+
 def read(path: Path) -> list[Attempt]:
     """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
     reward or return, which an agent is told again and again.
@@ -297,7 +336,7 @@ def read(path: Path) -> list[Attempt]:
     # arguments, the row where rows are counted, names told in it, and in one block with what counts; what was
     # said last
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "said": ((), (), 0, False, "")}
-    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), **own)
+    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), bar=Bar(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
         text = record.sources[0].words if step is None or arguments else ""
@@ -330,6 +369,8 @@ def _says_it_again(log: Log, record: Record) -> bool:
     So do two handlers of one logger, whose prefixes differ or whose records have a counter, and the summary
     of the last step, which has none.
     """
+    if _REMAINING.search(record.sources[0].line.text):
+        return bool(log.own["bar"].repeats(record))
     names, values, at, counted, evaluation = log.own["said"]
     counts = bool(record.counters or record.epoch)
     if record.values and record.values[-1] in values and not record.is_block:
