@@ -7,8 +7,9 @@ import math
 import os
 import platform
 import re
+import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 SPEED = Path(__file__).parent.parent / "docs" / "speed.md"
@@ -19,6 +20,18 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=(doc or "").partition("\n")[0])
     parser.add_argument("--write", action="store_true", help="put what is measured into the guide")
     return parser
+
+
+def of_runs(part: str, doc: str | None, measure: Callable[[int, Path], Iterable[Sequence[object]]]) -> None:
+    """A whole benchmark that measures a gallery of `--runs` runs, in a folder of its own."""
+    parser = arguments(doc)
+    parser.add_argument("--runs", type=int, default=3000)
+    given = parser.parse_args()
+    if given.runs < 1:
+        parser.error("--runs must be at least 1")
+    with tempfile.TemporaryDirectory() as folder:
+        rows = measure(given.runs, Path(folder))
+    show(part, markdown([f"{given.runs} runs", "measured", "goal"], rows), given.write)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[object]], text_columns: int = 1) -> str:

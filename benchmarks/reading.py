@@ -10,14 +10,13 @@ ticked and words are typed. A search begins when somebody asks: it loads its scr
 from __future__ import annotations
 
 import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
 from playwright.sync_api import Page, sync_playwright
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import of_runs
 from chronicle.model import Fact
 from chronicle.pages import load_gallery
 from chronicle.pages.lists import entries_js
@@ -99,14 +98,5 @@ def measure(runs: int, root: Path) -> list[tuple[str, str, str]]:
     return [(name, f"{s:.2f} s", goal) for (name, goal), s in zip(named, middle, strict=True)]
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--runs", type=int, default=3000)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measure(given.runs, Path(folder))
-    show("reading", markdown([f"{given.runs} runs", "measured", "goal"], rows), given.write)
-
-
 if __name__ == "__main__":
-    main()
+    of_runs("reading", __doc__, measure)

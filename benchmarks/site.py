@@ -16,15 +16,14 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import of_runs
 from chronicle.build.produce import Product
-from chronicle.build.store import ENTRY, ROW, keep, kept_files
+from chronicle.build.store import ENTRY, ROW, keep, manifest
 from chronicle.workspace.folders import Workspace, run_in
 
 DISTINCT = 20
@@ -90,10 +89,10 @@ def copy_runs(work: Path, number: int) -> None:
         entry, row = (json.loads((source / name).read_bytes()) for name in (ENTRY, ROW))
         for name, value in ((ENTRY, {**entry, **own}), (ROW, {**row, "entry": {**row["entry"], **own}})):
             (run / name).write_text(json.dumps(value, ensure_ascii=False), "utf-8")
-        for name in kept_files(source).keys() - {ENTRY, ROW}:
+        for name in manifest(source)[1].keys() - {ENTRY, ROW}:
             os.link(source / name, run / name)
         product = Product(run_in(work / "runs" / run.name, workspace.confines), workspace.config, run)
-        keep(run, product.key(), kept_files(source))
+        keep(run, product.key(), manifest(source)[1])
 
 
 def contents(folder: Path) -> dict[str, str]:
@@ -132,14 +131,5 @@ def measure(runs: int, work: Path) -> list[tuple[str, str, str]]:
     ]
 
 
-def main() -> None:
-    parser = arguments(__doc__)
-    parser.add_argument("--runs", type=int, default=3000)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = measure(given.runs, Path(folder))
-    show("site", markdown([f"{given.runs} runs", "measured", "goal"], rows), given.write)
-
-
 if __name__ == "__main__":
-    main()
+    of_runs("site", __doc__, measure)

@@ -107,6 +107,9 @@ def main() -> None:
     parser.add_argument("gallery", type=Path, help="The built reference gallery.")
     parser.add_argument("archive", type=Path, help="The built archive of lab.archive.")
     given = parser.parse_args()
+    for folder in (given.gallery, given.archive):
+        if not (folder / "index.html").is_file():
+            parser.error(f"{folder} is no built site. Remedy: chronicle build")
     number = take({"gallery": given.gallery, "archive": given.archive})
     page = DOCS / "site.md"
     text = page.read_text("utf-8")

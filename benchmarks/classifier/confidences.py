@@ -24,9 +24,8 @@ from chronicle.build.schema import diagnosis_json
 from chronicle.classify import classify
 from chronicle.classify.report import looked_up
 from chronicle.cli.commands import predict
-from chronicle.score import labelled, load_label
+from chronicle.score import labelled, load_label, match
 from chronicle.score.labels import Label
-from chronicle.score.match import match
 
 Knot = tuple[float, float]
 Table = dict[str, tuple[Knot, ...]]

@@ -11,9 +11,8 @@ import numpy as np
 from benchmarks.curves.cases import Case
 from chronicle.build.schema import diagnosis_json
 from chronicle.classify import DEFAULTS, Thresholds, classify
-from chronicle.score import CaseResult, judge
+from chronicle.score import CaseResult, judge, match
 from chronicle.score.labels import Label
-from chronicle.score.match import match
 
 HEALTHY = frozenset({"near-perfect", "noisy-healthy"})
 

@@ -25,9 +25,8 @@ from chronicle.classify.presets import PRESETS, Preset
 from chronicle.errors import ChronicleError
 from chronicle.metrics.roles import judged_loss
 from chronicle.model import Timeline
-from chronicle.score import judge, labelled, load_label, one_answer, unlabelled
+from chronicle.score import judge, labelled, load_label, one_answer, total, unlabelled
 from chronicle.score.labels import Label
-from chronicle.score.match import total
 
 PAGE = page.PAGE.with_name("trust-the-verdict.md")
 HEAD = ("rule", "runs", "events found", "of its words right", "false alarms /100k healthy points")

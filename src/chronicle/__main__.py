@@ -10,15 +10,7 @@ import threading
 import click
 
 from chronicle.cli import cli
-from chronicle.errors import (
-    ChronicleError,
-    ConfigError,
-    MissingExtra,
-    NotALog,
-    NothingToRead,
-    UsageError,
-    os_message,
-)
+from chronicle.errors import ChronicleError, NotALog, message_of
 
 
 def main() -> None:
@@ -26,14 +18,28 @@ def main() -> None:
 
     A signal that ends it (SIGTERM, SIGHUP) first lets it put away what it has begun.
     """
-    before = {number: signal.signal(number, _end) for number in _ENDINGS if _is_default(number)}
+    is_main = threading.current_thread() is threading.main_thread()  # no other may set what a signal does
+    names = [name for name in ("SIGTERM", "SIGHUP") if is_main and hasattr(signal, name)]
+    numbers = [getattr(signal, name) for name in names]
+    ours = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not under nohup
+    for number in ours:
+        signal.signal(number, _end)
     try:
         _run()
     except _Ended as end:
-        os.kill(os.getpid(), end.number)  # its action is the usual one again
+        os.kill(os.getpid(), end.args[0])  # its action is the usual one again
     finally:
-        for number, action in before.items():
-            signal.signal(number, action)
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+class _Ended(BaseException):
+    pass
+
+
+def _end(number: int, frame: object) -> None:
+    signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+    raise _Ended(number)
 
 
 def _run() -> None:
@@ -52,38 +58,8 @@ def _run() -> None:
     except (ChronicleError, OSError) as err:
         from chronicle.cli.terminal import complain, say
 
-        (say if isinstance(err, NotALog) else complain)(
-            os_message(err) if isinstance(err, OSError) else str(err)
-        )
-        sys.exit(exit_code_of(err))
-
-
-class _Ended(BaseException):
-    def __init__(self, number: int) -> None:
-        self.number = number
-
-
-_ENDINGS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
-def _end(number: int, frame: object) -> None:
-    signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
-    raise _Ended(number)
-
-
-def _is_default(number: int) -> bool:
-    """Whether the action of a signal may be set here, and nobody has (nohup ignores SIGHUP)."""
-    is_main = threading.current_thread() is threading.main_thread()
-    return is_main and signal.getsignal(number) == signal.SIG_DFL
-
-
-def exit_code_of(err: Exception) -> int:
-    """0 what is no failure, 3 nothing to read, 2 usage or configuration, 1 anything else."""
-    if isinstance(err, NotALog):
-        return 0
-    if isinstance(err, NothingToRead):
-        return 3
-    return 2 if isinstance(err, UsageError | ConfigError | MissingExtra) else 1
+        (say if isinstance(err, NotALog) else complain)(message_of(err))
+        sys.exit(getattr(err, "exit_code", 1))
 
 
 if __name__ == "__main__":

@@ -19,25 +19,36 @@ DEBUG = "CHRONICLE_DEBUG"  # environment variable: a defect is not contained, an
 class ChronicleError(Exception):
     """The root: something the user can mend. The command line prints it plainly."""
 
+    exit_code = 1
+
 
 class UsageError(ChronicleError):
     """A command was called with something that does not exist or does not fit."""
+
+    exit_code = 2
 
 
 class ConfigError(ChronicleError):
     """A problem with a configuration file, or with a value in one."""
 
+    exit_code = 2
+
     def __init__(self, file: str, key: str, problem: str) -> None:
-        super().__init__(f"{file}: {key}: {problem}" if key else f"{file}: {problem}")
-        self.file, self.key = file, key
+        super().__init__(file, key, problem)  # all of them, so that workers can send it to their parent
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, self.args))
 
 
 class LogError(ChronicleError):
     """A log could not be read. ``where`` is the file, or file:line."""
 
     def __init__(self, where: str, problem: str) -> None:
-        super().__init__(f"{where}: {problem}")
+        super().__init__(where, problem)
         self.where, self.problem = where, problem
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.problem}"
 
 
 class UnknownFormat(LogError):
@@ -56,34 +67,36 @@ class Defect(LogError):
     """A reader, stitching, a rule or drawing failed on a log: a defect of chronicle, to be reported."""
 
     def __init__(self, where: str, failure: str) -> None:
-        super().__init__(
-            where,
-            f"chronicle failed on it, which is a defect ({failure}). "
-            f"Remedy: report what `{DEBUG}=1 chronicle classify` prints for it, with the log if you may",
-        )
-        self.failure = failure
-
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:  # workers send it to their parent
-        return type(self), (self.where, self.failure)
+        what = f"chronicle failed on it, which is a defect ({failure})"
+        remedy = f"report what `{DEBUG}=1 chronicle classify` prints for it, with the log if you may"
+        super().__init__(where, f"{what}. Remedy: {remedy}")
+        self.args, self.failure = (where, failure), failure
 
 
 class NothingToRead(ChronicleError):
     """There is no log where one was expected (exit code 3)."""
 
+    exit_code = 3
+
 
 class NotALog(NothingToRead):
     """All that was named tells of a run and is no log: nothing failed (exit code 0)."""
+
+    exit_code = 0
 
 
 class MissingExtra(ChronicleError):
     """A command needs packages that the base installation leaves out."""
 
+    exit_code = 2
+
     def __init__(self, command: str, extra: str, package: str) -> None:
-        super().__init__(
-            f"{command} needs the package {package!r}, which is not installed. "
-            f"Remedy: pip install 'training-chronicle[{extra}]'"
-        )
-        self.command, self.extra = command, extra
+        super().__init__(command, extra, package)
+
+    def __str__(self) -> str:
+        command, extra, package = self.args
+        needs = f"{command} needs the package {package!r}, which is not installed"
+        return f"{needs}. Remedy: pip install 'training-chronicle[{extra}]'"
 
 
 class SiteError(ChronicleError):
@@ -105,11 +118,8 @@ def contained(where: str) -> Iterator[None]:
         if os.environ.get(DEBUG):
             raise
         place = traceback.extract_tb(err.__traceback__)[-1]
-        what = " ".join(str(err).split())[:200]
-        failure = (
-            f"{type(err).__name__}{': ' if what else ''}{what}, {Path(place.filename).name}:{place.lineno}"
-        )
-        raise Defect(where, failure) from err
+        failure = ": ".join(filter(None, (type(err).__name__, " ".join(str(err).split())[:200])))
+        raise Defect(where, f"{failure}, {Path(place.filename).name}:{place.lineno}") from err
 
 
 _REMEDIES = {
@@ -121,8 +131,10 @@ _REMEDIES = {
 }
 
 
-def os_message(err: OSError) -> str:
-    """What the system refused, in a line: where, what, and what to do."""
+def message_of(err: ChronicleError | OSError) -> str:
+    """What is said of an error; of what the system refused, in a line: where, what, and what to do."""
+    if not isinstance(err, OSError):
+        return str(err)
     remedy = next((words for numbers, words in _REMEDIES.items() if err.errno in numbers), "check the disk")
     where = err.filename2 or err.filename
     return f"{f'{where}: ' if where else ''}{err.strerror or err}. Remedy: {remedy}"

@@ -12,7 +12,7 @@ from tests.build.test_build import snapshot
 from tests.cli.test_cli import healthy
 from tests.depth import few
 
-from chronicle.build import made
+from chronicle.build import site as made
 from chronicle.workspace.folders import shipped
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chronicle import model
-from chronicle.build.schema import ENTRY, diagnosis_json, entry_from_json, entry_json, json_schema, to_json
+from chronicle.build.schema import ENTRY, diagnosis_json, entry_from_json, json_schema, to_json
 
 FINDING = model.Finding(
     "nan-inf", "loss", "run.csv", 10, 12, None, 0.5, 0.9,
@@ -131,7 +131,7 @@ def test_faults_and_presets_of_a_diagnosis():
     [
         ("diagnosis", diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET], [EVENT])),
         ("diagnosis", diagnosis_json("r", DIAGNOSIS)),
-        ("entry", entry_json(entry())),
+        ("entry", to_json(entry())),
     ],
 )
 def test_what_is_printed_is_what_the_schema_says(what, data):
@@ -143,8 +143,8 @@ def test_what_is_printed_is_what_the_schema_says(what, data):
 
 
 def test_an_entry_comes_back():
-    again = entry_from_json(json.loads(json.dumps(entry_json(entry()))))
-    assert entry_json(again) == entry_json(entry())
+    again = entry_from_json(json.loads(json.dumps(to_json(entry()))))
+    assert to_json(again) == to_json(entry())
     assert again.verdict is model.Verdict.BAD
     assert (again.events[0].kind, again.events[0].verdict) == (model.EventKind.FINDING, model.Verdict.BAD)
     assert again.figures[0].files["wide"] == ("whole.svg", 900, 300)

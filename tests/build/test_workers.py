@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from chronicle import errors
 from chronicle.build.workers import in_processes, run_module
 from chronicle.workspace.locks import scratch
 
@@ -48,6 +50,30 @@ def test_what_the_system_refuses_a_worker_is_raised() -> None:
     with pytest.raises(OSError, match="No space left on device") as err:
         list(in_processes(failing, range(9), 2, lost))
     assert err.value.errno == 28
+
+
+@pytest.mark.parametrize(
+    ("err", "text"),
+    [
+        (errors.ConfigError("run.toml", "gpus", "must be a number"), "run.toml: gpus: must be a number"),
+        (errors.ConfigError("mkdocs.yml", "", "is missing"), "mkdocs.yml: is missing"),
+        (errors.BadLog("a.csv:7", "no number"), "a.csv:7: no number"),
+        (errors.UsageError("no such file"), "no such file"),
+        (
+            errors.MissingExtra("--dask", "dask", "distributed"),
+            "--dask needs the package 'distributed', which is not installed. "
+            "Remedy: pip install 'training-chronicle[dask]'",
+        ),
+        (
+            errors.Defect("a.csv", "KeyError"),
+            "a.csv: chronicle failed on it, which is a defect (KeyError). Remedy: report what "
+            "`CHRONICLE_DEBUG=1 chronicle classify` prints for it, with the log if you may",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_run_goes_to_a_worker_and_back(err: Exception, text: str) -> None:
+    there = pickle.loads(pickle.dumps(err))
+    assert (type(there), str(there), vars(there)) == (type(err), text, vars(err))
 
 
 # A build in small: two workers that have unpacked something and then wait for ever, and the id of each.

@@ -93,6 +93,12 @@ def test_medians_leave_no_sample_out() -> None:
     assert samples.sum() == len(steps) and len(x) == len(level) <= MOST and (np.diff(x) > 0).all()
 
 
+def test_samples_of_one_step_have_no_course() -> None:
+    steps = np.full(3 * MOST, 7.0)
+    x, level, samples = medians_of(steps, np.linspace(2.0, 1.0, 3 * MOST))
+    assert samples.sum() == len(steps) and (x == 7).all() and len(level) == len(x)
+
+
 def test_a_spike_that_is_back_at_its_level_and_trend_is_over() -> None:
     spiked = FALL.copy()
     spiked[600:700] *= np.linspace(1.5, 1, 100)

@@ -57,6 +57,14 @@ def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
     assert "failed-run" not in said(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))
 
 
+@pytest.mark.parametrize("large", [100.0, 1000.0])
+def test_a_loss_with_a_large_constant_part_learns_as_one_without(large: float) -> None:
+    """A likelihood of 1,008 that falls to 995: a power law in its own unit, 1 % of its logarithm."""
+    falls = 13 * (1 + np.arange(200) / 10) ** -0.7 + 0.01 * np.random.default_rng(0).standard_normal(200)
+    assert "failed-run" not in said(loss=large + falls)
+    assert "failed-run" in said(loss=100 * large + falls)
+
+
 def test_a_reward_that_rises_within_its_first_block_has_not_failed() -> None:
     """What is learned in the first samples of a long log stands in the first median already."""
     noise = np.random.default_rng(0).standard_normal(1500)

@@ -122,6 +122,17 @@ def test_a_learning_rate_that_jumps_while_the_process_runs_on_is_planned() -> No
     assert {"lr-not-restored", "resume-spike"}.isdisjoint(patterns(appended(4000.0, 1.0)))
 
 
+@pytest.mark.parametrize(("lasts", "told"), [(4, False), (28, True)])
+def test_a_step_of_an_epoch_shows_between_whole_epochs(lasts: int, told: bool) -> None:
+    """The first means after each edge are 3 % lower: whole epochs differ, or their beginnings alone."""
+    n, r = 28 * 12, np.random.default_rng(5)
+    epoch, place = np.divmod(np.arange(n), 28)
+    level = np.where(place < lasts, -0.03 * (epoch > 0), 0.0) if not told else -0.03 * epoch
+    loss = 3.0 * np.exp(level + 0.004 * r.standard_normal(n))
+    patterns_ = classify({"epoch": np.arange(n) / 28, "loss": loss}).patterns
+    assert ("level-shift" in patterns_) is told
+
+
 def test_what_rounding_makes_is_no_step_of_an_epoch() -> None:
     """A loss that is down to its last digits: 0.0005, 0.0004, 0.0003, each for an epoch and more."""
     steps = np.arange(25, 3101, 25)

@@ -36,6 +36,23 @@ def test_the_end_of_a_straight_fall_is_no_step(seed: int) -> None:
     assert set(classify({"loss": (steps, loss)}).patterns) == {"plateau"}
 
 
+@pytest.mark.parametrize("before", [1, 4, 8])
+def test_a_step_within_the_first_samples_is_a_shift(before: int) -> None:
+    """Before the kernel has a level: a second term begins, or a resume brought other weights."""
+    noise = np.random.default_rng(before).standard_normal(40)
+    low, high = 0.1 * 0.9 ** np.arange(40), 0.7 - 0.0005 * np.arange(40)
+    loss = np.where(np.arange(40) < before, low, high) * np.exp(0.005 * noise)
+    told = classify({"loss": (np.arange(1, 41), loss)})
+    assert ("level-shift", before + 1) in [(f.pattern, f.start_step) for f in told.findings]
+    assert told.verdict == "bad"
+    assert "level-shift" not in classify({"loss": loss[before:]}).patterns
+
+
+def test_a_start_that_the_rest_comes_back_to_is_no_step() -> None:
+    loss = np.r_[[0.3, 0.3], np.geomspace(0.9, 0.2, 40)]
+    assert "level-shift" not in classify({"loss": loss}).patterns
+
+
 def test_a_step_at_a_change_of_the_learning_rate_was_planned() -> None:
     curve = Curve(1, 3000).shift(0.5, -3)
     rate = np.where(np.arange(3000) < 1500, 3e-4, 1e-4)

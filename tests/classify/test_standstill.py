@@ -158,3 +158,22 @@ def test_a_rate_that_is_written_too_coarsely_is_not_nothing(decimals: int, said:
     rate = 1e-4 * np.maximum(1 - 2 * t, 0)
     told = classify({"loss": (1.9 + 0.2 * np.exp(-t / 0.2)) * noise, "lr": np.round(rate, decimals)})
     assert ("plateau" in told.patterns) == said
+
+
+@pytest.mark.parametrize(("noise", "told"), [(0.005, True), (0.2, False)])
+def test_noise_that_hides_a_fall_shows_no_standstill(noise: float, told: bool) -> None:
+    """1.2 to 0.88 in a twentieth of a thousand steps, then level, or falling by 4 % below the noise."""
+    t, r = np.arange(1000) / 1000, np.random.default_rng(4)
+    falls = 0.0 if told else 0.04
+    loss = (0.88 + 0.35 * np.exp(-t / 0.01)) * np.exp(noise * r.standard_normal(1000) - falls * t)
+    assert ("plateau" in classify({"loss": loss}).patterns) is told
+
+
+@pytest.mark.parametrize(("back", "told"), [(True, "good"), (False, "bad")])
+def test_a_fall_that_an_objective_came_back_from_before_is_how_it_swings(back: bool, told: str) -> None:
+    """Down by half of what was gained at the end; the same fall had been there before, or had not."""
+    places = [0, 0.3, 0.5, 0.7, 0.9, 1] if back else [0, 0.3, 0.31, 0.7, 0.9, 1]
+    levels = [0, 100, 30, 101, 50, 50] if back else [0, 100, 100, 101, 50, 50]
+    noise = np.random.default_rng(2).standard_normal(400)
+    rewards = np.interp(np.arange(400) / 400, places, levels) + noise
+    assert classify({"ep_rew_mean": rewards}).verdict == told

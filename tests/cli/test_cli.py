@@ -11,7 +11,7 @@ from PIL import Image
 
 from chronicle.build.entry import make_entry
 from chronicle.build.produce import diagnose
-from chronicle.build.schema import entry_json
+from chronicle.build.schema import to_json
 from chronicle.cli import cli
 from chronicle.story import tell
 from chronicle.workspace.config import RunConfig, WorkspaceConfig
@@ -177,7 +177,7 @@ def team(chronicle, tmp_path, monkeypatch):
     entry = make_entry("run-7", timeline, judged, config, story=story)
     folder = tmp_path / "team" / "build" / "entries" / "run-7"
     folder.mkdir(parents=True)
-    (folder / "entry.json").write_text(json.dumps(entry_json(entry)), "utf-8")
+    (folder / "entry.json").write_text(json.dumps(to_json(entry)), "utf-8")
     return tmp_path / "team"
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.readers.gold import EXAMPLES, examples
 
+from chronicle.build.schema import to_json
 from chronicle.cli.doctor import examine
 from chronicle.readers import read
 
@@ -53,8 +54,8 @@ def test_what_it_shows_of_a_log(chronicle, tmp_path):
     (tmp_path / "train.out").write_text(LOG)
     report = examine(Path("train.out"))
     ran = chronicle("doctor", "train.out")
-    xid = report.faults[0].what.partition(": ")[2]
-    assert ran.out == SHOWN.format(others=report.n_readers - 1, xid=xid)
+    xid = report["faults"][0]["what"].partition(": ")[2]
+    assert ran.out == SHOWN.format(others=report["n_readers"] - 1, xid=xid)
     assert (ran.code, ran.err) == (0, "")
 
 
@@ -167,34 +168,34 @@ def test_hostile_text_is_printed_harmlessly(chronicle, tmp_path):
 def test_it_works_for_every_format(example, tmp_path):
     path = EXAMPLES / example
     report, attempts = examine(path), read(path)
-    assert not report.problem
-    assert [one.name for one in report.attempts] == [one.name for one in attempts]
-    assert [len(one.metrics) for one in report.attempts] == [len(one.series) for one in attempts]
-    json.dumps(report.to_json(), allow_nan=False)
-    if report.lines:
-        assert sum(report.lines.values()) >= path.read_bytes().count(b"\n")
-    for told, one in zip(report.attempts, attempts, strict=True):
-        for metric, series in zip(told.metrics, one.series.values(), strict=True):
-            assert metric.points == len(series)
-            assert metric.first == series.values[0] or math.isnan(metric.first)
+    assert not report["problem"]
+    assert [one["name"] for one in report["attempts"]] == [one.name for one in attempts]
+    assert [len(one["metrics"]) for one in report["attempts"]] == [len(one.series) for one in attempts]
+    json.dumps(to_json(report), allow_nan=False)
+    if report["lines"]:
+        assert sum(report["lines"].values()) >= path.read_bytes().count(b"\n")
+    for told, one in zip(report["attempts"], attempts, strict=True):
+        for metric, series in zip(told["metrics"], one.series.values(), strict=True):
+            assert metric["points"] == len(series)
+            assert metric["first"] == series.values[0] or math.isnan(metric["first"])
 
 
 def test_a_folder_in_which_nothing_is_read(chronicle, tmp_path):
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "notes.txt").write_text("3 things\n")
     report = examine(Path("runs"))
-    assert report.n_bytes == 9
-    assert report.doubts == (
+    assert report["n_bytes"] == 9
+    assert report["doubts"] == [
         "no file is a log. No reader knows notes.txt. Remedy: `chronicle doctor` on one of them says what it"
         " lacks",
-    )
+    ]
 
 
 def test_which_of_several_counters_is_the_axis(chronicle, tmp_path):
     rows = [{"_step": 2 * i, "iter": 10 * i, "loss": 2.5 - i} for i in range(3)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = examine(Path("a.jsonl")).attempts
-    assert (attempt.axis, attempt.counter) == ("step", "iter")
+    (attempt,) = examine(Path("a.jsonl"))["attempts"]
+    assert (attempt["axis"], attempt["counter"]) == ("step", "iter")
     assert "    steps are counted by iter\n" in chronicle("doctor", "a.jsonl").out
     (told,) = json.loads(chronicle("doctor", "--json", "a.jsonl").out.splitlines()[0])["attempts"]
     assert told["counter"] == "iter"

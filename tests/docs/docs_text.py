@@ -16,12 +16,11 @@ from pathlib import Path
 import click
 
 from chronicle import errors
-from chronicle.__main__ import exit_code_of
 from chronicle.classify.patterns import PATTERNS
 from chronicle.cli import CONTEXT, cli
 from chronicle.metrics.aliases import ALIASES
 from chronicle.readers.side_files import SIDE_FILES
-from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig, default_of
+from chronicle.workspace.config import Redact, RunConfig, WorkspaceConfig
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -45,7 +44,7 @@ def keys(kind: type) -> str:
         meta = field.metadata
         words = [f"`{choice}`" for choice in map(str, meta["choices"]) if choice]
         meaning = meta["doc"] + (f" One of {', '.join(words)}." if words else "")
-        value = default_of(field)
+        value = getattr(kind(), field.name)
         default = "–" if dataclasses.is_dataclass(value) else f"`{json.dumps(value, ensure_ascii=False)}`"
         rows.append(f"| `{field.name}` | {default} | {meta['unit'] or '–'} | {meaning} |")
     return "\n".join(rows) + "\n"
@@ -56,8 +55,7 @@ def error_table() -> str:
     rows = ["| error | meaning | exit code |", "| --- | --- | --- |"]
     for name, kind in vars(errors).items():
         if isinstance(kind, type) and issubclass(kind, errors.ChronicleError):
-            code = exit_code_of(kind.__new__(kind))
-            rows.append(f"| `{name}` | {' '.join(kind.__doc__.split())} | {code} |")
+            rows.append(f"| `{name}` | {' '.join(kind.__doc__.split())} | {kind.exit_code} |")
     return "\n".join(rows) + "\n"
 
 

@@ -311,6 +311,8 @@ log_likelihood: score, neg_log_likelihood: loss
 arena_win_rate: score, total_loss: loss, policy_loss: part-loss
 win_rate: objective, loss: part-loss
 Loss: loss, MeanIU: score
+fitness: objective, best_fitness: score, worst fitness: score
+l_mos: loss, l_metric: loss, lr: learning-rate
 loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
 avg loss so far: loss, val loss: validation-loss
 """

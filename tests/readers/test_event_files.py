@@ -355,7 +355,6 @@ def test_a_nan_that_signals_is_a_nan(tmp_path: Path) -> None:
 
 def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chronicle.readers.events.scalars.CHUNK", 7)
-    monkeypatch.setattr("chronicle.readers.events.tfrecord.BLOCK", 101)
     file = write(tmp_path / "x.tfevents", healthy(100))
     assert read(file)[0].series["loss"].values.tolist() == list(range(100))
 

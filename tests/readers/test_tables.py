@@ -246,8 +246,9 @@ def test_long_tables_of_several_runs(tmp_path: Path) -> None:
         "# Title\n\nText\n",
         "x\n1\n2\n",
         "import os, sys\nx = 1, 2\n",
+        "Counted {3: 7215, 4: 4965, 5: 4830, 2: 4097, 1: 9}\nWeights [1.5, 9.5, 1.0, 2.0, 0.5]\n" * 4,
     ],
-    ids=["prose", "markdown", "one column", "source"],
+    ids=["prose", "markdown", "one column", "source", "dictionaries of numbers"],
 )
 def test_what_is_no_table(text: str, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no reader knows this format"):

@@ -13,7 +13,7 @@ from tests.depth import few
 from tests.pages.samples import site
 from tests.story.told_specimens import NAMES, Specimen, specimen
 
-from chronicle.build.schema import entry_from_json, entry_json
+from chronicle.build.schema import entry_from_json, to_json
 from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
 from chronicle.figures.layout import scene, whole, zoom
@@ -149,7 +149,7 @@ def test_the_chronicle_tells_events_by_their_sentences(name: str) -> None:
 @each
 def test_the_entry_on_disk_is_the_entry(name: str) -> None:
     one = specimen(name)
-    again = entry_from_json(json.loads(json.dumps(entry_json(one.entry), allow_nan=False)))
+    again = entry_from_json(json.loads(json.dumps(to_json(one.entry), allow_nan=False)))
     assert (again.events, again.story, again.headline) == (
         one.entry.events,
         one.entry.story,

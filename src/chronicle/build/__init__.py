@@ -20,13 +20,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import Stamps, stamps, write_bytes, write_tree
-from chronicle.build.made import SiteRecord, last_record, make_site
+from chronicle.build.engines import Stamps, code_sha256, stamps, write_bytes, write_tree
 from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
 from chronicle.build.redact import redactor_of, with_names
-from chronicle.build.site import claim
+from chronicle.build.site import SiteRecord, claim, last_record, make_site
 from chronicle.build.sources import only_machines, remedy, runs_concerned
-from chronicle.build.store import ENTRY, code_sha256, newest
+from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Attempt, Entry
@@ -134,44 +133,32 @@ def build(
             raise MissingExtra("chronicle build", "site", package)
     claim(where.out)
     sweep()  # a build that has nothing to unpack leaves nothing of a killed one either
+    config, store = workspace.config, where.root / "build" / "entries"
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = last_record(where.root)
-        report, parts, docs = _pages(workspace, runs, where, before, jobs, dask, progress)
-        title = workspace.config.title
-        title = "" if title == WorkspaceConfig.title else title  # nobody chose that one
-        engine = engine or workspace.config.engine
-        now = SiteRecord(engine, title, strict, newest(runs), docs=docs, parts=parts)
-        printed = make_site(where.root, where.out, before, now)
-    return replace(report, engine_output=printed)
+        there = [*store.iterdir()] if store.is_dir() else []
+        for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):
+            link.unlink()  # nothing is written or removed through one
+        outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
+        outcomes = with_machines(runs, outcomes, config, store)
+        current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
+        for folder in (folder for folder in there if folder.name not in current):
+            remove(folder)  # its logs were removed, so its pages go too
+        report = Report(tuple(outcomes), where.out, "")
+        parts, docs = _pages(workspace, report, where.root / "build" / "docs", before)
+        title = config.title if config.title != WorkspaceConfig.title else ""  # nobody chose that one
+        now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
+        return replace(report, engine_output=make_site(where.root, where.out, before, now))
 
 
 def _pages(
-    workspace: Workspace,
-    runs: Sequence[RunFolder],
-    where: Places,
-    before: SiteRecord,
-    jobs: int | None,
-    dask: str,
-    progress: Progress,
-) -> tuple[Report, dict[str, str], Stamps]:
-    """Makes what the site is made of, all entries and all pages.
-
-    Also what single pages were made of, and what all files of build/docs look like.
-    """
-    config, store, docs = workspace.config, where.root / "build" / "entries", where.root / "build" / "docs"
-    there = [*store.iterdir()] if store.is_dir() else []
-    for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):
-        link.unlink()  # nothing is written or removed through one
-    outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
-    outcomes = with_machines(runs, outcomes, config, store)
-    current = {run.run_id for run in runs} | {o.folder.name for o in outcomes}
-    for folder in (folder for folder in there if folder.name not in current):
-        remove(folder)  # its logs were removed, so its pages go too
-    report = Report(tuple(outcomes), where.out, "")
+    workspace: Workspace, report: Report, docs: Path, before: SiteRecord
+) -> tuple[dict[str, str], Stamps]:
+    """Makes all pages: what single ones were made of, and what all files of ``docs`` look like."""
+    config, outcome_of = workspace.config, {outcome.run_id: outcome for outcome in report.outcomes}
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
     standing = stamps(docs, hidden=True)
-    same = {path: of for path, of in before.parts.items() if standing.get(path) == before.docs.get(path)}
-    kept, outcome_of = {o.run_id: o.files.get(ENTRY) for o in outcomes}, {o.run_id: o for o in outcomes}
+    kept = {run_id: row for run_id, outcome in outcome_of.items() if (row := outcome.files.get(ENTRY))}
     data = SiteData(
         report.entries,
         patterns,
@@ -182,12 +169,12 @@ def _pages(
         config.site_url,
         config.edit_url,
         full_entry=lambda entry: outcome_of[entry.run_id].full_entry(),
-        known={run_id: row[2] for run_id, row in kept.items() if row},
+        known={run_id: row[2] for run_id, row in kept.items()},
         shared=_shared(config, patterns, cases, workspace.templates),
-        standing=same,
+        standing={p: of for p, of in before.parts.items() if standing.get(p) == before.docs.get(p)},
     )
     parts: dict[str, str] = {}
-    return report, parts, write_tree(docs, _site_files(data, outcomes, standing, parts), standing)
+    return parts, write_tree(docs, _site_files(data, report.outcomes, standing, parts), standing)
 
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
@@ -212,23 +199,19 @@ def make_entries(
     outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
     for outcome in outcomes.values():
         progress(outcome, len(runs))
-    for outcome in _produced([p for p in products if p.run.run_id not in outcomes], jobs, dask):
-        outcomes[outcome.run_id] = outcome
-        progress(outcome, len(runs))
+    left = [product for product in products if product.run.run_id not in outcomes]
+    workers = min(jobs or os.cpu_count() or 1, len(left))
+    if dask and left:
+        made = on_cluster(produce, [product.anywhere() for product in left], dask, _lost)
+    elif workers > 1 and len(left) > _FEW:
+        made = in_processes(produce, left, workers, _lost)
+    else:
+        made = (produce(product) for product in left)
+    with closing(made):
+        for outcome in made:
+            outcomes[outcome.run_id] = outcome
+            progress(outcome, len(runs))
     return [outcomes[run.run_id] for run in runs]
-
-
-def _produced(products: list[Product], jobs: int, dask: str) -> Iterator[Outcome]:
-    if dask and products:
-        with closing(on_cluster(produce, [p.anywhere() for p in products], dask, _lost)) as outcomes:
-            yield from outcomes
-        return
-    workers = min(jobs or os.cpu_count() or 1, len(products))
-    if workers <= 1 or len(products) <= _FEW:
-        yield from map(produce, products)
-        return
-    with closing(in_processes(produce, products, workers, _lost)) as outcomes:
-        yield from outcomes
 
 
 def _lost(product: Product) -> Outcome:
@@ -248,7 +231,7 @@ def with_machines(
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]
     if not apart or not trained:
         return outcomes
-    machine_logs: dict[str, list[Path]] = {}
+    machine_logs: dict[str, tuple[Path, ...]] = {}
     remade: dict[str, Outcome] = {}
     for run in (run for run in runs if run.run_id in apart):
         logs: list[Attempt] = []
@@ -259,13 +242,13 @@ def with_machines(
             problem = run.published(str(err))
         concerned = runs_concerned(logs, trained)
         for run_id in concerned:
-            machine_logs.setdefault(run_id, []).extend(run.logs)
+            machine_logs[run_id] = (*machine_logs.get(run_id, ()), *run.logs)
         if not concerned:
             problem = redactor_of(config.redact, logs)(problem)
             remade[run.run_id] = Outcome(run.run_id, store / run.run_id, None, (problem,))
     left = [o for o in outcomes if o.run_id not in apart or o.run_id in remade]
     for run in (run for run in runs if run.run_id in machine_logs):
-        with_logs = replace(run, beside=tuple(machine_logs[run.run_id]))
+        with_logs = replace(run, beside=machine_logs[run.run_id])
         product = Product(with_logs, config, store / f"{run.run_id}+machines")
         remade[run.run_id] = product.cached() or produce(product)
     return [remade.get(o.run_id, o) for o in left]

@@ -6,14 +6,16 @@ and the same mkdocs.yml are therefore kept buildable with properdocs and zensica
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple
 
 from chronicle.build.part import NEVER, NOT_NOW
@@ -77,43 +79,37 @@ def build_site(
     if importlib.util.find_spec(row.module) is None:
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
-    values = {"site_dir": os.path.relpath(new_site, config.parent), "site_name": as_html(title)}
-    with _config(config, values) as file:
-        command = ["build", "--config-file", str(file), "--clean", *(["--strict"] if strict else [])]
-        if changed is None:
-            code, printed = run_module(row.module, command, environment, config.parent)
-        else:
-            listed = new_site.with_name(LISTED)
-            paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
-            write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-            part = [row.module, str(listed), *command]
-            code, printed = run_module(PART, part, environment, config.parent)
-            listed.unlink()
-            if code in (NEVER, NOT_NOW):
-                raise NotInParts(code == NEVER)
+    ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
+    listed, module, place = new_site.with_name(LISTED), row.module, os.path.relpath(new_site, config.parent)
+    command = ["build", "--config-file", str(ours), "--clean", *(["--strict"] if strict else [])]
+    if changed is not None:
+        paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
+        write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
+        module, command = PART, [row.module, str(listed), *command]
+    try:
+        write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
+        code, printed = run_module(module, command, environment, config.parent)
+    finally:
+        for file in (ours, listed):
+            file.unlink(missing_ok=True)
+    if changed is not None and code in (NEVER, NOT_NOW):
+        raise NotInParts(code == NEVER)
     if code:
         lines = printed.strip().splitlines()
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
             raise OSError(int(refused[1]), refused[2], refused[3])
-        tail = "\n".join(lines[-15:])
-        raise SiteError(f"{engine} failed (exit {code}):\n{tail}")
+        raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
     for source_map in new_site.glob("assets/*s/**/*.map"):  # of the theme, for its makers
         source_map.unlink()
     return printed.strip()
 
 
-@contextmanager
-def _config(config: Path, values: Mapping[str, str]) -> Iterator[Path]:
-    """A mkdocs.yml that is like ``config`` but for these values, beside it: paths in it are relative."""
+def _settings(config: str, **values: str) -> bytes:
+    """A mkdocs.yml that is like ``config`` but for these values, those that say something."""
     known = {key: value for key, value in values.items() if value}
-    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config.read_text("utf-8"), flags=re.MULTILINE)
+    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config, flags=re.MULTILINE)
     settings = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
-    file = config.with_name(f".{config.name}.chronicle.yml")
-    try:
-        write_bytes(file, f"{lines.rstrip()}\n{settings}".encode())
-        yield file
-    finally:
-        file.unlink(missing_ok=True)
+    return f"{lines.rstrip()}\n{settings}".encode()
 
 
 def write_bytes(file: Path, data: bytes) -> bool:
@@ -137,27 +133,18 @@ def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
 
     A link is no file of ours, whatever it leads to, and has no size and time.
     """
-    files: Stamps = {}
-    _add_stamps(str(folder), "", hidden, files)
-    return files
+    return {path: stamp_of(file.path, follow=False) for path, file in files_below(str(folder), hidden)}
 
 
-def _add_stamps(folder: str, within: str, hidden: bool, files: Stamps) -> None:
-    try:
-        entries = [*os.scandir(folder)]
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        name = entry.name
-        if name[0] == "." and not hidden:
+def files_below(folder: str, hidden: bool = True, within: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """What is no folder below a folder, by its path from there; nothing of a folder that is not there."""
+    for entry in [*os.scandir(folder)] if os.path.isdir(folder) else ():
+        if entry.name[0] == "." and not hidden:
             continue
         if entry.is_dir(follow_symlinks=False):
-            _add_stamps(entry.path, f"{within}{name}/", hidden, files)
-        elif entry.is_file(follow_symlinks=False):
-            stat = entry.stat()
-            files[within + name] = [stat.st_size, stat.st_mtime_ns]
+            yield from files_below(entry.path, hidden, f"{within}{entry.name}/")
         else:
-            files[within + name] = []
+            yield within + entry.name, entry
 
 
 def write_tree(
@@ -165,13 +152,10 @@ def write_tree(
 ) -> Stamps:
     """Makes ``folder`` hold exactly ``files``: a relative path, and text, bytes or a file to copy.
 
-    None is the content of a file that is there as it should be. Files that are not among them are removed.
-    A file beside ``folder``, which a build has made, is linked and not copied: one that people write never
-    is, since whoever edits the copy would edit theirs. ``standing`` is what `stamps` says of the folder, if
-    it was asked. Returns what it says afterwards.
-
-    Raises:
-        UsageError: a path that leads out of ``folder``.
+    None is the content of a file that is there as it should be. Files that are not among them are removed. A
+    file beside ``folder``, which a build has made, is linked and not copied: one that people write never is,
+    since whoever edits the copy would edit theirs. ``standing`` is what `stamps` says of the folder, if it
+    was asked. Returns what it says afterwards. Raises UsageError: a path that leads out of ``folder``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
@@ -184,11 +168,11 @@ def write_tree(
         if content is None:
             now[path] = standing[path]
             continue
-        target = os.path.normpath(os.path.join(folder, path))
-        if not target.startswith(f"{folder}{os.sep}") or "\0" in path:
+        target = Path(os.path.normpath(folder / path))
+        if target == folder or not target.is_relative_to(folder) or "\0" in path:
             raise UsageError(f"{path!r} leads out of {folder}: nothing is written there")
-        _put(Path(target), content, folder.parent)
-        now[target[len(f"{folder}{os.sep}") :].replace(os.sep, "/")] = [*(stamp_of(target) or ())]
+        _put(target, content, folder.parent)
+        now[target.relative_to(folder).as_posix()] = stamp_of(target)
     for path in standing.keys() - links - now.keys():
         remove_file(folder, path)
     return now
@@ -218,8 +202,7 @@ def _put(target: Path, content: str | bytes | Path, made_here: Path) -> None:
 def share(source: str | Path, target: str | Path) -> None:
     """Gives a file a second name, or copies it where it can have none; its time stays as it is.
 
-    Raises:
-        OSError: there is no such file, or it cannot be copied.
+    Raises OSError: there is no such file, or it cannot be copied.
     """
     try:
         os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
@@ -227,10 +210,20 @@ def share(source: str | Path, target: str | Path) -> None:
         shutil.copy2(source, target)
 
 
-def stamp_of(file: str | Path) -> tuple[int, int] | None:
-    """Size and time (ns) of a file, by which a change is seen; None for one that is gone."""
+def stamp_of(file: str | Path, *, follow: bool = True) -> list[int]:
+    """Size and time (ns) of a file, by which a change is seen; none of what is no file."""
     try:
-        stat = os.stat(file)
+        stat = os.stat(file, follow_symlinks=follow)
     except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns
+        return []
+    return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []
+
+
+@cache
+def code_sha256() -> str:
+    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
+    package = Path(__file__).parent.parent
+    total = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    return total.hexdigest()

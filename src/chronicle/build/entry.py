@@ -5,7 +5,7 @@ They say what was logged, what was spent in vain, and which attempts and metrics
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
@@ -27,6 +27,7 @@ from chronicle.model import (
     MachineFault,
     Note,
     Role,
+    Series,
     Timeline,
     Track,
 )
@@ -103,9 +104,8 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     how = f"counted, {plural(len(tracks), 'metric')}"
     yield Fact("Points logged", sum(map(len, tracks)), "points", how)
     axis = axis_of(timeline)
-    ends = [(int(t.steps.min()), int(t.steps.max())) for t in tracks if len(t)]
-    first_last = f"{count(min(a for a, _ in ends))} – {count(max(b for _, b in ends))}" if ends else None
-    yield Fact(f"First and last {axis.noun}", first_last, axis.unit, "as logged")
+    reach = " – ".join(count(step) for step in _ends(tracks) if step is not None) or None
+    yield Fact(f"First and last {axis.noun}", reach, axis.unit, "as logged")
     names = clipped(", ".join(a.name for a in timeline.attempts), 200)
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
     yield from _step_backs(timeline)
@@ -159,8 +159,8 @@ def _tokens(timeline: Timeline, config: RunConfig) -> Fact:
     logged = _finite([t.values for t in tracks])
     if len(logged):
         return Fact("Tokens", float(logged.max()), "tokens", how)
-    steps = [int(t.steps.max()) for t in timeline.series.values() if len(t)]
-    total = max(steps) * config.tokens_per_step if steps and config.tokens_per_step else None
+    last = _ends(timeline.series.values())[1]
+    total = last * config.tokens_per_step if last is not None and config.tokens_per_step else None
     return Fact("Tokens", total, "tokens", how)
 
 
@@ -223,8 +223,7 @@ def _accelerators(timeline: Timeline, config: RunConfig) -> tuple[float, str]:
         return config.gpus, "gpus of run.toml"
     for name in ("gpu_count", "world_size"):
         stated = [a.facts.get(name) for a in timeline.attempts]
-        numbers = [n for n in stated if isinstance(n, int | float) and 0 < n < 1e7]
-        if numbers:
+        if numbers := [n for n in stated if isinstance(n, int | float) and 0 < n < 1e7]:
             return max(numbers), f"{name} of the log"
     return 0, ""
 
@@ -235,13 +234,13 @@ def _hours(seconds: float | None) -> float | None:
 
 def _attempt_row(attempt: Attempt) -> dict[str, Any]:
     """One row of the attempts table; times are ISO 8601 in UTC, empty where the log has none."""
-    steps = [s.steps for s in attempt.series.values() if len(s)]
-    seconds = _finite([s.times for s in attempt.series.values()])
+    series = attempt.series.values()
+    (first, last), seconds = _ends(series), _finite([s.times for s in series])
     return {
         "name": attempt.name,
-        "first_step": min((int(s.min()) for s in steps), default=None),
-        "last_step": max((int(s.max()) for s in steps), default=None),
-        "points": sum(len(s) for s in attempt.series.values()),
+        "first_step": first,
+        "last_step": last,
+        "points": sum(map(len, series)),
         "started": instant(float(seconds.min())) if len(seconds) else "",
         "ended": instant(float(seconds.max())) if len(seconds) else "",
         "truncated": attempt.truncated,
@@ -252,14 +251,14 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
 
 
 def _metric_row(track: Track) -> Mapping[str, Any]:
-    return {
-        "metric": track.metric,
-        "role": track.role.value,
-        "unit": track.unit,
-        "points": len(track),
-        "first_step": int(track.steps.min()) if len(track) else None,
-        "last_step": int(track.steps.max()) if len(track) else None,
-    }
+    named = {"metric": track.metric, "role": track.role.value, "unit": track.unit, "points": len(track)}
+    return named | dict(zip(("first_step", "last_step"), _ends([track]), strict=True))
+
+
+def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:
+    """First and last step; none where nothing was logged."""
+    steps = [s.steps for s in series if len(s)]
+    return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else (None, None)
 
 
 def machine_faults(timeline: Timeline) -> tuple[MachineFault, ...]:

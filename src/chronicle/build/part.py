@@ -28,12 +28,14 @@ _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 def main(engine: str, listed: str, *arguments: str) -> None:
     """Runs the command of an engine; ``listed`` is a JSON file: what changed below docs, and all of docs."""
     changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
-    command = import_module(f"{engine}.__main__")
+    command, plugins = import_module(f"{engine}.__main__"), import_module(f"{engine}.plugins")
     commands: Any = import_module(f"{engine}.commands.build")
     whole_build = commands.build
+    last = plugins.event_priority(-50)  # between the index and its copy as a script
+    own = {"changed": changed, "on_post_build": last(ChangedPages.on_post_build)}
 
     def build(config: Any, **options: Any) -> None:
-        config.plugins["chronicle"] = _plugin(engine, changed)
+        config.plugins["chronicle"] = type("ChangedPages", (ChangedPages, plugins.BasePlugin), own)()
         whole_build(config, **options)
 
     commands.build = build
@@ -46,12 +48,7 @@ def main(engine: str, listed: str, *arguments: str) -> None:
 class ChangedPages:
     """Renders what changed, the home page (it may tell the date), and pages that their text gives a title."""
 
-    index: Path
-    before: dict[str, list[Any]]
-    files: Any
-
-    def __init__(self, changed: Collection[str]) -> None:
-        self.changed = changed
+    changed: frozenset[str]
 
     def on_pre_build(self, *, config: Any) -> None:
         if not _pages_are_apart(config, self.changed):
@@ -109,47 +106,30 @@ def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
     return Pages(sorted(pages, key=files.file_sort_key))
 
 
-def _plugin(engine: str, changed: Collection[str]) -> Any:
-    plugins = import_module(f"{engine}.plugins")
-    last = plugins.event_priority(-50)  # between the index and its copy as a script
-    events = {"on_post_build": last(ChangedPages.on_post_build)}
-    return type("ChangedPages", (ChangedPages, plugins.BasePlugin), events)(changed)
-
-
 def _is_rendered(file: Any) -> bool:
     return bool(file.is_modified())
 
 
 def _documents(index: Path) -> dict[str, list[Any]]:
     """The documents of a search index by their page."""
-    if not index.is_file():
-        return {}
-    documents = json.loads(index.read_text("utf-8"))["docs"]
+    documents = json.loads(index.read_text("utf-8"))["docs"] if index.is_file() else []
     return {url: list(same) for url, same in groupby(documents, lambda d: d["location"].partition("#")[0])}
 
 
 def _pages_are_apart(config: Any, changed: Collection[str]) -> bool:
-    """Whether a page is made of its own text, mkdocs.yml and the packages alone."""
-    theme, extensions = config.theme, config.markdown_extensions
-    plain_theme = theme.name == "material" and _is_ours(theme.custom_dir, config.docs_dir, changed)
+    """Whether a page is made of its own text, mkdocs.yml and the packages alone.
+
+    What is laid over the theme is nothing, or lies among the pages and is as it was.
+    """
+    folder, docs = Path(config.theme.custom_dir or config.docs_dir), Path(config.docs_dir)
+    laid_over = config.theme.custom_dir and any((docs / path).is_relative_to(folder) for path in changed)
+    named = config.theme.name != "material" or config.hooks or config.extra_templates
     return (
-        plain_theme
-        and not config.hooks
-        and not config.extra_templates
-        and not config.use_directory_urls
+        not (laid_over or named or config.use_directory_urls)
+        and folder.is_relative_to(docs)
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
-        and all(map(_reads_its_page_alone, extensions))
+        and all(map(_reads_its_page_alone, config.markdown_extensions))
     )
-
-
-def _is_ours(custom_dir: str | None, docs: str, changed: Collection[str]) -> bool:
-    """Whether what is laid over the theme is nothing, or lies among the pages and is as it was."""
-    if not custom_dir:
-        return True
-    folder = Path(custom_dir)
-    if not folder.is_relative_to(docs):
-        return False
-    return not any(Path(docs, path).is_relative_to(folder) for path in changed)
 
 
 def _reads_its_page_alone(extension: str) -> bool:

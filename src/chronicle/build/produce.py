@@ -14,28 +14,21 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from chronicle.build.engines import code_sha256
 from chronicle.build.entry import make_entry
 from chronicle.build.redact import Redactor, redactor_of
-from chronicle.build.schema import entry_from_json, entry_json
+from chronicle.build.schema import entry_from_json, to_json
 from chronicle.build.sources import expand, no_logs, passed_over
-from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, code_sha256, damaged, fingerprint, keep, kept
+from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
-from chronicle.errors import (
-    ChronicleError,
-    ConfigError,
-    LogError,
-    NotALog,
-    NothingToRead,
-    UsageError,
-    contained,
-)
+from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
 from chronicle.pages.happened import listed
 from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
-from chronicle.timeline import OnAxis, on_axis, stitch
+from chronicle.timeline import on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, shown
 from chronicle.workspace.locks import remove
@@ -51,9 +44,8 @@ _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has e
 @dataclass(frozen=True)
 class Outcome:
     """What became of one run: what is listed of its entry (`chronicle.pages.happened.listed`), or what is
-    wrong with its logs.
+    wrong with its logs. ``remarks`` are no problems.
 
-    ``remarks`` are no problems.
     ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
     next build; ``names`` are the hosts and users that its texts number, which are not published.
     """
@@ -93,13 +85,9 @@ class Product:
 
     def cached(self) -> Outcome | None:
         """The entry made before, if it was made from just this; an unusable cache counts as none."""
-        if self.run.problem:
-            return None
         try:
-            files = kept(self.folder, self.key())
-            if not files:
-                return None
-            return self.outcome(files, cached=True)
+            files = {} if self.run.problem else kept(self.folder, self.key())
+            return self.outcome(files, cached=True) if files else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
@@ -114,8 +102,7 @@ class Product:
 def produce(product: Product) -> Outcome:
     """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised.
 
-    Raises:
-        OSError: the store cannot be written.
+    Raises OSError: the store cannot be written.
     """
     run, folder = product.run, product.folder
     try:
@@ -158,8 +145,7 @@ def _make(product: Product) -> Outcome:
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
     """Reads, stitches and classifies a run; also what was wrong with single logs of it.
 
-    Raises:
-        ChronicleError: nothing of the run could be read, or its configuration is wrong.
+    Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
     """
     timeline, problems = stitched(run, config)
     with contained(_logs_of(run)):
@@ -189,6 +175,15 @@ def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
         return None, "not built"
 
 
+def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
+    """What the last build said of those of the runs that it read. Raises NothingToRead where it read none."""
+    entries = [last_entry(root, run.run_id)[0] for run in runs]
+    built = [entry for entry in entries if entry is not None]
+    if not built:
+        raise NothingToRead("no run was built yet. Remedy: chronicle build")
+    return built
+
+
 def last_points(root: Path, run_id: str) -> pd.DataFrame:
     """The points that the last build kept of a run, in long form. Raises OSError where it kept none."""
     import pandas as pd
@@ -200,7 +195,7 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     """All attempts of a run, with roles and units as its configuration declares them, and the problems."""
     aliases = [(name, Role(role)) for name, role in [*run.config.roles.items(), *config.roles.items()]]
     attempts: list[Attempt] = []
-    problems: list[LogError | NothingToRead] = []
+    problems: list[ChronicleError] = []
     for log in (*run.logs, *run.beside):
         reading = read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
         several = len(run.logs) > 1 or log in run.beside
@@ -227,8 +222,7 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
 def thresholds(config: WorkspaceConfig) -> Thresholds:
     """The classifier's thresholds with those of chronicle.toml.
 
-    Raises:
-        ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
+    Raises ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
     """
     valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
@@ -249,11 +243,17 @@ def _write(
     key: str,
     redact: Redactor,
 ) -> Entry:
+    """Writes the entry, its figures, its points as a table, and as the script of the interactive view."""
     from chronicle.figures import draw
+    from chronicle.figures.interactive import view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
-    x, warnings = _over(timeline, config.x or product.config.x, config.tokens_per_step)
+    x, axis, warnings = None, config.x or product.config.x, list[str]()
+    try:  # the axis that the whole run is drawn over
+        x = None if axis == "step" else on_axis(timeline, axis, tokens_per_step=config.tokens_per_step)
+    except UsageError as err:
+        warnings = [f"drawn over steps: {err}"]
     story = tell(timeline, diagnosis, config, notes)
     name, edge = config.title or run.run_id, picture_edge(timeline, config)
     entry = make_entry(
@@ -268,25 +268,6 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    row = {"entry": entry_json(listed(entry)), "names": redact.names}
-    (folder / ROW).write_text(json.dumps(row, ensure_ascii=False), "utf-8", errors="replace")
-    _write_data(folder, timeline, diagnosis, entry, config.tokens_per_step)
-    return entry
-
-
-def _write_data(
-    folder: Path, timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float
-) -> None:
-    """The entry, its points as a table, and as the script of the interactive view."""
-    from chronicle.figures.interactive import view_script
-
-    text = json.dumps(entry_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    (folder / ENTRY).write_text(text, "utf-8", errors="replace")
-    every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
-    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
-    frame = replace(timeline, series=thinned).frame()
-    packed = {"method": "gzip", "mtime": 0}  # an eighth of the bytes, and no time of the build in them
-    frame.to_csv(folder / _DATA, index=False, lineterminator="\n", errors="replace", compression=packed)
     script = view_script(
         timeline,
         diagnosis,
@@ -294,19 +275,22 @@ def _write_data(
         title=entry.title,
         headline=entry.headline,
         facts=(*entry.facts, *entry.costs),
-        tokens_per_step=tokens_per_step,
+        tokens_per_step=config.tokens_per_step,
     )
-    (folder / _VIEW).write_text(script, "utf-8", errors="replace")
+    row = {"entry": to_json(listed(entry)), "names": redact.names}
+    whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
+    for name, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, script)):
+        (folder / name).write_text(text, "utf-8", errors="replace")
+    _write_points(folder / _DATA, timeline)
+    return entry
 
 
-def _over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
-    """The axis that the whole run is drawn over, or None and why it is drawn over steps."""
-    if axis == "step":
-        return None, []
-    try:
-        return on_axis(timeline, axis, tokens_per_step=tokens_per_step), []
-    except UsageError as err:
-        return None, [f"drawn over steps: {err}"]
+def _write_points(file: Path, timeline: Timeline) -> None:
+    every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
+    thinned = {metric: track.pick(slice(None, None, every)) for metric, track in timeline.series.items()}
+    frame = replace(timeline, series=thinned).frame()
+    packed = {"method": "gzip", "mtime": 0}  # an eighth of the bytes, and no time of the build in them
+    frame.to_csv(file, index=False, lineterminator="\n", errors="replace", compression=packed)
 
 
 def _read_entry(folder: Path) -> Entry:
@@ -332,8 +316,7 @@ class Run:
     def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
         """The run read, stitched and classified, and what was wrong with single logs of it.
 
-        Raises:
-            ChronicleError: nothing of the run could be read, or its configuration is wrong.
+        Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
         """
         return diagnose(self.folder, self.settings)
 

@@ -18,7 +18,7 @@ import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar, cast
 
 from chronicle.errors import MissingExtra
@@ -146,7 +146,7 @@ class Redactor:
             before = new
             if self._named:
                 new = self._named.sub(lambda match: self._number_of[match[0]], new)
-            new = _EMAIL.sub(self._withheld, _HOME.sub(self._home, new))
+            new = _EMAIL.sub(self._withheld, _HOME.sub(partial(self._withheld, by="~"), new))
             new = _NUMBERS.sub(self._address, new)
             if new != before:
                 self.texts["identity"].add(text)
@@ -157,11 +157,8 @@ class Redactor:
         says_something = len(value) > 3 and not _NO_SECRET.fullmatch(value)
         return self._secrets and says_something and _is_secret_name(name) and not self._is_allowed(value)
 
-    def _withheld(self, match: re.Match[str]) -> str:
-        return match[0] if self._is_allowed(match[0]) else WITHHELD
-
-    def _home(self, match: re.Match[str]) -> str:
-        return match[0] if self._is_allowed(match[0]) else "~"
+    def _withheld(self, match: re.Match[str], by: str = WITHHELD) -> str:
+        return match[0] if self._is_allowed(match[0]) else by
 
     def _assignment(self, match: re.Match[str]) -> str:
         name, value = match["name"] or match["option"], match["value"]
@@ -191,11 +188,9 @@ def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
     """The entry with the nodes of its attempts as their logs named them: never to be published."""
     if not names:
         return entry
-    rows = [
-        {**row, "nodes": fold(names.get(h, h) for h in hosts_of(row.get("nodes") or ""))}
-        for row in entry.attempts
-    ]
-    return replace(entry, attempts=tuple(rows))
+    named = [fold(names.get(h, h) for h in hosts_of(row.get("nodes") or "")) for row in entry.attempts]
+    rows = zip(entry.attempts, named, strict=True)
+    return replace(entry, attempts=tuple({**row, "nodes": nodes} for row, nodes in rows))
 
 
 @cache

@@ -44,17 +44,10 @@ def diagnosis_json(
     return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **lists}
 
 
-def entry_json(entry: Entry) -> dict[str, Any]:
-    """The content of entry.json."""
-    result: dict[str, Any] = to_json(entry)
-    return result
-
-
 def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """The entry that `entry_json` wrote: who kept it knows by its hash that it is as it was written.
+    """The entry that `to_json` wrote: who kept it knows by its hash that it is as it was written.
 
-    Raises:
-        ValueError: another schema version, or not an entry at all.
+    Raises ValueError: another schema version, or not an entry at all.
     """
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
@@ -121,22 +114,16 @@ def to_json(value: Any) -> Any:
 
 def json_schema(what: str) -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of "diagnosis" or "entry"."""
-    kind: type = {"diagnosis": Diagnosis, "entry": Entry}[what]
-    schema = _object_schema(kind)
-    if kind is Diagnosis:
-        schema["properties"] = {
-            "schema": {"const": DIAGNOSIS},
-            "run": {"type": "string"},
-            **schema["properties"],
-            "faults": _schema_of(tuple[MachineFault, ...]),
-            "presets": _schema_of(tuple[Comparison, ...]),
-            "events": _schema_of(tuple[Event, ...]),
-        }
-        schema["required"] = list(schema["properties"])
+    schema = _object_schema({"diagnosis": Diagnosis, "entry": Entry}[what])
+    properties = schema["properties"]
+    if what == "diagnosis":
+        kinds = {"faults": MachineFault, "presets": Comparison, "events": Event}
+        lists = {name: {"type": "array", "items": _object_schema(kind)} for name, kind in kinds.items()}
+        properties = {"schema": {"const": DIAGNOSIS}, "run": {"type": "string"}, **properties, **lists}
     else:
-        schema["properties"]["schema"] = {"const": ENTRY}
-    title = {"title": f"chronicle {what}", "$schema": "https://json-schema.org/draft/2020-12/schema"}
-    return {**title, **schema}
+        properties["schema"] = {"const": ENTRY}
+    schema |= {"properties": properties, "required": list(properties)}
+    return {"title": f"chronicle {what}", "$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
 
 
 def _name(kind: type, field: str) -> str:
@@ -145,13 +132,9 @@ def _name(kind: type, field: str) -> str:
 
 def _object_schema(kind: Any) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    properties = {_name(kind, f.name): _schema_of(hints[f.name]) for f in fields(kind)}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    of_fields = {_name(kind, f.name): _schema_of(hints[f.name]) for f in fields(kind)}
+    closed = {"required": list(of_fields), "additionalProperties": False}
+    return {"type": "object", "properties": of_fields, **closed}
 
 
 def _schema_of(kind: Any) -> dict[str, Any]:

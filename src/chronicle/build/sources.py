@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -136,27 +136,21 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
     ``entries`` holds what was kept of each by the last build: a folder that looks as it did then, when it
     held one run, is not looked into.
     """
-    return told_apart(_spread(runs, entries))
-
-
-def _spread(runs: Iterable[RunFolder], entries: Path | None) -> Iterator[RunFolder]:
-    runs = list(runs)
+    runs, found = list(runs), list[RunFolder]()
     folders = [run for run in runs if entries and run.logs == (run.folder,)]
     known = {run.run_id for run in folders if entries and looks_known(run, entries / run.run_id)}
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
-        for run in runs:
-            if run.run_id in known:
-                yield run
-                continue
-            run = next(fetched)
-            files = [file for log in run.logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
+        for run in (run if run.run_id in known else next(fetched) for run in runs):
+            logs = () if run.run_id in known else run.logs
+            files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():
-                yield from (replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held)
+                found += [replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held]
             rest = tuple(file for file in files if file not in stores and file not in run.own_files)
             if not stores or rest:
-                yield replace(run, logs=rest) if stores else run
+                found.append(replace(run, logs=rest) if stores else run)
+    return told_apart(found)
 
 
 def _with_logs(run: RunFolder) -> RunFolder:
@@ -169,14 +163,17 @@ def _with_logs(run: RunFolder) -> RunFolder:
     return run
 
 
-@dataclass(frozen=True)
 class _Presence:
     """When (first and last Unix seconds of each attempt) and where a run was; empty where it does not say."""
 
-    run_id: str
-    spans: tuple[tuple[float, float], ...]
-    jobs: frozenset[str]
-    hosts: frozenset[str]
+    def __init__(self, entry: Entry) -> None:
+        self.run_id, rows = entry.run_id, entry.attempts
+        times = [(row.get("started"), row.get("ended")) for row in rows]
+        self.spans = [
+            [datetime.fromisoformat(str(t)).timestamp() for t in ends] for ends in times if all(ends)
+        ]
+        self.jobs = {row["job"] for row in rows if row.get("job")}
+        self.hosts = {_short(host) for row in rows for host in hosts_of(row.get("nodes") or "")}
 
     def was_there(self, fault: Fault) -> bool:
         """Whether the fault happened while an attempt ran, on a host that may be one of its own."""
@@ -194,7 +191,7 @@ def only_machines(entry: Entry) -> bool:
 
 def runs_concerned(logs: Iterable[Attempt], entries: Iterable[Entry]) -> list[str]:
     """The ids of the runs that machine logs tell of, by job or by time."""
-    runs, run_ids = [_presence(entry) for entry in entries], set[str]()
+    runs, run_ids = [*map(_Presence, entries)], set[str]()
     for log in logs:
         run_ids |= {run.run_id for run in runs if str(log.facts.get("job")) in run.jobs}
         run_ids |= {there[0].run_id for there in _present(log, runs) if len(there) == 1}
@@ -204,34 +201,22 @@ def runs_concerned(logs: Iterable[Attempt], entries: Iterable[Entry]) -> list[st
 def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
     """What is said of machine logs that tell of no run for certain."""
     faults = [fault for log in logs for fault in log.faults if fault.kind != "read"]
-    runs = [_presence(entry) for entry in entries]
+    runs = [*map(_Presence, entries)]
     maybe = sorted({run.run_id for log in logs for there in _present(log, runs) for run in there})
     what = plural(len(faults), "fault")
-    for fault in faults[:1]:
-        time = instant(fault.at_time) if has_year(fault.at_time) else ""
-        where = ", ".join(filter(None, (time, fault.host)))
-        what += f", first: {clipped(fault.what, 120)}" + (f" ({where})" if where else "")
+    if faults:
+        first = faults[0]
+        time = instant(first.at_time) if has_year(first.at_time) else ""
+        where = ", ".join(filter(None, (time, first.host)))
+        what += f", first: {clipped(first.what, 120)}" + (f" ({where})" if where else "")
     which = clipped(", ".join(maybe[:_NAMED]) + (", …" if len(maybe) > _NAMED else ""), 200)
     why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
-    return (
-        f"tells of machines and no training ({what}); {why}. "
-        "Remedy: put it into the folder of its run, or name it among the paths of its run.toml"
-    )
+    remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
+    return f"tells of machines and no training ({what}); {why}. Remedy: {remedy}"
 
 
 def _present(log: Attempt, runs: Sequence[_Presence]) -> list[list[_Presence]]:
     return [[run for run in runs if run.was_there(fault)] for fault in log.faults]
-
-
-def _presence(entry: Entry) -> _Presence:
-    times = [(row.get("started"), row.get("ended")) for row in entry.attempts]
-    seconds = [
-        [datetime.fromisoformat(str(time)).timestamp() for time in pair] for pair in times if all(pair)
-    ]
-    spans = tuple((first, last) for first, last in seconds)
-    jobs = frozenset(row["job"] for row in entry.attempts if row.get("job"))
-    names = {host for row in entry.attempts for host in hosts_of(row.get("nodes") or "")}
-    return _Presence(entry.run_id, spans, jobs, frozenset(map(_short, names)))
 
 
 def _short(host: str) -> str:
@@ -256,20 +241,19 @@ def _stem(run_id: str) -> tuple[str, str]:
     return around, name
 
 
-def _trainings(group: Sequence[RunSource]) -> Iterator[RunSource]:
+def _trainings(group: list[RunSource]) -> list[RunSource]:
     """The trainings in runs of one name, each launch with the one that it goes on from."""
     if not 1 < len(group) <= _MOST:
-        yield from group
-        return
+        return group
     trainings: list[_Member] = []
     for source, attempts in sorted(map(_read, group), key=_begun):
-        for k, (known, earlier) in enumerate(trainings):
-            if _goes_on(earlier, attempts):
-                trainings[k] = replace(known, paths=(*known.paths, *source.paths)), (*earlier, *attempts)
-                break
-        else:
+        goes_on = (k for k, (_, earlier) in enumerate(trainings) if _goes_on(earlier, attempts))
+        if (k := next(goes_on, None)) is None:
             trainings.append((source, attempts))
-    yield from (source for source, _ in trainings)
+        else:
+            known, earlier = trainings[k]
+            trainings[k] = replace(known, paths=(*known.paths, *source.paths)), (*earlier, *attempts)
+    return [source for source, _ in trainings]
 
 
 def _read(source: RunSource) -> _Member:

@@ -18,16 +18,15 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
 
 import orjson
 
-from chronicle.build.engines import stamps, write_bytes
+from chronicle.build.engines import code_sha256, stamp_of, stamps, write_bytes
 from chronicle.build.site import MARKER, lacking
-from chronicle.errors import os_message
+from chronicle.errors import message_of
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
 from chronicle.workspace.notes import BESIDE, NOTES
@@ -37,23 +36,10 @@ ROW = "row.json"  # what other pages than its own show of a run, and the names t
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
 MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
 Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
-_PIECE = 1 << 18
+Marks = list[int] | str  # size, times of content and inode (ns), inode, device; a word for what is not hashed
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
-_TYPES = [*[int] * 5, str]  # of the fields of `Seen`
-Marks = tuple[int, int, int, int, int]
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
 _AGAIN = "Remedy: chronicle build, which makes it again"
-
-
-class Seen(NamedTuple):
-    """What a file looked like: size, times of content and inode (ns), inode and device; and its SHA-256."""
-
-    size: int
-    modified_ns: int
-    changed_ns: int
-    inode: int
-    device: int
-    sha256: str
 
 
 def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
@@ -62,22 +48,20 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     ``memory`` is a folder that keeps the hash of each file, so that a log of gigabytes is hashed once and
     then only looked at; without it, or with an unusable one, all is hashed.
     """
-    now_ns = time.time_ns()
-    known = _recalled(memory)
+    known, now_ns = _recalled(memory), time.time_ns()
     roots = [f"{root}{os.sep}" for root in (run.folder, *run.logs, *run.beside) if root]
-    seen: dict[str, Seen] = {}
+    seen: Rows = {}
     total = hashlib.sha256(repr(settings).encode())
     for file, marks in inputs(run).items():
-        look = known.look(file, marks)
-        digest = look if isinstance(look, str) else look.sha256
-        if isinstance(look, Seen):
-            seen[file] = look
+        digest = known.digest(file, marks, seen)
         within = next((file[len(root) :] for root in roots if file.startswith(root)), "")
         name = within.replace(os.sep, "/") or os.path.basename(file)
         total.update(f"{name}\0{digest}\0".encode("utf-8", "surrogateescape"))
-    fresh = [file for file, look in seen.items() if look is not known.seen.get(file)]
+    fresh = [file for file, row in seen.items() if row is not known.seen.get(file)]
     if fresh or len(seen) != len(known.seen) or known.code != code_sha256():
-        _remember(memory, seen, now_ns)
+        content = json.dumps([code_sha256(), seen], ensure_ascii=False)
+        write_bytes(memory / MEMORY, content.encode("utf-8", errors="surrogateescape"))
+        os.utime(memory / MEMORY, ns=(now_ns, now_ns))
     return total.hexdigest()
 
 
@@ -92,81 +76,64 @@ def looks_known(run: RunFolder, memory: Path) -> bool:
 
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
-    known, changed = _recalled(memory), []
-    for name in known.seen:
-        marks = _marks(name)
-        if known.is_as_it_was(name, marks) and _hashed(name, marks) != known.seen[name]:
-            changed.append(Path(name))
-    return changed
+    known = _recalled(memory)
+    same = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
+    return [Path(name) for name in same if Memory().digest(name, same[name]) != known.seen[name][-1]]
 
 
 class Memory(NamedTuple):
-    """What the inputs of a run looked like at ``at_ns``, and the hash of the source of who looked."""
+    """Each input of a run: its `Marks` at ``at_ns``, with its SHA-256; ``code`` is of who looked."""
 
-    seen: Mapping[str, Seen] = {}
+    seen: Mapping[str, list[Any]] = {}
     at_ns: int = 0
     code: str = ""
 
-    def is_as_it_was(self, file: str, marks: Marks | int) -> bool:
+    def is_as_it_was(self, file: str, marks: Marks) -> bool:
         """Whether a file has changed since, as far as its looks tell: never, where they might not."""
         before = self.seen.get(file)
         if before is None or before[:-1] != marks or not _HAS_CHANGE_TIME:  # a look may have missed a change
             return False
-        return max(before.modified_ns, before.changed_ns) + _RACY_NS < self.at_ns
+        return bool(max(before[1:3]) + _RACY_NS < self.at_ns)
 
-    def look(self, file: str, marks: Marks | int) -> Seen | str:
-        """How a file looks, with its hash, the known one if it looks the same; a word if it has none."""
-        return self.seen[file] if self.is_as_it_was(file, marks) else _hashed(file, marks)
+    def digest(self, file: str, marks: Marks, seen: Rows | None = None) -> str:
+        """The hash of a file, the known one if it looks the same; a word if it has none. Adds to ``seen``."""
+        if isinstance(marks, str):
+            return marks
+        try:
+            row = self.seen[file] if self.is_as_it_was(file, marks) else [*marks, sha256_of(file)]
+        except OSError as err:
+            return f"unreadable: {err.errno}"
+        if seen is not None:
+            seen[file] = row
+        return str(row[-1])
 
 
 def _recalled(memory: Path) -> Memory:
     """What a folder remembers; the time is that of its file, so that equal content is equal."""
-    file = f"{memory}/{MEMORY}"
     try:
-        with open(file, "rb") as stream:
-            code, table = json.loads(stream.read().decode("utf-8", "surrogateescape"))
+        with open(f"{memory}/{MEMORY}", "rb") as stream:
+            code, rows = json.loads(stream.read().decode("utf-8", "surrogateescape"))
             at_ns = os.stat(stream.fileno()).st_mtime_ns
-        rows = {name: Seen(*row) for name, row in table.items()}
-        is_whole = all([*map(type, row)] == _TYPES for row in rows.values()) and isinstance(code, str)
+        is_whole = all(isinstance(row, list) and len(row) == 6 for row in rows.values())
         return Memory(rows, at_ns, code) if is_whole else Memory()
     except (OSError, ValueError, AttributeError, TypeError):
         return Memory()
 
 
-def _remember(memory: Path, seen: Mapping[str, Seen], at_ns: int) -> None:
-    memory.mkdir(parents=True, exist_ok=True)
-    content = json.dumps([code_sha256(), seen], ensure_ascii=False)
-    write_bytes(memory / MEMORY, content.encode("utf-8", errors="surrogateescape"))
-    os.utime(memory / MEMORY, ns=(at_ns, at_ns))
-
-
-def _marks(file: str | os.DirEntry[str]) -> Marks | int:
-    """What a file looks like (`Seen` without its hash); the number of the error where nobody can look."""
+def _marks(file: str | os.DirEntry[str]) -> Marks:
     try:
         stat = os.stat(file) if isinstance(file, str) else file.stat()
     except OSError as err:
-        return err.errno or 0
-    return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev
-
-
-def _hashed(file: str, marks: Marks | int) -> Seen | str:
-    if isinstance(marks, int):
-        return f"unreadable: {marks}"
-    if not os.path.isfile(file):  # a pipe or a device: opening it might never end
+        return f"unreadable: {err.errno or 0}"
+    if not S_ISREG(stat.st_mode):  # a pipe or a device: opening it might never end
         return "special"
-    try:
-        return Seen(*marks, sha256_of(file))
-    except OSError as err:
-        return f"unreadable: {err.errno}"
+    return [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino, stat.st_dev]
 
 
 def sha256_of(file: str | Path) -> str:
     """The hash of a file's content. Raises OSError."""
-    total = hashlib.sha256()
     with open(file, "rb", buffering=0) as stream:
-        while piece := stream.read(_PIECE):  # most files are one
-            total.update(piece)
-    return total.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:
@@ -178,13 +145,8 @@ def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:
 
 def forget(folder: Path) -> None:
     """The next build reads the inputs of an entry, and makes it, again."""
-    (folder / KEPT).unlink(missing_ok=True)
-    (folder / MEMORY).unlink(missing_ok=True)
-
-
-def kept_files(folder: Path) -> dict[str, str]:
-    """The files of a kept entry, with their hashes; {} where nothing is kept."""
-    return {name: str(row[2]) for name, row in _kept(folder)[1].items()}
+    for name in (KEPT, MEMORY):
+        (folder / name).unlink(missing_ok=True)
 
 
 def kept(folder: Path, key: str) -> Rows:
@@ -192,23 +154,12 @@ def kept(folder: Path, key: str) -> Rows:
 
     The hash of what a build reads of it is always looked at, that of the others where size or time differ.
     """
-    made_from, rows = _kept(folder)
-    if made_from != key:
-        return {}
+    made_from, rows = manifest(folder)
     stamps = {name: _stamp(folder, name) for name in rows}
-    if any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
+    if made_from != key or any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
         return {}
     moved = any(stamps[name] != row[:2] for name, row in rows.items())
     return keep(folder, key, rows) if moved else rows  # whole, but copied here from elsewhere
-
-
-def _stamp(folder: Path, name: str) -> list[int]:
-    """Size and time of a file; none of a link, which no build has made."""
-    try:
-        stat = os.lstat(f"{folder}/{name}")
-    except OSError:
-        return []
-    return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
@@ -216,8 +167,12 @@ def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
 
     With the ``shortcut`` those of the size and time that they had are not read, but for the entry.
     """
-    rows = _kept(folder)[1].items()
+    rows = manifest(folder)[1].items()
     return [n for n, row in rows if _differs(folder, n, row, _stamp(folder, n), every=not shortcut)]
+
+
+def _stamp(folder: Path, name: str) -> list[int]:
+    return stamp_of(f"{folder}/{name}", follow=False)  # no build has made a link
 
 
 def _differs(folder: Path, name: str, row: list[Any], stamp: list[int], *, every: bool = False) -> bool:
@@ -229,7 +184,7 @@ def _differs(folder: Path, name: str, row: list[Any], stamp: list[int], *, every
         return True
 
 
-def _kept(folder: Path) -> tuple[str, Rows]:
+def manifest(folder: Path) -> tuple[str, Rows]:
     """The content of KEPT: the key and the files; none where there is no such file, or none to be used."""
     try:
         with open(f"{folder}/{KEPT}", "rb") as stream:
@@ -241,22 +196,9 @@ def _kept(folder: Path) -> tuple[str, Rows]:
     return "", {}
 
 
-@cache
-def code_sha256() -> str:
-    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
-    package = Path(__file__).parent.parent
-    total = hashlib.sha256()
-    for file in sorted(package.rglob("*.py")):
-        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
-    return total.hexdigest()
-
-
-def inputs(run: RunFolder) -> dict[str, Marks | int]:
-    """Every file below the logs of a run, and its own run.toml, notes and label, by its path, sorted.
-
-    With what each looks like; the number of an error for one that nobody can look at.
-    """
-    marks_of: dict[str, Marks | int] = {}
+def inputs(run: RunFolder) -> dict[str, Marks]:
+    """Every file below the logs of a run, and its own run.toml, notes and label, by its path, sorted."""
+    marks_of: dict[str, Marks] = {}
     for log in (*run.logs, *run.beside):
         _add_below(str(log), marks_of, set())
     if run.folder not in run.logs:
@@ -267,11 +209,11 @@ def inputs(run: RunFolder) -> dict[str, Marks | int]:
 def newest(runs: Iterable[RunFolder]) -> int:
     """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
     files = [(file, marks) for run in runs for file, marks in inputs(run).items()]
-    logs = (m[1] for file, m in files if not isinstance(m, int) and not file.endswith((NOTES, BESIDE)))
+    logs = (m[1] for file, m in files if not isinstance(m, str) and not file.endswith((NOTES, BESIDE)))
     return max(logs, default=0) // 10**9
 
 
-def _add_below(log: str, marks_of: dict[str, Marks | int], entered: set[tuple[int, int]]) -> None:
+def _add_below(log: str, marks_of: dict[str, Marks], entered: set[tuple[int, int]]) -> None:
     """The files that reading a log may open: all of a folder, with links; the write-ahead log of SQLite."""
     try:
         entries = list(os.scandir(log))
@@ -282,7 +224,7 @@ def _add_below(log: str, marks_of: dict[str, Marks | int], entered: set[tuple[in
             marks_of[write_ahead] = _marks(write_ahead)
         return
     except OSError as err:
-        marks_of[log] = err.errno or 0
+        marks_of[log] = f"unreadable: {err.errno or 0}"
         return
     if (stat.st_dev, stat.st_ino) in entered:  # a link has led back
         return
@@ -294,24 +236,11 @@ def _add_below(log: str, marks_of: dict[str, Marks | int], entered: set[tuple[in
             marks_of[entry.path] = _marks(entry)
 
 
-class Flaw(NamedTuple):
-    """What is not as it was written, and what to do; not ``is_damage`` if that is only worth knowing."""
+def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
+    """What is damaged of a workspace, its runs, kept entries, site and git, and what is only worth knowing.
 
-    where: str
-    what: str
-    is_damage: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
-
-
-def check(workspace: Workspace, say: Say) -> list[Flaw]:
-    """What is damaged in a workspace: its runs, the entries that are kept, the site, and what git holds.
-
-    Waits for a build that is at work; ``say`` is told so.
-
-    Raises:
-        OSError: the mark of a damaged entry cannot be removed.
+    Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
+    be removed.
     """
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
@@ -319,68 +248,65 @@ def check(workspace: Workspace, say: Say) -> list[Flaw]:
         flaws = [flaw for run in workspace.runs() for flaw in _of_run(run)]
         flaws += [flaw for folder in entries for flaw in _of_entry(folder)]
         flaws += _of_site((workspace.root / workspace.config.out).resolve(), build / "docs", entries)
-    return [*flaws, *_of_git(workspace)]
+    return [*flaws, *_damage_of_git(workspace.root)], _changed_since_commit(workspace)
 
 
-def _of_run(run: RunFolder) -> Iterator[Flaw]:
+def _of_run(run: RunFolder) -> Iterator[str]:
     if run.problem:
-        yield Flaw(run.run_id, str(run.problem))
-    for root, folders, names in os.walk(run.folder or "", onerror=None):
+        yield f"{run.run_id}: {run.problem}"
+    for root, folders, names in os.walk(run.folder or ""):
         for path in (Path(root) / name for name in (*folders, *names)):
             if path.is_symlink() and not path.exists():
-                yield Flaw(str(path), "is a link to what does not exist. Remedy: mend the link or remove it")
+                yield f"{path}: is a link to what does not exist. Remedy: mend the link or remove it"
             elif path.is_file() and not os.access(path, os.R_OK):
-                yield Flaw(str(path), "cannot be read. Remedy: check its permissions")
+                yield f"{path}: cannot be read. Remedy: check its permissions"
     try:
         if run.notes_file and run.notes_file.is_file():
             run.notes_file.read_text("utf-8-sig")
     except UnicodeDecodeError as err:
-        where = f"{run.notes_file}@{err.start}"
-        yield Flaw(where, "is no UTF-8; a page shows a sign in its place. Remedy: save it as UTF-8")
+        what = "is no UTF-8; a page shows a sign in its place"
+        yield f"{run.notes_file}@{err.start}: {what}. Remedy: save it as UTF-8"
     except OSError as err:
-        yield Flaw(run.run_id, os_message(err))
+        yield f"{run.run_id}: {message_of(err)}"
 
 
-def _of_entry(folder: Path) -> Iterator[Flaw]:
+def _of_entry(folder: Path) -> Iterator[str]:
     spoiled, unseen = damaged(folder), changed_unseen(folder)
     for name in spoiled:
         what = "holds something else than what was written" if (folder / name).exists() else "is missing"
-        yield Flaw(str(folder / name), f"{what}. {_AGAIN}")
+        yield f"{folder / name}: {what}. {_AGAIN}"
     for log in unseen:
         what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
-        yield Flaw(
-            str(log), f"{what}. Remedy: compare it with a copy of yours; the next build reads it again"
-        )
+        remedy = "compare it with a copy of yours; the next build reads it again"
+        yield f"{log}: {what}. Remedy: {remedy}"
     if spoiled or unseen:
         forget(folder)
 
 
-def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[Flaw]:
+def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
     if not (site / MARKER).exists():
         return
     for page in lacking(stamps(site), stamps(docs)):
-        yield Flaw(str(site / page), f"is missing. {_AGAIN}")
-    for folder in entries:
-        for name, sha256 in kept_files(folder).items():
-            file = site / "runs" / folder.name / name
-            published = file.is_file() and (docs / file.relative_to(site)).is_file()
-            if published and sha256_of(file) != sha256:
-                yield Flaw(str(file), f"is not what was kept of the run. {_AGAIN}")
+        yield f"{site / page}: is missing. {_AGAIN}"
+    for path, row in (
+        (f"runs/{e.name}/{name}", row) for e in entries for name, row in manifest(e)[1].items()
+    ):
+        if (site / path).is_file() and (docs / path).is_file() and sha256_of(site / path) != row[2]:
+            yield f"{site / path}: is not what was kept of the run. {_AGAIN}"
 
 
-def _of_git(workspace: Workspace) -> Iterator[Flaw]:
-    """What git says of its own objects, and which files of runs are not as it holds them."""
-    fsck = _git(workspace.root, "fsck", "--no-progress", "--no-dangling")
-    if fsck is None or fsck.returncode == 128:  # no git, or no repository
-        return
-    if fsck.returncode:
+def _damage_of_git(root: Path) -> Iterator[str]:
+    fsck = _git(root, "fsck", "--no-progress", "--no-dangling")
+    if fsck and fsck.returncode not in (0, 128):  # 128: no repository
         errors = (fsck.stderr or fsck.stdout).strip().splitlines() or ["git fsck failed"]
-        yield Flaw(str(workspace.root), f"what git holds is damaged ({errors[0]}). Remedy: clone it anew")
+        yield f"{root}: what git holds is damaged ({errors[0]}). Remedy: clone it anew"
+
+
+def _changed_since_commit(workspace: Workspace) -> list[str]:
     names = ["--no-ext-diff", "--name-only", "-z", "--relative", "HEAD", "--"]
     status = _git(workspace.root, "diff", *names, workspace.config.runs)
-    for name in status.stdout.split("\0") if status and not status.returncode else []:
-        if name:
-            yield Flaw(name, "differs from what git holds (`git diff` shows how)", is_damage=False)
+    changed = status.stdout.split("\0") if status and not status.returncode else []
+    return [f"{name}: differs from what git holds (`git diff` shows how)" for name in changed if name]
 
 
 def _git(root: Path, *arguments: str) -> subprocess.CompletedProcess[str] | None:

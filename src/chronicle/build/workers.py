@@ -45,16 +45,9 @@ def run_module(
 
     Nothing is imported from ``folder``, which may be that of a stranger.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", _WATCHED, module, *arguments],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=dict(environment),
-        cwd=folder,
-        text=True,
-    )
-    with process:
+    command = [sys.executable, "-P", "-c", _WATCHED, module, *arguments]
+    pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    with subprocess.Popen(command, env=dict(environment), cwd=folder, text=True, **pipes) as process:
         try:
             assert process.stdout  # a pipe
             printed = process.stdout.read()
@@ -105,9 +98,8 @@ def on_cluster(
     try:
         client = distributed.Client(address)
     except (OSError, ValueError) as err:
-        raise UsageError(
-            f"--dask {address}: no scheduler answers. Remedy: `dask scheduler` prints one"
-        ) from err
+        remedy = "`dask scheduler` prints one"
+        raise UsageError(f"--dask {address}: no scheduler answers. Remedy: {remedy}") from err
     with client:
         futures = {client.submit(work, item, pure=False): item for item in items}
         for future in distributed.as_completed(futures):

@@ -18,14 +18,15 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.course import reviewed
+from chronicle.classify.course import Contest, compete, reviewed
 from chronicle.classify.detect import Event, detect, engine_for, in_order
-from chronicle.classify.measure import median
+from chronicle.classify.measure import median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Timeline
 
 T = TypeVar("T")
+COURSE = 64  # [samples] of a loss that has a course
 _MEASURED = (*LOSSES, Role.SCORE, Role.VALIDATION_SCORE)
 _LEAST, _TEETH = 6, 3  # [samples] of a tooth that is asked, and so many of those
 _STEEPEST = -0.6  # exponent by which bends fall from sample to sample, at least: -1 of a mean, 0 of samples
@@ -128,6 +129,11 @@ class View:
         if series.role not in LOSSES or sign < 0:
             return seen
         return self.once(("events", series), lambda: in_order(reviewed(series, seen, self.thresholds)))
+
+    def contest(self, loss: Series) -> Contest | None:
+        """The competition of explanations for the course of a loss; None for a short log."""
+        steps, y = positive(loss)
+        return self.once(("contest", loss), lambda: compete(steps, y) if len(y) >= COURSE else None)
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""

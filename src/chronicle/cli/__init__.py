@@ -1,10 +1,100 @@
-"""The command line: all commands in one group.
+"""The command line: all commands in one group, and those by which people say something of a run.
 
 Exit codes: 0 all is well; 1 findings at or above --fail-on, or something unreadable; 2 usage or
 configuration; 3 nothing to read.
 """
 
-from chronicle.cli import people  # noqa: F401  # its commands are added to the group
-from chronicle.cli.commands import CONTEXT, cli
+from __future__ import annotations
+
+import click
+
+from chronicle.cli.commands import CONTEXT, Words, cli, workspace_here
 
 __all__ = ["CONTEXT", "cli"]
+
+EVENT = click.option(
+    "--event", default="", metavar="ID", help="Event it speaks of, by the id that `chronicle explain` shows."
+)
+AT = click.option("--at", help="Time it speaks of, ISO 8601. [default: now]")
+AUTHOR = click.option("--author", default="", help="Who says so. [default: user.name of git]")
+
+
+@cli.command(short_help="Add a note to a run.")
+@click.argument("run")
+@click.argument("text")
+@EVENT
+@click.option("--step", type=int, help="Step it speaks of; by default that of the event.")
+@AT
+@click.option("--kind", type=Words("workspace.notes", "NOTE_KINDS"), help="What kind of note it is.")
+@AUTHOR
+def note(
+    run: str, text: str, event: str, step: int | None, at: str | None, kind: str | None, author: str
+) -> None:
+    """Add the note TEXT to RUN, at the end of runs/RUN/notes.md. Build reads notes and never writes them.
+
+    It is held against what the last build knows of the run: an event that it does not have is an error, a
+    step outside of it a warning.
+    """
+    _write(run, text, kind or "", event, step, at, author)
+
+
+@cli.command(short_help="Say what a person thinks of a run, or of one finding.")
+@click.argument("run")
+@click.argument("says", type=Words("workspace.notes", "JUDGEMENTS"), metavar="WORD")
+@click.argument("text", default="")
+@EVENT
+@AT
+@AUTHOR
+def review(run: str, says: str, text: str, event: str, at: str | None, author: str) -> None:
+    """Judge RUN: WORD is its verdict, good, unexpected, worrying or bad. TEXT says why.
+
+    With --event the WORD is confirmed or disputed and speaks of that finding. The last verdict of a person
+    is the one that pages, facets and exit codes go by; the classifier's stays beside it. A review clears a
+    run from "Needs attention". It is kept in runs/RUN/notes.md.
+    """
+    from chronicle.errors import UsageError
+    from chronicle.workspace.notes import STANCES
+
+    of_event = says in STANCES
+    if of_event and not event:
+        raise UsageError(
+            f"{says} speaks of one finding. Name it with --event ID (`chronicle explain {run}` has the ids)"
+        )
+    if event and not of_event:
+        raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
+    _write(run, text, says if of_event else f"review {says}", event, None, at, author)
+
+
+@cli.command("triage", short_help="Go through what nobody has judged yet.")
+@click.argument("runs", nargs=-1)
+@AUTHOR
+def go_through_runs(runs: tuple[str, ...], author: str) -> None:
+    """Go through the findings of RUNS (by default all) that nobody has judged, the gravest run first.
+
+    Each is told and drawn as the last build saw it, and answered with a key: c confirms it, d disputes it, n
+    adds a note, s skips it, q ends. After the findings of a run its verdict may be given. What is answered
+    is written to notes.md at once.
+    """
+    from chronicle.cli.triage import go_through
+    from chronicle.workspace.notes import author_in
+
+    home = workspace_here()
+    go_through(home, runs, author or author_in(home.root))
+
+
+def _write(run: str, text: str, kind: str, event: str, step: int | None, at: str | None, author: str) -> None:
+    """Adds a note to a run, and says where and what is odd about it."""
+    from chronicle.build.produce import last_entry
+    from chronicle.cli.terminal import outside, printable
+    from chronicle.model import Note
+    from chronicle.workspace.notes import author_in, iso_time, write_note
+
+    home = workspace_here()
+    written = Note(text, iso_time(at), kind, step, author or author_in(home.root), event)
+    file = home.run(run).notes_file
+    assert file is not None  # runs of a workspace have a folder
+    warning = outside(written, last_entry(home.root, run)[0])
+    write_note(file, written)
+    click.echo(f"noted in {printable(str(file))}")
+    if warning:
+        click.echo(f"warning: {warning}", err=True)

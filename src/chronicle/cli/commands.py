@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import chronicle
-from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError
+from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NotALog, NothingToRead, UsageError
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -159,21 +159,17 @@ def export(first: datetime | None, last: datetime | None, run: Path | None, find
         return
     if finding or dark:
         raise UsageError("--finding and --dark go with --png RUN")
-    from chronicle.build.produce import last_entry
+    from chronicle.build.produce import last_entries
     from chronicle.pages.chronology import markdown
 
     workspace = workspace_here()
-    entries = [last_entry(workspace.root, run.run_id)[0] for run in workspace.runs()]
-    built = [entry for entry in entries if entry is not None]
-    if not built:
-        raise NothingToRead("no run was built yet. Remedy: chronicle build")
+    built = last_entries(workspace.root, workspace.runs())
     click.echo(markdown(built, *(day.date().isoformat() if day else "" for day in (first, last))), nl=False)
 
 
 def _export_png(run: Path, finding: str, dark: bool) -> None:
     """Writes the figure of each run that a path holds into the current folder, and says where."""
     from chronicle.cli.terminal import printable
-    from chronicle.errors import MissingExtra
 
     if find_spec("matplotlib") is None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
@@ -259,9 +255,8 @@ def compare(runs: tuple[Path, ...]) -> None:
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
     if len(compared) > comparing.MOST:
-        raise UsageError(
-            f"there are {len(compared)} runs. Remedy: name no more than {comparing.MOST} of them"
-        )
+        remedy = f"name no more than {comparing.MOST} of them"
+        raise UsageError(f"there are {len(compared)} runs. Remedy: {remedy}")
     click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(judged.unreadable))
 
@@ -275,6 +270,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
     each metric, the lines not understood, attempts and faults. A folder is read as one run.
     """
+    from chronicle.build.schema import to_json
     from chronicle.build.sources import must_exist
     from chronicle.cli.doctor import examine, report_lines
     from chronicle.cli.terminal import say_passed_over
@@ -285,12 +281,12 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     reports = [examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
-            _echo_json(report.to_json())
+            _echo_json(to_json(report))
         else:
             click.echo("\n".join(report_lines(report)))
-    if reports and not any(report.attempts or report.problem for report in reports):
+    if reports and not any(report["attempts"] or report["problem"] for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
-    sys.exit(int(any(report.problem or not report.attempts for report in reports)))
+    sys.exit(int(any(report["problem"] or not report["attempts"] for report in reports)))
 
 
 @cli.command(short_help="Build the gallery of the workspace, or of any logs.")
@@ -341,7 +337,8 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             progress=progress,
             say=terminal.say,
         )
-    terminal.complain(*(terminal.of_run(*problem) for problem in report.unreadable))
+    for run_id, problem in report.unreadable:  # a single log is often called as its run is
+        terminal.complain(problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}")
     terminal.say(*report.remarks)
     if options["verbose"] and report.engine_output:
         click.echo(report.engine_output, err=True)
@@ -363,11 +360,9 @@ def check() -> None:
     from chronicle.cli import terminal
 
     workspace = workspace_here()
-    findings = look_at(workspace, terminal.say)
-    for finding in findings:
-        if not finding.is_damage:
-            click.echo(terminal.printable(str(finding)))
-    damage = [str(finding) for finding in findings if finding.is_damage]
+    damage, remarks = look_at(workspace, terminal.say)
+    for remark in remarks:
+        click.echo(terminal.printable(remark))
     terminal.complain(*damage)
     if not damage:
         click.echo(f"all is whole in {terminal.printable(str(workspace.root))}")

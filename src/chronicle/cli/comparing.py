@@ -13,7 +13,7 @@ from chronicle.build.produce import Run
 from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, with_unit
-from chronicle.model import Diagnosis, Event, EventKind, Role, Timeline, Track
+from chronicle.model import Diagnosis, EventKind, Role, Timeline, Track
 from chronicle.story import Story
 
 MOST = 8  # runs that stand beside each other
@@ -89,29 +89,23 @@ def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
 
 def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
     """Highest and last learning rate of each run, with the steps; no rows where no run logged one."""
-    if not any(rates):
-        return []
-    rows = {"highest": list[str](), "last": list[str]()}
+    highest, last = [], []
     for rate in rates:
-        known = np.flatnonzero(rate.live & np.isfinite(rate.values)) if rate is not None else np.empty(0)
-        for name, cells in rows.items():
-            if rate is None or not len(known):
-                cells.append("not logged")
-                continue
-            at = known[np.argmax(rate.values[known]) if name == "highest" else -1]
-            cells.append(f"{level(float(rate.values[at]))} at {count(int(rate.steps[at]))}")
-    return list(rows.items())
+        known = np.flatnonzero(rate.live & np.isfinite(rate.values)) if rate is not None else np.empty(0, int)
+        if rate is None or not len(known):
+            places = ["not logged"] * 2
+        else:
+            ends = known[np.argmax(rate.values[known])], known[-1]
+            places = [f"{level(float(rate.values[at]))} at {count(int(rate.steps[at]))}" for at in ends]
+        highest.append(places[0])
+        last.append(places[1])
+    return [("highest", highest), ("last", last)] if any(rates) else []
 
 
 def _events(letters: str, runs: Sequence[Told]) -> Iterator[str]:
     """The events of all runs in the order of their steps, each with the letter of its run."""
-    plain = (EventKind.LAUNCH, EventKind.END)
-    events: list[tuple[str, Event]] = [
-        (letter, event)
-        for letter, (_, _, _, story) in zip(letters, runs, strict=True)
-        for event in story.events
-        if event.kind not in plain
-    ]
+    told = [(letter, event) for letter, run in zip(letters, runs, strict=True) for event in run[3].events]
+    events = [pair for pair in told if pair[1].kind not in (EventKind.LAUNCH, EventKind.END)]
     events.sort(key=lambda pair: (pair[1].step is None, pair[1].step or 0))
     if events:
         yield "\nEvents, in the order of steps"

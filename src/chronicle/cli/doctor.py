@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import click
 import numpy as np
 
-from chronicle.build.schema import to_json
 from chronicle.cli.terminal import columns, printable
 from chronicle.errors import LogError
 from chronicle.metrics.roles import by_values
@@ -39,81 +37,17 @@ RECORD, EVENT, FAULT, UNUSABLE = "records", "events", "faults", "unusable"
 CUT, ASIDE, NOT, BLANK = "cut", "known otherwise", "not understood", "blank"
 MOST_KINDS, MOST_SHOWN, MOST_UNREAD, MOST_CHARACTERS, MOST_LINES = 12, 3, 10, 200, 20_000
 MOST_METRICS, MOST_FAULTS, MOST_NAMES = 40, 20, 12
+Numbered = Sequence[tuple[int, str]]
 
 
-@dataclass(frozen=True)
-class Kind:
-    """Lines that were taken for one thing: ``fields`` are the metrics in them, ``first`` (number, text)."""
+def examine(path: Path) -> dict[str, Any]:
+    """The report that ``--json`` prints of one log: a file, packed or not, or a folder read as one run.
 
-    taken_for: str
-    n_lines: int
-    fields: tuple[str, ...]
-    first: tuple[tuple[int, str], ...]
-
-
-@dataclass(frozen=True)
-class Metric:
-    """One metric of an attempt, with its role and unit, and how many points it has from where to where.
-
-    ``why`` is what its values told of its role where its name does not.
-    """
-
-    metric: str
-    role: str
-    unit: str | None
-    points: int
-    first_step: int
-    last_step: int
-    first: float
-    last: float
-    why: str = ""
-
-
-@dataclass(frozen=True)
-class AttemptSummary:
-    """One attempt as it was read; ``counter`` is what counts its steps, where it logs several counters."""
-
-    name: str
-    axis: str
-    counter: str
-    truncated: bool
-    n_facts: int
-    metrics: tuple[Metric, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Report:
-    """All that can be said of one log: ``problem`` is why nothing was read, ``doubts`` what makes it doubtful
-    that this is the log of a training, ``kinds`` are the kinds of lines of console text, the most frequent
-    first, and ``lines`` how many were taken for what."""
-
-    path: str
-    n_bytes: int
-    encoding: str = ""
-    line_ends: str = ""
-    format: str
-    claimed_by: tuple[str, ...] = ()
-    n_readers: int
-    problem: str
-    doubts: tuple[str, ...]
-    lines: dict[str, int]
-    kinds: tuple[Kind, ...] = ()
-    attempts: tuple[AttemptSummary, ...]
-    faults: tuple[Fault, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        faults = [
-            {"where": f.where, "what": f.what, "kind": f.kind, "count": f.count, "step": f.at_step}
-            for f in self.faults
-        ]
-        return {**to_json(self), "faults": faults}
-
-
-def examine(path: Path) -> Report:
-    """The report of one log: a file, packed or not, or a folder that is read as one run.
-
-    Raises:
-        NothingToRead: there is no such file.
+    ``problem`` is why nothing was read, ``doubts`` what makes it doubtful that this is the log of a training,
+    ``kinds`` are the kinds of lines of console text, the most frequent first, and ``lines`` how many were
+    taken for what. Of an attempt ``counter`` is what counts its steps, where it logs several counters; of a
+    metric ``why`` is what its values told of its role where its name does not. Raises NothingToRead where
+    there is no such file.
     """
     with watched() as logs:
         reading = read_all(path)
@@ -121,19 +55,27 @@ def examine(path: Path) -> Report:
     try:
         content = _content(path, logs)
     except (OSError, LogError):  # why it cannot be read stands among the problems
-        content = {"lines": {}}
-    return Report(
-        path=str(path),
-        n_bytes=sum(file.stat().st_size for file in files),
-        format=", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in reading.attempts)),
-        n_readers=len(all_readers()),
-        problem="\n".join(map(str, reading.problems)),
-        doubts=tuple(_doubts(reading.attempts))
-        or (() if reading.attempts or reading.problems else (f"no file is a log. {what_to_do(path)}",)),
-        attempts=tuple(map(_summary, reading.attempts)),
-        faults=tuple(fault for attempt in reading.attempts for fault in attempt.faults),
+        content = {"lines": {}, "kinds": []}
+    found, problems = reading.attempts, reading.problems
+    nothing = [] if found or problems else [f"no file is a log. {what_to_do(path)}"]
+    return {
+        "path": str(path),
+        "n_bytes": sum(file.stat().st_size for file in files),
+        "encoding": "",
+        "line_ends": "",
+        "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in found)),
+        "claimed_by": [],
+        "n_readers": len(all_readers()),
+        "problem": "\n".join(map(str, problems)),
+        "doubts": [*_doubts(found)] or nothing,
         **content,
-    )
+        "attempts": [*map(_summary, found)],
+        "faults": [
+            {"where": f.where, "what": f.what, "kind": f.kind, "count": f.count, "step": f.at_step}
+            for attempt in found
+            for f in attempt.faults
+        ],
+    }
 
 
 def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
@@ -158,16 +100,18 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
         yield "nothing in it counts the steps: its rows are counted"
 
 
-def _summary(attempt: Attempt) -> AttemptSummary:
+def _summary(attempt: Attempt) -> dict[str, Any]:
     metrics, inferred = [], by_values(attempt.series)
     for name, s in attempt.series.items():
         if len(s):
-            steps, values = (int(s.steps[0]), int(s.steps[-1])), (float(s.values[0]), float(s.values[-1]))
+            steps = {"first_step": s.steps[0], "last_step": s.steps[-1]}
+            values = {"first": s.values[0], "last": s.values[-1]}
             why = inferred[name].why if name in inferred and inferred[name].role is s.role else ""
-            metrics.append(Metric(name, str(s.role), s.unit, len(s), *steps, *values, why))
-    counter = str(attempt.facts.get("step_counter", ""))
-    n_facts = len(attempt.facts)
-    return AttemptSummary(attempt.name, attempt.axis, counter, attempt.truncated, n_facts, tuple(metrics))
+            metric = {"metric": name, "role": str(s.role), "unit": s.unit, "points": len(s)}
+            metrics.append(metric | steps | values | {"why": why})
+    counter, n_facts = str(attempt.facts.get("step_counter", "")), len(attempt.facts)
+    named = {"name": attempt.name, "axis": attempt.axis, "counter": counter, "truncated": attempt.truncated}
+    return {**named, "n_facts": n_facts, "metrics": metrics}
 
 
 def _encoding(start: bytes) -> dict[str, str]:
@@ -196,27 +140,30 @@ def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
     """
     paths = dict.fromkeys(file or log.path for log in logs)
     of_file = {path: [log for log in logs if path in (file, log.path)] for path in paths}
-    kinds = tuple(kind for path in paths for kind in _kinds_of_file(path, of_file[path]))
+    kinds = [kind for path in paths for kind in _kinds_of_file(path, of_file[path])]
     counts: Counter[str] = Counter()
     for kind in kinds:
-        counts[kind.taken_for] += kind.n_lines
-    return {"kinds": kinds, "lines": dict(counts)}
+        counts[kind["taken_for"]] += kind["n_lines"]
+    return {"lines": dict(counts), "kinds": kinds}
 
 
-def _kinds_of_file(path: Path, logs: Sequence[Log]) -> Iterator[Kind]:
+def _kind(taken_for: str, n_lines: int, fields: Sequence[str] = (), first: Numbered = ()) -> dict[str, Any]:
+    """Lines that were taken for one thing: ``fields`` are the metrics in them, ``first`` (number, text)."""
+    return {"taken_for": taken_for, "n_lines": n_lines, "fields": fields, "first": first}
+
+
+def _kinds_of_file(path: Path, logs: Sequence[Log]) -> Iterator[dict[str, Any]]:
     taken = _taken(logs)
     known = np.unique(_joined(lines for _, _, lines in taken))
     wanted = {int(line) for _, _, lines in taken[:MOST_KINDS] for line in lines[:MOST_SHOWN]}
     texts, unread, n_unread, n_blank = _texts(path, wanted, known)
     for what, fields, lines in taken[:MOST_KINDS]:
         first = [(int(line), texts[int(line)]) for line in lines[:MOST_SHOWN] if int(line) in texts]
-        yield Kind(what, len(lines), fields, tuple(first))
-    if rest := taken[MOST_KINDS:]:
-        yield Kind(RECORD, sum(len(lines) for _, _, lines in rest), (), ())
-    if n_unread:
-        yield Kind(NOT, n_unread, (), tuple(unread))
-    if n_blank:
-        yield Kind(BLANK, n_blank, (), ())
+        yield _kind(what, len(lines), fields, first)
+    rest = sum(len(lines) for _, _, lines in taken[MOST_KINDS:])
+    for kind in (_kind(RECORD, rest), _kind(NOT, n_unread, first=unread), _kind(BLANK, n_blank)):
+        if kind["n_lines"]:
+            yield kind
 
 
 def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
@@ -287,8 +234,8 @@ def _excerpt(line: bytes) -> str:
     return text_of(line[: 4 * MOST_CHARACTERS]).strip()[:MOST_CHARACTERS]
 
 
-def _unread_kinds(path: Path) -> tuple[Kind, ...]:
-    """The kinds of lines of a text that nobody reads, by the names of the pairs in them; () for others."""
+def _unread_kinds(path: Path) -> list[dict[str, Any]]:
+    """The kinds of lines of a text that nobody reads, by the names of the pairs in them; none for others."""
     shapes: dict[tuple[str, ...], list[tuple[int, str]]] = {}
     counts: Counter[tuple[str, ...]] = Counter()
     read = (zip(c.numbers, c.lines, strict=True) for c in (chunks(path) if sample(Head.of(path)) else ()))
@@ -298,57 +245,59 @@ def _unread_kinds(path: Path) -> tuple[Kind, ...]:
         counts[shape] += 1
         if len(first := shapes.setdefault(shape, [])) < MOST_SHOWN:
             first.append((number, _excerpt(line)))
-    return tuple(Kind(NOT, n, shape, tuple(shapes[shape])) for shape, n in counts.most_common(MOST_KINDS))
+    return [_kind(NOT, n, shape, shapes[shape]) for shape, n in counts.most_common(MOST_KINDS)]
 
 
-def report_lines(report: Report) -> Iterator[str]:
+def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of the command for one log."""
-    yield click.style(printable(report.path), bold=True)
-    yield "  " + ", ".join(filter(None, (plural(report.n_bytes, "byte"), report.encoding, report.line_ends)))
-    reader = f"format: {printable(report.format)}" if report.format else "nothing was read"
-    if report.format and len(report.claimed_by) == 1:
-        reader += f", known by its content; none of the other {report.n_readers - 1} readers claims it"
+    yield click.style(printable(report["path"]), bold=True)
+    about = plural(report["n_bytes"], "byte"), report["encoding"], report["line_ends"]
+    yield "  " + ", ".join(filter(None, about))
+    reader = f"format: {printable(report['format'])}" if report["format"] else "nothing was read"
+    if report["format"] and len(report["claimed_by"]) == 1:
+        reader += f", known by its content; none of the other {report['n_readers'] - 1} readers claims it"
     yield f"  {reader}"
-    yield from (f"  {printable(line)}" for line in report.problem.splitlines())
-    yield from (f"  doubt: {doubt}" for doubt in report.doubts)
-    if report.lines:
-        kinds = ((n, what.removesuffix("s") if n == 1 else what) for what, n in report.lines.items())
+    yield from (f"  {printable(line)}" for line in report["problem"].splitlines())
+    yield from (f"  doubt: {doubt}" for doubt in report["doubts"])
+    if report["lines"]:
+        kinds = ((n, what.removesuffix("s") if n == 1 else what) for what, n in report["lines"].items())
         yield "  lines: " + ", ".join(f"{count(n)} {what}" for n, what in kinds)
-    for kind in report.kinds:
-        names = ", ".join(kind.fields[:MOST_NAMES]) + (", …" if len(kind.fields) > MOST_NAMES else "")
-        if kind.first:
-            line = f"  {kind.taken_for}, {plural(kind.n_lines, 'line')}"
-            yield printable(line + (f": {names}" if names else ""))
-        yield from (printable(f"    {number:>7}  {text}") for number, text in kind.first)
-    for attempt in report.attempts:
+    for kind in (kind for kind in report["kinds"] if kind["first"]):
+        names = ", ".join(kind["fields"][:MOST_NAMES]) + (", …" if len(kind["fields"]) > MOST_NAMES else "")
+        line = f"  {kind['taken_for']}, {plural(kind['n_lines'], 'line')}"
+        yield printable(line + (f": {names}" if names else ""))
+        yield from (printable(f"    {number:>7}  {text}") for number, text in kind["first"])
+    for attempt in report["attempts"]:
         yield from _attempt_lines(attempt)
-    for fault in report.faults[:MOST_FAULTS]:
-        at = "" if fault.at_step is None else f" (step {count(fault.at_step)})"
-        times = f" × {count(fault.count)}" if fault.count > 1 else ""
-        yield f"  {printable(f'{fault.where}: {fault.what}')}{at}{times}"
-    if len(report.faults) > MOST_FAULTS:
-        yield f"  and {plural(len(report.faults) - MOST_FAULTS, 'further fault')}"
+    faults = report["faults"]
+    for fault in faults[:MOST_FAULTS]:
+        at = "" if fault["step"] is None else f" (step {count(fault['step'])})"
+        times = f" × {count(fault['count'])}" if fault["count"] > 1 else ""
+        yield printable(f"  {fault['where']}: {fault['what']}") + at + times
+    if len(faults) > MOST_FAULTS:
+        yield f"  and {plural(len(faults) - MOST_FAULTS, 'further fault')}"
 
 
-def _attempt_lines(attempt: AttemptSummary) -> Iterator[str]:
-    cut = ", its end is cut or still to come" if attempt.truncated else ""
-    steps = [step for m in attempt.metrics for step in (m.first_step, m.last_step)]
-    reach = f"{attempt.axis}s {count(min(steps))} – {count(max(steps))}, " if steps else ""
-    numbers = f"{plural(len(attempt.metrics), 'metric')}, {plural(attempt.n_facts, 'fact')}"
-    yield printable(f"  attempt {attempt.name}: {reach}{numbers}{cut}")
-    if attempt.counter:
-        yield printable(f"    steps are counted by {attempt.counter}")
+def _attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
+    metrics = attempt["metrics"]
+    cut = ", its end is cut or still to come" if attempt["truncated"] else ""
+    steps = [metric[end] for metric in metrics for end in ("first_step", "last_step")]
+    reach = f"{attempt['axis']}s {count(min(steps))} – {count(max(steps))}, " if steps else ""
+    numbers = f"{plural(len(metrics), 'metric')}, {plural(attempt['n_facts'], 'fact')}"
+    yield printable(f"  attempt {attempt['name']}: {reach}{numbers}{cut}")
+    if attempt["counter"]:
+        yield printable(f"    steps are counted by {attempt['counter']}")
     rows = [
         (
-            printable(m.metric),
-            m.role,
-            printable(m.unit or "unit not declared"),
-            f"{count(m.points):>9} points",
-            f"{level(m.first)} … {level(m.last)}",
-            f"(by its values: {printable(m.why)})" if m.why else "",
+            printable(m["metric"]),
+            m["role"],
+            printable(m["unit"] or "unit not declared"),
+            f"{count(m['points']):>9} points",
+            f"{level(m['first'])} … {level(m['last'])}",
+            f"(by its values: {printable(m['why'])})" if m["why"] else "",
         )
-        for m in attempt.metrics[:MOST_METRICS]
+        for m in metrics[:MOST_METRICS]
     ]
     yield from columns(rows, "    ")
-    if len(attempt.metrics) > MOST_METRICS:
-        yield f"    and {plural(len(attempt.metrics) - MOST_METRICS, 'further metric')}"
+    if len(metrics) > MOST_METRICS:
+        yield f"    and {plural(len(metrics) - MOST_METRICS, 'further metric')}"

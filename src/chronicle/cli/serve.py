@@ -15,7 +15,7 @@ from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
 from chronicle.build.sources import spread
 from chronicle.build.store import inputs
-from chronicle.errors import ChronicleError, UsageError, os_message
+from chronicle.errors import ChronicleError, UsageError, message_of
 from chronicle.workspace.folders import Workspace
 from chronicle.workspace.locks import Say
 
@@ -71,17 +71,15 @@ class Site(SimpleHTTPRequestHandler):
 def serve(workspace: Workspace, port: int, engine: str | None, say: Say) -> None:
     """Builds, serves on the loopback address, and polls for changes until interrupted.
 
-    Raises:
-        UsageError: the port is taken, or this user may not open it.
+    Raises UsageError: the port is taken, or this user may not open it.
     """
     report = _build(workspace, engine, say)
     handler = partial(Site, directory=str(report.site))
     try:
         listening = ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as err:
-        raise UsageError(
-            f"--port {port}: {err.strerror}. Remedy: name another, or 0 for any free one"
-        ) from err
+        remedy = "name another, or 0 for any free one"
+        raise UsageError(f"--port {port}: {err.strerror}. Remedy: {remedy}") from err
     with listening as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         say(f"Serving {report.site} at http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it)")
@@ -101,7 +99,7 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
         try:
             say(f"built again: {len(_build(workspace, engine, say).entries)} runs")
         except (ChronicleError, OSError) as err:
-            say(f"error: {os_message(err) if isinstance(err, OSError) else err}")
+            say(f"error: {message_of(err)}")
     return now
 
 

@@ -8,8 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
@@ -20,18 +19,7 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.metrics.values import count, plural, value_words
-from chronicle.model import (
-    Comparison,
-    Diagnosis,
-    Entry,
-    Event,
-    EventKind,
-    Finding,
-    Note,
-    Series,
-    Timeline,
-    Verdict,
-)
+from chronicle.model import Comparison, Diagnosis, Entry, Event, EventKind, Finding, Note, Timeline, Verdict
 from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, card
@@ -75,33 +63,23 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
 
 
 def event_lines(event: Event, before: str = "") -> Iterator[str]:
-    """One event: its number or letter, the shape of its verdict or what kind it is, and its sentence.
-
-    ``before`` stands in front of it.
-    """
+    """``before``, its number or letter, the shape of its verdict or what kind it is, and its sentence."""
     shape = LOOKS[event.verdict][0] if event.verdict is not None else ""
     kind = event.title.lower() if event.kind in BY_PEOPLE else event.kind.value
     name = f"{shape} {event.patterns[0]}" if event.patterns else kind
     aside = f"{event.who}: " if event.kind in BY_PEOPLE and event.who else ""
-    when = ""
-    if event.kind is EventKind.FAULT:  # the only one whose sentence does not say when
-        known = [f"step {count(event.step)}"] if event.step is not None else []
-        when = f" ({', '.join([*known, event.time] if event.time else known)})" if known or event.time else ""
+    known = filter(None, ("" if event.step is None else f"step {count(event.step)}", event.time))
+    when = ", ".join(known) if event.kind is EventKind.FAULT else ""  # any other sentence says when
+    when = f" ({when})" if when else ""
     text = f"{before}{event.mark:>2} {name}: {aside}{event.sentence}{when}"
     yield from filled(text, "  ", " " * (5 + len(before)))
 
 
 def filled(text: str, first: str, rest: str) -> list[str]:
     """Text in lines of a terminal's width."""
+    whole_words: Any = {"break_on_hyphens": False, "break_long_words": False}
     text = printable(" ".join(text.split("\n")))
-    return textwrap.wrap(
-        text,
-        100,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_on_hyphens=False,
-        break_long_words=False,
-    )
+    return textwrap.wrap(text, 100, initial_indent=first, subsequent_indent=rest, **whole_words)
 
 
 def columns(rows: Iterable[Sequence[str]], before: str) -> Iterator[str]:
@@ -126,8 +104,7 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
 def outside(note: Note, entry: Entry | None) -> str:
     """Why a note speaks of nothing that the last build of its run shows; else empty.
 
-    Raises:
-        UsageError: an event that the run does not have; the message names those it has.
+    Raises UsageError: an event that the run does not have; the message names those it has.
     """
     if entry is None:
         return ""
@@ -152,11 +129,6 @@ def build_lines(report: Report) -> Iterator[str]:
     if report.unreadable:
         yield f"{plural(len(report.unreadable), 'log')} could not be read: see the page Unreadable logs"
     yield f"Open {report.site / 'index.html'}"
-
-
-def of_run(run_id: str, problem: str) -> str:
-    """A problem with the run that has it, named once: a single log is often called as its run is."""
-    return problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}"
 
 
 def complain(*problems: str) -> bool:
@@ -208,19 +180,16 @@ def printable(text: str) -> str:
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
-_NO_PAGES: Mapping[str, PatternPage] = MappingProxyType({})
 _LEVELS = ("before_loss", "peak_loss")  # evidence that stands in the event's sentence
 
 
 def explain(
-    diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] = _NO_PAGES
+    diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] | None = None
 ) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
 
-    ``pages`` are those of the gallery by id, which name the causes.
-
-    Raises:
-        UsageError: there is no such event; the message names those there are.
+    ``pages`` are those of the gallery by id, which name the causes. Raises UsageError: there is no such
+    event; the message names those there are.
     """
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)
@@ -232,25 +201,24 @@ def explain(
         raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:
-        yield from _explained(event, [by_id[part] for part in event.parts])
-        page = pages.get(event.patterns[0])
+        yield f"{event.mark}  {event.sentence}"
+        yield f"   {event.verdict}, id {event.id}"
+        if event.causes:
+            yield f"   shortly before: {'; '.join(event.causes)}"
+        for part in event.parts:
+            yield from _finding(by_id[part])
+        page = (pages or {}).get(event.patterns[0])
         if page is not None and page.verdict is not Verdict.GOOD:
             yield from _advised(advice(event, page))
         yield ""
     if not which:
         yield from story.paragraphs
         for item in diagnosis.not_assessed:
-            needed = ", ".join(words.role_words(role) for role in item.missing)
-            yield f"not assessed: {item.pattern}. Not logged: {needed}"
+            yield f"not assessed: {item.pattern}. Not logged: {_roles(item.missing)}"
 
 
-def _explained(event: Event, parts: Sequence[Finding]) -> Iterator[str]:
-    yield f"{event.mark}  {event.sentence}"
-    yield f"   {event.verdict}, id {event.id}"
-    if event.causes:
-        yield f"   shortly before: {'; '.join(event.causes)}"
-    for finding in parts:
-        yield from _finding(finding)
+def _roles(missing: Iterable[str]) -> str:
+    return ", ".join(map(words.role_words, missing))
 
 
 def _advised(given: Advice) -> Iterator[str]:
@@ -286,18 +254,14 @@ def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str
     """What is to be said of a pattern that was not found: not assessed and why, or looked for."""
     missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
     if missing:
-        needed = ", ".join(words.role_words(role) for role in missing)
-        yield f"{pattern} was not assessed. Not logged: {needed}"
+        yield f"{pattern} was not assessed. Not logged: {_roles(missing)}"
         return
     yield f"{pattern} was looked for and not found"
     event_of = {part: event for event in story.events for part in event.parts}
     for finding in diagnosis.findings:
         if finding.runner_up == pattern:
-            near = event_of[finding.id]
-            yield (
-                f"   nearest: {near.mark}, {near.short}; it would be {pattern}"
-                f"{words.condition(finding.runner_up_if)}"
-            )
+            near, if_what = event_of[finding.id], words.condition(finding.runner_up_if)
+            yield f"   nearest: {near.mark}, {near.short}; it would be {pattern}{if_what}"
 
 
 NO_EVENTS = having(Trait.WHOLE_RUN | Trait.PROPERTY)
@@ -310,7 +274,7 @@ def flagged_by(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str])
     for name in presets:
         for attempt in look(timeline, DEFAULTS).attempts:
             if attempt.loss is not None:
-                yield _compared(PRESETS[name], attempt, attempt.loss, diagnosis.findings)
+                yield _compared(PRESETS[name], attempt, diagnosis.findings)
 
 
 def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
@@ -330,25 +294,18 @@ def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[s
             yield f"  no sample of {finding.pattern} from step {count(finding.start_step)}"
 
 
-def _compared(
-    preset: Preset, attempt: AttemptView, series: Series, findings: Sequence[Finding]
-) -> Comparison:
+def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding]) -> Comparison:
+    series = attempt.loss
+    assert series is not None  # those without one were left out
     rows = np.flatnonzero(preset.flags(series.values)).tolist()
-    spans = []  # id, first and past-the-last row of each finding that speaks of an event in this series
+    spans = {}  # first and past-the-last row of each finding that speaks of an event in this series
     for f in findings:
         if f.metric == series.metric and f.attempt in (None, attempt.name) and f.pattern not in NO_EVENTS:
             low = int(np.searchsorted(series.steps, f.start_step)) - _BEFORE_SAMPLES
             end = len(series) if f.end_step is None else np.searchsorted(series.steps, f.end_step, "right")
-            spans.append((f.id, low, int(end)))
-    flagged = [id for id, low, high in spans if any(low <= i < high for i in rows)]
-    outside = [i for i in rows if not any(low <= i < high for _, low, high in spans)]
-    return Comparison(
-        preset.name,
-        series.metric,
-        attempt.name,
-        len(series),
-        tuple(series.steps[rows].tolist()),
-        tuple(series.steps[outside].tolist()),
-        tuple(flagged),
-        tuple(id for id, _, _ in spans if id not in flagged),
-    )
+            spans[f.id] = range(low, int(end))
+    flagged = tuple(id for id, span in spans.items() if any(row in span for row in rows))
+    outside = [row for row in rows if not any(row in span for span in spans.values())]
+    steps, others = (tuple(series.steps[at].tolist()) for at in (rows, outside))
+    missed = tuple(id for id in spans if id not in flagged)
+    return Comparison(preset.name, series.metric, attempt.name, len(series), steps, others, flagged, missed)

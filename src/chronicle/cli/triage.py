@@ -9,9 +9,8 @@ from dataclasses import dataclass
 import click
 import numpy as np
 
-from chronicle.build.produce import last_entry, last_points
+from chronicle.build.produce import last_entries, last_points
 from chronicle.cli.terminal import badge, event_lines, printable
-from chronicle.errors import NothingToRead
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Entry, Event, EventKind, Floats, Note, Steps, Verdict
 from chronicle.story import gravest
@@ -50,10 +49,7 @@ def go_through(home: Workspace, run_ids: Sequence[str], author: str) -> None:
         NothingToRead: none of the runs was built.
     """
     chosen = [home.run(run_id) for run_id in run_ids] or home.runs()
-    built = [entry for run in chosen if (entry := last_entry(home.root, run.run_id)[0]) is not None]
-    if not built:
-        raise NothingToRead("no run was built yet. Remedy: chronicle build")
-    worst_first = sorted(built, key=lambda entry: -entry.verdict.rank)
+    worst_first = sorted(last_entries(home.root, chosen), key=lambda entry: -entry.verdict.rank)
     waiting = [(entry, unjudged(entry, home.run(entry.run_id).notes)) for entry in worst_first]
     waiting = [(entry, events) for entry, events in waiting if events]
     total, answers = sum(len(events) for _, events in waiting), _Answers(home, author)

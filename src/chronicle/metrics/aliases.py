@@ -32,20 +32,21 @@ _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|
 AN_ERROR = (
     rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
-    r"|^l( pix| total)?$|^learn$"
+    r"|^l( (?!r$)[a-z]+){0,2}$|^learn$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 REWARDED = (
-    r"\b(rewards?|rew|returns?|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate|objective scores?)\b"
+    r"\b(rewards?|rew|returns?|fitness|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
+    r"|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
 _OTHER_KL = r"approx|old|update|coeff?\w*|beta|target|penalty|rewards?|early|max|min|std|var"
 FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
-    r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|ep ret|top ?\d|hellaswag|hella|mmlu|score"
-    r"|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi|mean ?io?u|win ?rate"
+    r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|fitness|ep ret|top ?\d|hellaswag|hella|mmlu"
+    r"|score|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi|mean ?io?u|win ?rate"
     r"|(?<!neg )(?<!negative )log ?likelihood)\b"
 )
 
@@ -273,8 +274,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(
         Role.OBJECTIVE,
-        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|highest|lowest|quantile|p\d+)\b).*{REWARDED}",
-        "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet",
+        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+)\b).*{REWARDED}",
+        "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness",
     ),
     Alias(
         Role.DATASET_LOSS,
@@ -291,7 +292,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(
         Role.LOSS,
         AN_ERROR,
-        "train-rmse, Cost, perplexity, l_pix, error_rate, MultiClass (where no loss is logged)",
+        "train-rmse, Cost, perplexity, l_pix, l_g_percep, error_rate, MultiClass (where no loss is logged)",
     ),
     Alias(Role.OTHER, r"^score$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, episode_reward_max"),

@@ -34,8 +34,11 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     group_of: dict[str, tuple[str, ...]] = {}
     inside = {name: metric for name, metric in series.items() if _in_unit_interval(metric)}
     for family in _families(tuple(inside)):
-        names = [name for name in family if name not in group_of]
-        for group in _at_equal_steps(names, inside):
+        at_equal_steps: dict[bytes, list[str]] = {}
+        for name in family:
+            if name not in group_of:
+                at_equal_steps.setdefault(inside[name].steps.tobytes(), []).append(name)
+        for group in map(tuple, at_equal_steps.values()):
             if len(group) > 1 and _sum_to_one([inside[name] for name in group]):
                 group_of |= dict.fromkeys(group, group)
     return list(dict.fromkeys(group_of.values()))
@@ -51,34 +54,28 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
         return {}
     rows = _some_rows(len(total))
     sums = total.values[rows]
-    candidates = {
+    finite = {
         name: metric.values[rows]
         for name, metric in series.items()
-        if metric is not total and (metric.steps is total.steps or np.array_equal(metric.steps, total.steps))
+        if metric is not total
+        and (metric.steps is total.steps or np.array_equal(metric.steps, total.steps))
+        and np.isfinite(metric.values[rows]).all()
     }
-    finite = {name: term for name, term in candidates.items() if np.isfinite(term).all()}
-    fits = 1 < len(finite) <= min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM)
-    if not fits or not np.isfinite(sums).all():
+    fits = 1 < len(finite) <= min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM) and np.isfinite(sums).all()
+    if not fits or not _may_be_sum(sums, np.column_stack([*finite.values()])):
         return {}
-    if not _may_be_sum(sums, np.column_stack(list(finite.values()))):
-        return {}
-    names = [name for name, term in finite.items() if not _is_multiple(sums, term)]
-    if not names:
-        return {}
-    terms = np.column_stack([finite[name] for name in names])
-    kept = np.arange(len(names))
-    for _ in range(2):  # once with all, once with those that matter
-        if len(kept) < 2:
+    names = before = [name for name, term in finite.items() if not _is_multiple(sums, term)]
+    for is_last in (False, False, True):  # with all, with those that matter, and with what is left
+        if len(names) < 2:
             return {}
-        weights = _weights(sums, terms[:, kept])
-        matter = np.mean(np.abs(terms[:, kept] * weights), axis=0) > _LEAST_SHARE * np.mean(np.abs(sums))
-        last, kept = kept, kept[matter]
-    terms = terms[:, kept]
-    weights = _weights(sums, terms)
-    settled = 2 <= len(kept) == len(last) and (weights > 0).all()
-    if not settled or not _are_equal(sums, terms, weights):
+        terms = np.column_stack([finite[name] for name in names])
+        weights = _weights(sums, terms)
+        if not is_last:
+            matter = np.mean(np.abs(terms * weights), axis=0) > _LEAST_SHARE * np.mean(np.abs(sums))
+            before, names = names, [name for name, counts in zip(names, matter, strict=True) if counts]
+    if len(names) < len(before) or not (weights > 0).all() or not _are_equal(sums, terms, weights):
         return {}
-    return {names[i]: float(weight) for i, weight in zip(kept, weights, strict=True)}
+    return dict(zip(names, weights.tolist(), strict=True))
 
 
 def _may_be_sum(sums: Floats, terms: Floats) -> bool:
@@ -147,15 +144,6 @@ def _families(names: Sequence[str]) -> Iterator[list[str]]:
         for name in names:
             groups.setdefault(re.sub(differing, "", name), []).append(name)
         yield from groups.values()
-
-
-def _at_equal_steps(names: Sequence[str], series: Mapping[str, Series]) -> Iterator[tuple[str, ...]]:
-    rest = list(names)
-    while rest:
-        first = series[rest[0]]
-        group = [name for name in rest if np.array_equal(series[name].steps, first.steps)]
-        yield tuple(group)
-        rest = [name for name in rest if name not in group]
 
 
 def _sum_to_one(group: Sequence[Series]) -> bool:

@@ -21,12 +21,13 @@ _COUNTED = {
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
 # Names of counters that begin anew in each epoch, and may mean other things too: in tables, on a console.
 _IN_EPOCH = (
-    "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes round i idx"
+    "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes generation"
+    " generations gen round i idx"
 )
 IN_EPOCH_NAMES = tuple(_IN_EPOCH.split())
 _ON_CONSOLE = (
     "batch minibatch mini_batch batches batch_id batch_idx iters itr it i idx env_step env_steps episode"
-    " instance round progress t"
+    " generation generations gen instance round progress t"
 )
 CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
 EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting

@@ -135,11 +135,15 @@ def _assigned(
 ) -> dict[str, Series]:
     given = {name: by_value[name] for name in series if name in by_value}
     given |= {name: metric.role for name, metric in series.items() if metric.role is not Role.OTHER}
-    given |= {name: role for name in series if (role := _override(name, overrides)) is not None}
+    for pattern, role in reversed(overrides):
+        given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
-    for name, metric in series.items():
-        if roles[name] is Role.STEP_TIME and plain(name) in _CLOCKS and _only_grows(metric):
-            roles[name] = Role.OTHER
+    for name in series:
+        if roles[name] is Role.STEP_TIME and plain(name) in _CLOCKS:
+            values = series[name].values[np.isfinite(series[name].values)]
+            # One that only grows is a clock since the start, not a duration.
+            if len(values) > 2 and values[-1] > values[0] and (np.diff(values) >= 0).all():
+                roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= given
     assigned = dict[str, Series]()
@@ -202,14 +206,11 @@ def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> di
     return _totals(roles, Role.GRAD_NORM, Role.OTHER)
 
 
-def _override(metric: str, overrides: Sequence[tuple[str, Role]]) -> Role | None:
-    for pattern, role in overrides:
-        try:
-            if re.fullmatch(pattern, metric):
-                return Role(role)
-        except re.error as err:
-            raise UsageError(f"roles: {pattern!r} is no regular expression ({err})") from err
-    return None
+def _matches(pattern: str, metric: str) -> bool:
+    try:
+        return re.fullmatch(pattern, metric) is not None
+    except re.error as err:
+        raise UsageError(f"roles: {pattern!r} is no regular expression ({err})") from err
 
 
 def _named(roles: Mapping[str, Role], *wanted: Role) -> list[str]:
@@ -225,7 +226,8 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others = [name for name in _named(roles, Role.OTHER) if name not in given]
-    unknown = [n for n in losses if n not in given and set(words_of(plain(n))) - aliases.COMPONENTS]
+    named = [name for name in losses if name not in given and not re.search(aliases.AN_ERROR, plain(name))]
+    unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
     if not parts and len(unknown) + len(_named(roles, Role.DATASET_LOSS)) > 1:
         roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
     elif len(unknown) < len(losses):
@@ -238,17 +240,12 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
-        roles |= _in_total(set(others))
+        # A bare `Total` beside names of parts alone (`Rec`, `KL`) is the loss, which these are parts of.
+        totals = [name for name in others if plain(name) == "total"]
+        parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
+        if totals and parts:
+            roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
     return roles
-
-
-def _in_total(names: set[str]) -> dict[str, Role]:
-    """A bare `Total` beside names of parts alone (`Rec`, `KL`) is the loss, which these are parts of."""
-    totals = {name for name in names if plain(name) == "total"}
-    parts = {name for name in names - totals if set(plain(name).split()) <= aliases.COMPONENTS}
-    if not totals or not parts:
-        return {}
-    return dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
 
 
 def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
@@ -336,12 +333,6 @@ def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Rol
     n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is total}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
-
-
-def _only_grows(series: Series) -> bool:
-    """Whether this is a clock since the start, not a duration: it never falls, and rises."""
-    values = series.values[np.isfinite(series.values)]
-    return len(values) > 2 and bool(np.all(np.diff(values) >= 0)) and bool(values[-1] > values[0])
 
 
 _OF_PLAYERS = aliases.COMPONENTS | aliases.BESIDE_PLAYERS

@@ -29,7 +29,7 @@ from chronicle.errors import (
     NothingToRead,
     UnknownFormat,
     contained,
-    os_message,
+    message_of,
 )
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
@@ -296,7 +296,7 @@ def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    what, remedy = os_message(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
+    what, remedy = message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
     return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
 
 

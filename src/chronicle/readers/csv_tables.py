@@ -73,7 +73,7 @@ def identify(head: Head) -> bool:
     is named after a loss; then the line of names may be missing too.
     """
     header, *body = _begin(head.lines) or [[]]
-    numeric = [number(cell) is not None for cell in header]
+    numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
     if not header or (all(numeric) and header != _OF_PANDAS):
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:

@@ -6,9 +6,9 @@ import difflib
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.errors import ConfigError, NothingToRead
@@ -17,6 +17,7 @@ from chronicle.workspace.folders import OUR_FILES
 
 LABEL_FILES = ("label.toml", "label.json")
 
+_Made = TypeVar("_Made", "Event", "Label")
 STEP_LIKE, LOSS_IS_HEALTHY = having(Trait.STEP), having(Trait.LEARNS)
 
 
@@ -112,7 +113,13 @@ def load_label(folder: Path) -> Label:
     try:
         text = file.read_text("utf-8-sig")
         table = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-        label = _label(folder, table)
+        label = _made(
+            Label,
+            table,
+            id=folder.name,
+            events=tuple(_made(Event, event) for event in table.get("events", ())),
+            files=sum(f.is_file() and f.name not in (*OUR_FILES, *LABEL_FILES) for f in folder.rglob("*")),
+        )
     except KeyError as err:
         raise ConfigError(name, str(err.args[0]), "is missing") from err
     except (OSError, ValueError, TypeError, AttributeError) as err:
@@ -121,29 +128,13 @@ def load_label(folder: Path) -> Label:
     return label
 
 
-def _label(folder: Path, table: Mapping[str, Any]) -> Label:
-    own = {*OUR_FILES, *LABEL_FILES}
-    lists = ("verdict_also_ok", "required", "allowed", "forbidden", "main_series")
-    return Label(
-        id=folder.name,
-        verdict=table["verdict"],
-        **{key: tuple(table.get(key, ())) for key in lists},
-        events=tuple(_event(e) for e in table.get("events", ())),
-        steps_healthy=table.get("steps_healthy", 0),
-        seed_picture=table.get("seed_picture"),
-        files=sum(f.is_file() and f.name not in own for f in folder.rglob("*")),
-    )
-
-
-def _event(table: Mapping[str, Any]) -> Event:
-    return Event(
-        pattern=table["pattern"],
-        start_step=table["start_step"],
-        tolerance_steps=table["tolerance_steps"],
-        also_ok=tuple(table.get("also_ok", ())),
-        optional=bool(table.get("optional", False)),
-        **{key: table.get(key) for key in ("peak_step", "end_step", "series", "attempt")},
-    )
+def _made(kind: type[_Made], table: Mapping[str, Any], **known: Any) -> _Made:
+    """A label or an event of the keys of a table that it knows; KeyError for one that is missing."""
+    for spec in fields(kind):
+        if spec.name not in known and (spec.name in table or spec.default is MISSING):
+            value = table[spec.name]
+            known[spec.name] = tuple(value) if isinstance(value, list) else value
+    return kind(**known)
 
 
 def _check(name: str, label: Label) -> None:

@@ -66,5 +66,5 @@ def stitch(
             *sorted(backs, key=lambda back: (by_name(back.attempts[0]), back.cause)),
             *(t.departure for t in trainings if t.departure is not None),
         ),
-        faults=happened([*attempts, *copies], machines, series),
+        faults=happened([*attempts, *copies, *machines], series),
     )

@@ -69,8 +69,8 @@ class OnAxis:
 
     def finding(self, finding: Finding) -> Finding:
         """The finding over this axis; what its evidence says stays in steps."""
-        named = (k for k, attempt in enumerate(self.timeline.attempts) if attempt.name == finding.attempt)
-        k = next(named, None)
+        named = [attempt.name for attempt in self.timeline.attempts]
+        k = named.index(finding.attempt) if finding.attempt in named else None
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
         places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
         return replace(finding, **places)
@@ -112,6 +112,10 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
 def _moved(over: OnAxis) -> Timeline:
     timeline, place = over.timeline, over.place
 
+    def moved(attempt: Attempt, table: Table | None) -> Attempt:
+        series = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
+        return replace(attempt, axis=over.axis, series=series)
+
     def moved_track(track: Track) -> Track:
         steps = track.steps.copy()
         for k in np.unique(track.attempt).tolist():
@@ -119,25 +123,16 @@ def _moved(over: OnAxis) -> Timeline:
             steps[rows] = _placed(track.steps[rows], over.tables[k])
         return replace(track, steps=steps)
 
-    attempts = [
-        replace(
-            attempt,
-            axis=over.axis,
-            series={m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()},
-        )
-        for attempt, table in zip(timeline.attempts, over.tables, strict=True)
-    ]
+    placed = (None if f.at_step is None else place(None, f.at_step) for f in timeline.faults)
     return replace(
         timeline,
-        attempts=tuple(attempts),
+        attempts=tuple(map(moved, timeline.attempts, over.tables)),
         joins=tuple(
             replace(j, from_step=place(j.before, j.from_step), to_step=place(j.after, j.to_step))
             for j in timeline.joins
         ),
         series={m: moved_track(track) for m, track in timeline.series.items()},
-        faults=tuple(
-            f if f.at_step is None else replace(f, at_step=place(None, f.at_step)) for f in timeline.faults
-        ),
+        faults=tuple(replace(f, at_step=step) for f, step in zip(timeline.faults, placed, strict=True)),
     )
 
 

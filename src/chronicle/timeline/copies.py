@@ -11,17 +11,15 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from chronicle.metrics.roles import LOSSES
-from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.model import Attempt, Series
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
 from chronicle.timeline.relation import (
     SAME,
-    SAME_TIME_S,
     Pair,
     Relation,
     are_equal,
@@ -45,7 +43,10 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
 
     Of two copies the one with more points stays and takes over the series that only the other has.
     """
-    ranked = sorted(courses, key=_worth)
+    ranked = sorted(
+        courses,
+        key=lambda c: (-sum(map(len, c.attempt.series.values())), math.isnan(c.started), by_name(c.name)),
+    )
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
     copies: list[Attempt] = []
@@ -66,10 +67,6 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
     return list(kept.values()), copies
 
 
-def _worth(log: Course) -> tuple[int, bool, object]:
-    return (-sum(map(len, log.attempt.series.values())), math.isnan(log.started), by_name(log.name))
-
-
 class _Logs:
     """The clocks of all logs by rank, and which logs are kept so far."""
 
@@ -79,9 +76,14 @@ class _Logs:
         self._first, self._last, self._kind = np.zeros((3, len(clocks)), np.int64)
         self._kinds: dict[frozenset[str], int] = {}  # what logs may measure, each in another number
         self._begins = np.array([clock.steps[0] for clock in clocks], np.int64)
-        # NaN where a row has no time, and then times rule nothing out.
-        self._starts = np.array([clock.times.min() for clock in clocks])
-        self._ends = np.array([clock.times.max() for clock in clocks])
+        rows = [heads(clock.steps) for clock in clocks]
+        steps, values = (
+            np.concatenate([getattr(clock, name)[at] for clock, at in zip(clocks, rows, strict=True)] or [[]])
+            for name in ("steps", "values")
+        )
+        order = np.argsort(steps, kind="stable")
+        self._steps, self._values = steps[order], values[order]  # of all logs
+        self._ranks = np.repeat(np.arange(len(rows)), [*map(len, rows)])[order]
 
     def keep(self, rank: int, log: Course) -> None:
         """Keeps a log, or another one in its place."""
@@ -94,45 +96,25 @@ class _Logs:
         near = np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
         other = np.array([kind.isdisjoint(log.attempt.series) for kind in self._kinds], bool)
         equal = near
-        for ruled_out in (self._at_another_time, self._with_other_values):
-            if len(equal) > _FEW:
-                equal = equal[self._changed[equal] | ~ruled_out(equal, rank)]
+        if len(near) > _FEW:
+            equal = near[self._changed[near] | ~self._with_other_values(near, rank)]
         return [*np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()]
-
-    def _at_another_time(self, ranks: Index, rank: int) -> Mask:
-        later = self._starts[ranks] > self._ends[rank] + SAME_TIME_S
-        return np.asarray(later | (self._ends[ranks] < self._starts[rank] - SAME_TIME_S))
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
         """Whether at more than three of eight of a few steps, where copies differ at one in twenty (of two
         noisy seeds one value in seven is the same); but for logs that count from 0 or from 1 where this one
         does not, and have other values at equal steps."""
-        begins, begin = self._begins[ranks], int(self._begins[rank])
-        logged, differing = np.zeros((2, len(self._clocks)), np.intp)
-        steps, values, by_rank = self._points
         clock, rows = self._clocks[rank], heads(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
-        first, end = (np.searchsorted(steps, clock.steps[rows], side) for side in _SIDES)
-        for expected, a, b in zip(clock.values[rows], first.tolist(), end.tolist(), strict=True):
-            every = b - a == len(logged)  # has this step, and adding up slices is fast
-            some = slice(a, a + rank if every else b)
-            those = slice(rank) if every else by_rank[some]
-            with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-                differing[those] += np.abs(values[some] - expected) > SAME * abs(expected)
-            logged[those] += 1
-        other = 8 * differing[ranks] > 3 * logged[ranks]
-        return np.asarray(other & (begins != begin - 1) & (begins != begin + 1))
-
-    @cached_property
-    def _points(self) -> tuple[Steps, Floats, Index]:
-        """Steps, values and ranks of all logs, in the order of their steps, then ranks."""
-        rows = [heads(clock.steps) for clock in self._clocks]
-        steps, values = (
-            np.concatenate([getattr(clock, name)[at] for clock, at in zip(self._clocks, rows, strict=True)])
-            for name in ("steps", "values")
-        )
-        order = np.argsort(steps, kind="stable")
-        return steps[order], values[order], np.repeat(np.arange(len(rows)), [*map(len, rows)])[order]
+        low, high = (np.searchsorted(self._steps, clock.steps[rows], side) for side in _SIDES)
+        at = np.concatenate([np.arange(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+        expected = np.repeat(clock.values[rows], high - low)
+        with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
+            off = np.abs(self._values[at] - expected) > SAME * abs(expected)
+        logged = np.bincount(self._ranks[at], minlength=len(self._clocks))[ranks]
+        differing = np.bincount(self._ranks[at], off, minlength=len(self._clocks))[ranks]
+        other_count = np.isin(self._begins[ranks] - self._begins[rank], (-1, 1))
+        return np.asarray((8 * differing > 3 * logged) & ~other_count)
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
@@ -148,7 +130,14 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         for metric, s in other.series.items()
         if metric not in keeper.series and not any(may_be_one(o, s) and are_equal(o, s) for o in own)
     }
-    timed = {m: _timed(s, other.series[m]) for m, s in keeper.series.items() if m in other.series}
+    timed = {}
+    for metric in keeper.series.keys() & other.series.keys():
+        own_rows, there = keeper.series[metric], other.series[metric]
+        if not np.isfinite(own_rows.times).any():
+            here, there = common(own_rows, there)
+            times = np.full(len(own_rows), np.nan)
+            times[np.searchsorted(own_rows.steps, here.steps)] = there.times
+            timed[metric] = replace(own_rows, times=times)
     return replace(
         keeper,
         series={**keeper.series, **timed, **new},
@@ -156,16 +145,6 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
         facts={**other.facts, **keeper.facts},
         faults=(*keeper.faults, *other.faults),
     )
-
-
-def _timed(own: Series, other: Series) -> Series:
-    """A series, if it has no times with those that another one has at the same steps."""
-    if np.isfinite(own.times).any() or not np.isfinite(other.times).any():
-        return own
-    here, there = common(own, other)
-    times = np.full(len(own), np.nan)
-    times[np.searchsorted(own.steps, here.steps)] = there.times
-    return replace(own, times=times)
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
@@ -179,7 +158,7 @@ def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], 
     formats = Counter(log.attempt.facts.get("format") for log in courses)
     kept = list(courses)
     wholes: list[Attempt] = []
-    for whole in courses if len(courses) > 2 else ():
+    for whole in courses:
         if formats[whole.attempt.facts.get("format")] > 1 or PART.search(whole.name):
             continue
         parts = sorted(_parts(whole, kept), key=lambda part: (part[:2], part[2].name))
@@ -193,7 +172,7 @@ def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], 
 def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
     """Of other logs those steps at which they have the values of the whole, without a break."""
     for log in others:
-        if log is whole or log.last < whole.first or log.first > whole.last:
+        if log is whole:
             continue
         a, b = common(whole.clock, log.clock)
         score = np.concatenate([[0], np.cumsum(np.where(same(a.values, b.values), 1, _UNEQUAL))])

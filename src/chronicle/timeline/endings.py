@@ -121,9 +121,7 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
     return trained, machines
 
 
-def happened(
-    attempts: Iterable[Attempt], machines: Iterable[Attempt], series: Mapping[str, Track]
-) -> tuple[Fault, ...]:
+def happened(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
     """All faults but those of reading, in the order they happened.
 
     A fault without a step stands at the last step that was logged before its time. Of the log of a host only
@@ -131,11 +129,13 @@ def happened(
     """
     clock, steps = _clock(series.values())
     first, last = (clock[0], clock[-1]) if len(clock) else (math.nan, math.nan)
-    faults = dict.fromkeys(_placed(fault, clock, steps) for log in attempts for fault in _dated(log, last))
-    for machine in machines:
-        for fault in _dated(machine, last):
+    faults: dict[Fault, None] = {}
+    for log in logs:
+        for fault in log.faults:
+            if not has_year(fault.at_time):  # it is the year that brings it next to the end
+                fault = replace(fault, at_time=in_year_of(fault.at_time, last))
             outside = fault.at_time < first - AROUND_S or fault.at_time > last + AROUND_S  # not if not known
-            if _of_job(machine) or not outside:
+            if fault.kind != "read" and (_of_job(log) or not outside):
                 faults[_placed(fault, clock, steps)] = None
     return tuple(sorted(faults, key=_order))
 
@@ -196,12 +196,3 @@ def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:
     known = np.isfinite(longest.times)
     order = np.argsort(longest.times[known], kind="stable")
     return longest.times[known][order], longest.steps[known][order]
-
-
-def _dated(log: Attempt, near: float) -> list[Fault]:
-    """What a log says beside the curves, each time in the year that brings it next to ``near``."""
-    return [
-        fault if has_year(fault.at_time) else replace(fault, at_time=in_year_of(fault.at_time, near))
-        for fault in log.faults
-        if fault.kind != "read"
-    ]

@@ -140,26 +140,26 @@ def _logged(values: Floats) -> NDArray[np.bool_]:
 
 def _from_long(table: Any) -> list[Attempt]:
     """A table as `frame` makes it; run, attempt, role and time may be missing."""
+    import pandas as pd
+
     if "run" in table.columns and table["run"].nunique() > 1:
         raise UsageError("the DataFrame holds several runs: stitch one at a time, table[table.run == ...]")
     names = table["attempt"].astype(str) if "attempt" in table.columns else np.full(len(table), "data")
-    return [_attempt_of_long(str(name), rows) for name, rows in table.groupby(names, sort=False)]
-
-
-def _attempt_of_long(name: str, rows: Any) -> Attempt:
-    import pandas as pd
-
-    series, roles = [], {}
-    for metric, part in rows.groupby(rows["metric"].astype(str), sort=False):
-        column = _given(metric, (part["step"], part["value"]))
-        if "time" in part.columns:
-            since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
-            column = replace(column, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))
-        if "role" in part.columns and part["role"].iloc[0] in list(Role):
-            roles[metric] = Role(part["role"].iloc[0])
-        series.append(column)
-    data = _data(series, name)
-    return replace(data, series={m: replace(s, role=roles.get(m, s.role)) for m, s in data.series.items()})
+    attempts = []
+    for name, rows in table.groupby(names, sort=False):
+        series, roles = [], {}
+        for metric, part in rows.groupby(rows["metric"].astype(str), sort=False):
+            column = _given(metric, (part["step"], part["value"]))
+            if "time" in part.columns:
+                since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
+                column = replace(column, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))
+            if "role" in part.columns and part["role"].iloc[0] in list(Role):
+                roles[metric] = Role(part["role"].iloc[0])
+            series.append(column)
+        own = _data(series, str(name))
+        named = {m: replace(s, role=roles.get(m, s.role)) for m, s in own.series.items()}
+        attempts.append(replace(own, series=named))
+    return attempts
 
 
 def _by_seed(attempt: Attempt) -> list[Attempt]:

@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.model import Change, Facts, Join, JoinKind, Role, Series, StepBack
-from chronicle.timeline.courses import Course, process
+from chronicle.timeline import relation
+from chronicle.timeline.courses import Course
 from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
 
 # What overtaken pieces cost, by the role of the series that counts it; None is the wall clock.
@@ -43,10 +44,12 @@ _EVERY_PROCESS_DIFFERS = frozenset(
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 
+@np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def join_of(two: Pair, discarded: int, lost: Mapping[str, float]) -> Join:
     """The join of two attempts; ``lost`` is what it cost beside the discarded steps, see `costs`."""
     before, after = two.before, two.after
     gap_s = after.started - before.ended
+    facts = islice(_facts(before.attempt.facts, after.attempt.facts), _MOST_FACTS)
     return Join(
         kind=KINDS[two.course],
         before=before.index,
@@ -57,7 +60,7 @@ def join_of(two: Pair, discarded: int, lost: Mapping[str, float]) -> Join:
         gap_s=None if math.isnan(gap_s) else gap_s,
         at_time=None if math.isnan(after.started) else after.started,
         evidence={**_evidence(two), **lost},
-        changes=_changes(two),
+        changes=(*_measured(two), *facts),
     )
 
 
@@ -75,21 +78,12 @@ def _evidence(two: Pair) -> dict[str, Any]:
         says["loss_before"], says["loss_after"], says["common_samples"] = two.seam
     both = (two.before.attempt, two.after.attempt)
     if both[0].sources != both[1].sources:
-        hosts = [writer and writer[0] for writer in map(process, both)]
-        says["same_process"] = two.same_process
-        says["same_host"] = hosts[0] == hosts[1] if None not in hosts else None
+        says["same_process"], says["same_host"] = two.same_writer(), two.same_writer(slice(1))
         says |= {f"same_{name}": two.state(name) for name in ("run", "seed")}
     rates = [attempt.by_role(Role.LEARNING_RATE) for attempt in both]
     if lr := levels_at_seam(rates[0][0], rates[1][0]) if all(rates) else None:
         says |= {"lr_before": lr[0], "lr_after": lr[1], "lr_ratio": lr[1] / lr[0] if lr[0] else None}
     return {name: value for name, value in says.items() if value is not None}
-
-
-def _changes(two: Pair) -> tuple[Change, ...]:
-    """All that differs: learning rate and batch size, the place in the data, facts of the two processes."""
-    with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
-        facts = islice(_facts(two.before.attempt.facts, two.after.attempt.facts), _MOST_FACTS)
-        return (*_measured(two), *facts)
 
 
 def expected(old: Series, step: float) -> float | None:
@@ -132,7 +126,10 @@ def _facts(old: Facts, new: Facts) -> Iterator[Change]:
     names = [name for name in {**old, **new} if name not in _EVERY_PROCESS_DIFFERS]
     for name in sorted(names, key=lambda n: "/" in n):
         if (name in old and name in new) or (configured and name.startswith("config/")):
-            was, now = _short(old.get(name)), _short(new.get(name))
+            was, now = (
+                value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST]
+                for value in (old.get(name), new.get(name))
+            )
             if not _equal(was, now):
                 # A name of a host has no unit, though a number of nodes has one.
                 unit = None if isinstance(was, str) or isinstance(now, str) else _UNITS.get(name)
@@ -151,10 +148,6 @@ def _both(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
     return expected(old, step), now, step, False
 
 
-def _short(value: Any) -> Any:
-    return value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST]
-
-
 def _equal(a: Any, b: Any) -> bool:
     """``1e-4`` as text and 0.0001 as a number are one value."""
     if str(a) == str(b):
@@ -169,11 +162,10 @@ def training_beside(two: Pair, because: str) -> StepBack:
     """Two trainings over the same steps, and why they are two: a key of `trainings.APART`."""
     before, after = two.before, two.after
     evidence: dict[str, Any] = {"because": because, "ends_apart_steps": abs(before.last - after.last)}
-    shared_s = np.minimum(before.ended, after.ended) - np.maximum(before.started, after.started)
-    if np.isfinite(shared_s):
+    if np.isfinite(shared_s := relation.together_s(before, after)):
         evidence["together_s"] = max(float(shared_s), 0.0)
-    if two.same_process is not None:
-        evidence["same_process"] = two.same_process
+    if (same_process := two.same_writer()) is not None:
+        evidence["same_process"] = same_process
     if two.compared:
         a, b = common(*two.compared)
         ok = known(a, b) & ((a.values != 0) | (b.values != 0))

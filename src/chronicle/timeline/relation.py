@@ -103,12 +103,16 @@ def reached(before: Any, after: Course) -> Mask:
     return np.asarray(before.last + missing >= float(after.first))
 
 
+def together_s(a: Any, b: Course) -> Any:
+    """For how long both processes ran at the same time [s], below zero if one ended before the other began;
+    NaN where one of the clocks is unknown. ``a`` is a `Course`, or has its fields as arrays."""
+    return np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
+
+
 def side_by_side(a: Any, b: Course) -> Mask:
-    """Whether both processes ran at the same time; not where one of the clocks is unknown. ``a`` is a
-    `Course`, or has its fields as arrays."""
+    """Whether both processes ran at the same time, for a good part of the shorter one."""
     shorter = np.minimum(a.ended - a.started, b.ended - b.started)
-    together = np.minimum(a.ended, b.ended) - np.maximum(a.started, b.started)
-    return np.asarray((shorter > 0) & (together > _BESIDE * shorter))
+    return np.asarray((shorter > 0) & (together_s(a, b) > _BESIDE * shorter))
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
@@ -161,7 +165,9 @@ class Pair:
         """How the steps of the later one lie to those of the earlier one, of one training."""
         if self.after.first >= self.before.last:
             return Relation.CONTINUES
-        return Relation.ANEW if self._starts_anew() else Relation.OVERTAKES
+        # A log that itself begins at a later step began from a checkpoint, and so did an attempt that does.
+        from_zero = min(self.root.first, self.after.first) <= self.start
+        return Relation.ANEW if from_zero and self.begins_alike else Relation.OVERTAKES
 
     def apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later one is no part of the training but one of its own, keys of `trainings.APART`; none if
@@ -193,7 +199,10 @@ class Pair:
             yield "sweep"
         if self._goes_on():
             yield "goes on"
-        if self._end_together():
+        a, b = self.before, self.after
+        length = max(a.last, b.last) - min(self.root.first, b.first)
+        logged_often = a.gap if len(a.clock) > _SHORT_SAMPLES else 0
+        if abs(a.last - b.last) <= max(logged_often, _SAME_END * length):
             yield "same end"
         if not sure:
             yield "undecided"
@@ -209,7 +218,7 @@ class Pair:
             return None
         if a.attempt.sources and a.attempt.sources == b.attempt.sources:
             return None  # two attempts of one file
-        ranks = self.same_process is False  # of one job, if they log one loss at one time
+        ranks = self.same_writer() is False  # of one job, if they log one loss at one time
         apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
         for by in (0, apart) if abs(apart) == 1 else (0,):
             if are_equal(a.clock, moved(b.clock, by), timed=ranks):
@@ -262,7 +271,12 @@ class Pair:
         if fell and abs(now - end) < _GOES_ON * abs(now - first):
             return True
         both = (self.before.attempt, self.after.attempt)
-        return any(_counts_on(*two) for role in COUNTERS for two in pairs(*both, role))
+        for old, new in (two for role in COUNTERS for two in pairs(*both, role)):
+            counts = all(bool((s.values[1:] >= s.values[:-1]).all()) for s in (old, new))  # not with a NaN
+            # at least where it was, and not back at its first value
+            if counts and new.values[0] >= old.values[-1] and new.values[0] > old.values[0]:
+                return True
+        return False
 
     # ---- by step
 
@@ -277,18 +291,6 @@ class Pair:
         """Whether the step is back where the log of the training began, whatever that step is."""
         return self.after.first - self.root.first <= self.start
 
-    def _starts_anew(self) -> bool:
-        """Whether the step is back where a training begins: at or before the first steps logged, near zero.
-
-        A log that itself begins at a later step began from a checkpoint, and so did an attempt that does too.
-        """
-        return self.begins_alike and min(self.root.first, self.after.first) <= self.start
-
-    def _end_together(self) -> bool:
-        a, b = self.before, self.after
-        length = max(a.last, b.last) - min(self.root.first, b.first)
-        return abs(a.last - b.last) <= max(a.gap if len(a.clock) > _SHORT_SAMPLES else 0, _SAME_END * length)
-
     def _parts_of_one(self) -> bool:
         """No metric in common, mostly the same steps, at the same time."""
         a, b = self.before, self.after
@@ -298,7 +300,7 @@ class Pair:
             and shared >= _COMMON_SHARE * longer
             and a.attempt.axis == b.attempt.axis
             and a.attempt.series.keys().isdisjoint(b.attempt.series)
-            and not min(a.ended, b.ended) < max(a.started, b.started)
+            and not together_s(a, b) < 0
         )
 
     # ---- by word
@@ -308,11 +310,10 @@ class Pair:
         stated = [course.attempt.facts.get(name) for course in (self.before, self.after)]
         return None if None in stated else str(stated[0]) == str(stated[1])
 
-    @property
-    def same_process(self) -> bool | None:
-        """Whether host and process id are the same; None where one of the logs does not name them."""
+    def same_writer(self, of: slice = slice(2)) -> bool | None:
+        """Whether host and process id are the same, or one of them; None where one of the logs names none."""
         old, new = process(self.before.attempt), process(self.after.attempt)
-        return old == new if old and new else None
+        return old[of] == new[of] if old and new else None
 
 
 def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
@@ -335,9 +336,3 @@ def _level(course: Course, way: int) -> float:
     values = course.clock.values
     level = median(values[::way][: max(1, min(SEAM_SAMPLES, len(values) // _SHORT_SAMPLES))])
     return math.inf if math.isnan(level) else level
-
-
-def _counts_on(old: Series, new: Series) -> bool:
-    """Whether a counter is at least where it was, and not back at its first value."""
-    counts = all(bool((s.values[1:] >= s.values[:-1]).all()) for s in (old, new))  # not with a NaN
-    return counts and bool(new.values[0] >= old.values[-1] and new.values[0] > old.values[0])

@@ -7,7 +7,7 @@ rollback, a relaunch and another seed begin an attempt of their own, and `traini
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -60,14 +60,16 @@ def split(
     doubts: list[str] = []
     backs: list[StepBack | None] = []
     for attempt in attempts:
-        happened = _each(attempt, _by_wall_clock)
+        happened = replace(attempt, series={m: _by_wall_clock(s) for m, s in attempt.series.items()})
         logged, ticks = clock(attempt), clock(happened)
         if logged is None or ticks is None:
             parts.append(attempt)
             continue
         cuts = starts(ticks)
         resumed = resumes(happened, ticks, cuts)
-        if not relation_given and _separate_blocks(ticks.steps, cuts):
+        # One attempt whose blocks of rows were put together wrongly: no two pieces share a step.
+        blocks = not relation_given and pairwise(sorted(_ranges(ticks.steps, cuts)))
+        if cuts and blocks and all(a[1] < b[0] for a, b in blocks):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
         elif not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
@@ -84,7 +86,7 @@ def split(
 
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
-        return [_each(attempt, _by_step)]
+        return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
     series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
     for metric, points in attempt.series.items():
         piece = _belongs(points, ticks, cuts)
@@ -98,14 +100,6 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
         replace(attempt if k == len(cuts) else early, name=f"{attempt.name}#{k + 1}", series=own)
         for k, own in enumerate(series)
     ]
-
-
-def _each(attempt: Attempt, put_in_order: Callable[[Series], Series]) -> Attempt:
-    """The attempt with each series in order. Columns of a table share their steps, looked at once."""
-    axes = {id(s.steps): s.steps for s in attempt.series.values()}
-    if not any(len(falls(steps)) for steps in axes.values()):
-        return attempt
-    return replace(attempt, series={m: put_in_order(s) for m, s in attempt.series.items()})
 
 
 def _by_step(series: Series) -> Series:
@@ -179,7 +173,7 @@ def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
 
 
 def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
-    if not cuts or not np.isfinite(times).all():
+    if not cuts:
         return []
     pause = np.diff(times, prepend=times[0])
     launch = float(pause[list(cuts)].min())
@@ -191,24 +185,20 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
 
 def _clock_restarts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
-    by_name = {m: s for m, s in attempt.series.items() if np.array_equal(s.steps, ticks.steps)}
-    elapsed = next(
-        (s.values for m, s in by_name.items() if s is not ticks and _ELAPSED.fullmatch(m.lower())), None
-    )
-    if elapsed is None or not (elapsed[1:] < elapsed[:-1]).any():
+    clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
+    elapsed = next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), None)
+    if elapsed is None or not len(down := np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1):
         return []
-    down = np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1
     begin = elapsed[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(elapsed)))
     restarts = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
-    epoch = next((np.floor(s.values) for s in by_name.values() if s.role is Role.EPOCH), None)
     back = np.setdiff1d(down, cuts)
-    if attempt.axis == "epoch":
-        of_epochs = False
-    elif epoch is not None:
-        of_epochs = bool((epoch[back] != epoch[back - 1]).any())
+    epoch = next((s for s in attempt.by_role(Role.EPOCH) if np.array_equal(s.steps, ticks.steps)), None)
+    if epoch is not None:
+        of_epochs = bool((np.floor(epoch.values[back]) != np.floor(epoch.values[back - 1])).any())
     else:  # they begin anew at equal distances, as far as the log tells
         lengths = np.diff([0, *down, len(ticks)])
         of_epochs = bool(np.ptp(lengths[:-1]) <= 1 and lengths[-1] <= lengths[0] + 1)
+    of_epochs = of_epochs and attempt.axis != "epoch"
     return back.tolist() if restarts.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
 
 
@@ -238,12 +228,9 @@ def _trained_again(series: Series, old: slice, new: slice) -> bool:
     return not same(series.values[old][i], series.values[new][j]).all()
 
 
-def _separate_blocks(steps: Steps, cuts: list[int]) -> bool:
-    """Whether no two pieces share a step: one attempt whose blocks of rows were put together wrongly."""
-    if not cuts:
-        return False
-    ranges = sorted((int(p.min()), int(p.max())) for p in np.split(steps, cuts))
-    return all(a[1] < b[0] for a, b in pairwise(ranges))
+def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
+    """The lowest and the highest step of each piece."""
+    return [(int(piece.min()), int(piece.max())) for piece in np.split(steps, cuts)]
 
 
 def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
@@ -255,35 +242,30 @@ def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
         seams = [(ticks.times[c - 1] + ticks.times[c]) / 2 for c in cuts]
         if all(a < b for a, b in pairwise(seams)):
             return np.searchsorted(seams, series.times, side="right")
-    pieces = [(int(p.min()), int(p.max())) for p in np.split(ticks.steps, cuts)]
-    habit = _not_growing(series.steps) > 2 * len(cuts)  # equal steps are how this series is logged
-    steps = series.steps
-    back = np.flatnonzero(steps[1:] < steps[:-1] if habit else steps[1:] <= steps[:-1]) + 1
+    pieces = _ranges(ticks.steps, cuts)
+    steps, repeats = series.steps, _not_growing(series.steps) > 2 * len(cuts)  # how this series is logged
+    back = np.flatnonzero(steps[1:] < steps[:-1] if repeats else steps[1:] <= steps[:-1]) + 1
     # Each stretch in which its own step grows goes to the next piece that reaches over all of it: a metric
     # that only the second launch logs is none of the first.
-    lengths = np.diff([0, *back, len(steps)])
-    homes, k = [], 0
+    homes, k = np.empty(0, np.intp), -1
     for part in np.split(steps, back) if len(steps) else ():
-        k = next(
-            (n for n in range(k, len(pieces)) if pieces[n][0] <= part[0] and part[-1] <= pieces[n][1]), -1
-        )
+        low, high = part[0], part[-1]
+        k = next((n for n in range(k + 1, len(pieces)) if pieces[n][0] <= low and high <= pieces[n][1]), -1)
         if k < 0:
             return np.fromiter(_row_by_row(steps, set(back.tolist()), pieces, step_gap(ticks)), np.intp)
-        homes.append(k)
-        k += 1
-    return np.repeat(homes, lengths) if homes else np.empty(0, np.intp)
+        homes = np.append(homes, np.full(len(part), k))
+    return homes
 
 
-def _row_by_row(steps: Steps, back: set[int], pieces: list[tuple[int, int]], gap: float) -> Iterator[int]:
-    """Walks a series that has a cadence of its own and no times: on to the next piece where its own step
-    goes back, or where the piece at hand never got that far."""
+def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]], gap: float) -> Iterator[int]:
+    """Walks a series that has a cadence of its own and no times: on to the next piece that gets so far where
+    its own step goes back, or where the piece at hand never got that far."""
     k = 0
     for row, step in enumerate(steps.tolist()):
-        beyond = step > pieces[k][1] + gap and any(lo <= step <= hi for lo, hi in pieces[k + 1 :])
-        if beyond or (row in back and any(step <= hi + gap for _, hi in pieces[k + 1 :])):
-            k += 1
-            while k + 1 < len(pieces) and step > pieces[k][1] + gap:
-                k += 1
+        later = range(k + 1, len(pieces))
+        beyond = step > pieces[k][1] + gap and any(pieces[n][0] <= step <= pieces[n][1] for n in later)
+        if beyond or row in back:
+            k = next((n for n in later if step <= pieces[n][1] + gap), k)
         yield k
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -57,18 +57,18 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """The attempts with their points as parts of the tracks, so that memory holds them once."""
+
+    def part(track: Track, own: Series, k: int) -> Series:
+        if own.steps is track.steps and own.values is track.values:
+            return own  # the only one there is
+        at = int(np.searchsorted(track.attempt, np.int32(k)))  # of its type, or all of it would be converted
+        rows = slice(at, at + len(own))
+        return replace(own, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
+
     return tuple(
-        replace(attempt, series={m: _part(series[m], s, k) for m, s in attempt.series.items()})
+        replace(attempt, series={m: part(series[m], s, k) for m, s in attempt.series.items()})
         for k, attempt in enumerate(attempts)
     )
-
-
-def _part(track: Track, series: Series, k: int) -> Series:
-    if series.steps is track.steps and series.values is track.values:
-        return series  # the only one there is
-    at = int(np.searchsorted(track.attempt, np.int32(k)))  # of its own type, or all of it would be converted
-    rows = slice(at, at + len(series))
-    return replace(series, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
 
 def _live_course(attempts: int, trainings: Sequence[Training]) -> Callable[[Steps, _Attempts], Mask]:
@@ -113,7 +113,6 @@ def discarded(timeline: Timeline) -> Mapping[str, Any]:
     ``discarded_steps`` (sum over joins), ``discarded_s`` (wall clock of the dead points; None where it was
     not logged), ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``.
     """
-    lost = sum(j.discarded_steps for j in timeline.joins)
     source = {j.after: j.before for j in timeline.joins}
     training: dict[int, int] = {}  # by the attempt that no join leads into
     ends: dict[int, list[int]] = {}
@@ -128,19 +127,16 @@ def discarded(timeline: Timeline) -> Mapping[str, Any]:
         steps = track.steps[track.live & logged]
         if len(steps):
             ends.setdefault(training[k], []).extend((int(steps.min()), int(steps.max())))
-        seconds += _dead_seconds(track, logged & np.isfinite(track.times))
+        # Wall clock from its last live point, else its first, to its end, if it has dead ones.
+        timed = logged & np.isfinite(track.times)
+        dead, alive = track.times[timed & ~track.live], track.times[timed & track.live]
+        if len(dead):
+            before = alive[alive <= dead.min()]
+            seconds.append(float(dead.max() - (before.max() if len(before) else dead.min())))
     live_steps = sum(max(span) - min(span) for span in ends.values())
     return {
-        "discarded_steps": lost,
+        "discarded_steps": (lost := sum(join.discarded_steps for join in timeline.joins)),
         "discarded_s": sum(seconds) if seconds else None,
         "live_steps": live_steps,
         "total_steps": live_steps + lost,
     }
-
-
-def _dead_seconds(track: Track, timed: Mask) -> Iterator[float]:
-    """Wall clock of an attempt from its last live point (else its first) to its end, if it has dead ones."""
-    dead, alive = track.times[timed & ~track.live], track.times[timed & track.live]
-    if len(dead):
-        start = alive[alive <= dead.min()]
-        yield float(dead.max() - (start.max() if len(start) else dead.min()))

@@ -80,8 +80,13 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
     the start is one of them, unless the first had died."""
     trainings: list[Training] = []
     tips = Tips(len(courses))
+    home: int | None
     for after in courses:
-        home, decided = _home(trainings, tips, after)
+        if len(alike := tips.alike(after)):
+            home, decided = tips.home(alike, after)
+        else:  # of those that log none of its metrics the latest whose steps it goes on from
+            before = (k for k, training in enumerate(trainings) if after.first >= training.tip.last)
+            home, decided = max(before, default=None), True
         departure = None
         if home is not None:
             two = Pair(trainings[home].tip, after, trainings[home].root)
@@ -96,15 +101,6 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
             trainings[home].follow(after, chain=order_given)
         tips[home] = after
     return trainings
-
-
-def _home(trainings: Sequence[Training], tips: Tips, after: Course) -> tuple[int | None, bool]:
-    """The training that an attempt belongs to, of those that log a metric of it, else the latest whose steps
-    it goes on from; and whether the logs decide it."""
-    alike = tips.alike(after)
-    if len(alike):
-        return tips.home(alike, after)
-    return max((k for k, t in enumerate(trainings) if after.first >= t.tip.last), default=None), True
 
 
 def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterator[str]:
@@ -264,8 +260,10 @@ class Training:
         two = Pair(before, after, self.root)
         relaunched = two.course is Relation.ANEW
         begin = min(self.root.first, after.first) if relaunched else after.first
-        if two.course is not Relation.CONTINUES:
-            pieces += self.live() if relaunched else self._overtaken(begin)
+        for piece in self.live() if two.course is not Relation.CONTINUES else ():
+            pieces.append(replace(piece, first=max(begin, piece.first)))
+            if piece.first <= begin and not relaunched:  # what was before it goes on living
+                break
         self.joins[after.index] = join_of(two, lost + max(0, before.last - begin), costs(pieces))
         self.roots[after.index] = after if relaunched else self.root
         self.path.append(after)
@@ -283,10 +281,3 @@ class Training:
         kept = {name: value for name, value in join.evidence.items() if name not in COSTS}
         self.joins[first.index] = replace(join, discarded_steps=0, evidence=kept)
         return last.last - first.first, pieces
-
-    def _overtaken(self, begin: int) -> Iterator[Piece]:
-        """Pieces of the live course at and after a step, the latest first."""
-        for piece in self.live():
-            yield replace(piece, first=max(begin, piece.first))
-            if piece.first <= begin:
-                return

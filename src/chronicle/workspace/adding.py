@@ -9,13 +9,11 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import stat
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from chronicle.errors import UsageError
 from chronicle.workspace.folders import RUN_CONFIG, Workspace, address_of, safe_id, shown
@@ -24,8 +22,7 @@ from chronicle.workspace.locks import scratch
 _OWN_KEYS = ("title", "project", "description", "source", "licence")
 
 
-@dataclass(frozen=True)
-class Added:
+class Added(NamedTuple):
     """The folder of the run that was made, and what in the logs was no file to copy."""
 
     folder: Path
@@ -63,13 +60,12 @@ def add(
     folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
     _must_be_free(folder)
     workspace.runs_folder.mkdir(parents=True, exist_ok=True)
-    copying = _Copying(follow)
+    left_out: list[Path] = []
     with scratch(workspace.runs_folder) as place:
         made = place / "run"
         made.mkdir()
-        if not link:
-            for log, relative in _places(logs).items():
-                copying.copy(log, made / relative)
+        for log, relative in _places(logs).items() if not link else ():
+            left_out += _copied(log, made / relative, follow)
         if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
             if (made / RUN_CONFIG).exists():
                 what = "is among the logs already, and says what the run is"
@@ -80,18 +76,15 @@ def add(
         except OSError:
             _must_be_free(folder)  # another has made it meanwhile
             raise
-    return Added(folder, tuple(copying.left_out))
+    return Added(folder, tuple(left_out))
 
 
 def _must_be_free(folder: Path) -> None:
     """Whatever the case of its letters: a workspace may be cloned where that makes no difference."""
-    taken = os.listdir(folder.parent) if folder.parent.is_dir() else []
-    for name in taken:
+    for name in os.listdir(folder.parent) if folder.parent.is_dir() else ():
         if name.casefold() == folder.name.casefold():
-            place = folder.with_name(name)
-            raise UsageError(
-                f"{place} exists. Choose another --name, or put the logs into that folder yourself"
-            )
+            remedy = "Choose another --name, or put the logs into that folder yourself"
+            raise UsageError(f"{folder.with_name(name)} exists. {remedy}")
 
 
 def _places(logs: Sequence[Path]) -> dict[Path, Path]:
@@ -102,21 +95,18 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
     named_logs = list(dict.fromkeys(Path(os.path.abspath(log)) for log in logs))
     if len(named_logs) == 1 and named_logs[0].is_dir():
         return {named_logs[0]: Path()}
-    places = dict.fromkeys(named_logs, 1)  # how many parts of its path name it
-    while twice := _met(places):
-        for log in twice:
-            places[log] += 1
-            if places[log] >= len(log.parts):
-                named = " and ".join(map(str, twice[:2]))
+    n_parts = dict.fromkeys(named_logs, 1)  # of its path, that name it
+    while True:
+        places = {log: _placed(log, n) for log, n in n_parts.items()}
+        times = Counter(str(place).casefold() for place in places.values())
+        met = [log for log, place in places.items() if times[str(place).casefold()] > 1]
+        if not met:
+            return places
+        for log in met:
+            n_parts[log] += 1
+            if n_parts[log] >= len(log.parts):
+                named = " and ".join(map(str, met[:2]))
                 raise UsageError(f"{named} have one name. Remedy: give one of them another")
-    return {log: _placed(log, n) for log, n in places.items()}
-
-
-def _met(places: Mapping[Path, int]) -> list[Path]:
-    """The logs that would not be alone in their place, whatever the case of its letters."""
-    spelled = {log: str(_placed(log, n)).casefold() for log, n in places.items()}
-    times = Counter(spelled.values())
-    return [log for log, name in spelled.items() if times[name] > 1]
 
 
 def _placed(log: Path, n_parts: int) -> Path:
@@ -125,43 +115,30 @@ def _placed(log: Path, n_parts: int) -> Path:
     return Path(*(folder.lstrip(".") or "_" for folder in folders), name)
 
 
-@dataclass
-class _Copying:
-    follow: bool
-    left_out: list[Path] = field(default_factory=list)
-
-    def copy(self, log: Path, to: Path) -> None:
-        """What somebody named is copied also where it is a link."""
-        real = log.resolve()
-        to.parent.mkdir(parents=True, exist_ok=True)
-        if real.is_dir():
-            self._folder(real, log, to, ())
-        elif real.is_file():
-            _file(real, to)
-        else:
-            raise UsageError(f"{shown(log)} is no regular file (a pipe, socket or device). Name a file")
-
-    def _folder(self, folder: Path, known_as: Path, to: Path, above: tuple[tuple[int, int], ...]) -> None:
-        info = folder.stat()
-        if (info.st_dev, info.st_ino) in above:
-            raise UsageError(f"{known_as} is a link that leads back above itself. Remedy: remove it")
-        above = (*above, (info.st_dev, info.st_ino))
-        to.mkdir(exist_ok=True)
-        for entry in _entries(folder):
-            path, place = Path(entry.path), known_as / entry.name
-            if entry.is_symlink() and not (self.follow and path.exists()):
-                self.left_out.append(place)
-            elif entry.is_dir():
-                self._folder(path, place, to / entry.name, above)
-            elif stat.S_ISREG(entry.stat().st_mode):
-                _file(path, to / entry.name)
-            else:
-                self.left_out.append(place)
+def _copied(log: Path, to: Path, follow: bool) -> Iterator[Path]:
+    """Copies what somebody named, also where it is a link; gives what is left out of a folder."""
+    to.parent.mkdir(parents=True, exist_ok=True)
+    if log.is_file():
+        _file(log, to)
+        return
+    if not log.is_dir():
+        raise UsageError(f"{shown(log)} is no regular file (a pipe, socket or device). Name a file")
+    for folder, folders, names in os.walk(log, onerror=_raised, followlinks=follow):
+        place = to / Path(folder).relative_to(log)
+        place.mkdir(exist_ok=True)
+        for path in sorted(Path(folder, name) for name in (*folders, *names)):
+            if path.is_symlink() and not (follow and path.exists()):
+                yield path
+            elif path.is_file():
+                _file(path, place / path.name)
+            elif not path.is_dir():
+                yield path
+            elif path.is_symlink() and any(map(path.samefile, path.parents)):
+                raise UsageError(f"{path} is a link that leads back above itself. Remedy: remove it")
 
 
-def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
-    with os.scandir(folder) as entries:
-        yield from sorted(entries, key=lambda entry: entry.name)
+def _raised(err: OSError) -> None:
+    raise err
 
 
 def _kept(to: Path, content: BinaryIO) -> None:

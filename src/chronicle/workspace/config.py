@@ -118,9 +118,8 @@ class WorkspaceConfig:
         for name in ("site_url", "edit_url"):
             url = getattr(self, name)
             if url and not re.fullmatch(r"https?://[^\s\"'<>]+/", url):
-                raise ConfigError(
-                    "chronicle.toml", name, f"must be `https://…/` with a slash at its end, not {url!r}"
-                )
+                what = f"must be `https://…/` with a slash at its end, not {url!r}"
+                raise ConfigError("chronicle.toml", name, what)
 
 
 @dataclass(frozen=True)
@@ -166,9 +165,8 @@ class RunConfig:
 def load(kind: type[T], file: Path, name: str = "") -> T:
     """Reads a TOML file into ``kind``; a missing file gives the defaults.
 
-    Raises:
-        ConfigError: unreadable, no TOML, an unknown key, a value of the wrong type. It names the file,
-            the key and the nearest valid one.
+    Raises ConfigError: unreadable, no TOML, an unknown key, a value of the wrong type. It names the file, the
+    key and the nearest valid one.
     """
     name = name or file.name
     try:
@@ -197,10 +195,10 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
         if word not in valid:
             raise ConfigError(file, f"{within}{word}", unknown(str(word), valid))
     for word in (word for word in specs if word in valid):
-        value = table.get(word)
-        if value is not None or default_of(specs[word]) is MISSING:
+        value, spec = table.get(word), specs[word]
+        if value is not None or spec.default is spec.default_factory is MISSING:
             known[word] = value = _checked(hints[word], value, file, within + word)
-            choices = specs[word].metadata.get("choices")
+            choices = spec.metadata.get("choices")
             for chosen in value.values() if isinstance(value, Mapping) else [value]:
                 if choices and chosen not in choices:
                     valid_words = ", ".join(repr(str(c)) for c in choices)
@@ -218,12 +216,6 @@ def nearest(word: str, valid: Iterable[str], otherwise: str) -> str:
     """``Did you mean 'kick'?``, or ``otherwise`` where no valid word is near."""
     near = difflib.get_close_matches(word, list(valid), 1, 0.5)
     return f"Did you mean {near[0]!r}?" if near else otherwise
-
-
-def default_of(spec: Field[Any]) -> Any:
-    """The default value of a key; MISSING where there is none."""
-    factory = spec.default_factory
-    return spec.default if factory is MISSING else factory()
 
 
 @cache
@@ -245,26 +237,24 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
         return from_table(hint, value, file, key)  # type: ignore[arg-type]
     if origin in (Union, UnionType):
         return None if value is None else _checked(args[0], value, file, key)
-    if origin in (list, tuple):
-        return _items(hint, value, file, key)
     if origin is Mapping:
         if not isinstance(value, Mapping):
             raise ConfigError(file, key, f"must be a table, not {value!r}")
         return {word: _checked(args[1], item, file, f"{key}.{word}") for word, item in value.items()}
+    if origin in (list, tuple):
+        return _items(origin, args, value, file, key)
     words = args or tuple(hint)  # of a Literal, or an Enum
     if value not in words:
         raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(words)}")
     return words[words.index(value)]
 
 
-def _items(hint: Any, value: Any, file: str, key: str) -> Any:
-    kind, (item, *more) = get_origin(hint), get_args(hint)
+def _items(kind: Any, hints: tuple[Any, ...], value: Any, file: str, key: str) -> Any:
     if not isinstance(value, list):
-        of = f" of {_SCALARS[item][0][2:]}s" if item in _SCALARS else ""
+        of = f" of {_SCALARS[hints[0]][0][2:]}s" if hints[0] in _SCALARS else ""
         raise ConfigError(file, key, f"must be a list{of}, not {value!r}")
-    if kind is list and not all(isinstance(v, str) for v in value):
+    if kind is list and not all(isinstance(item, str) for item in value):
         raise ConfigError(file, key, "must be a list of strings")
-    hints = [item, *more] if more and more != [...] else [item] * len(value)
-    return kind(
-        _checked(h, v, file, f"{key}[{i}]") for i, (h, v) in enumerate(zip(hints, value, strict=True))
-    )
+    hints = hints[:1] * len(value) if hints[1:] in ((), (...,)) else hints
+    places = (f"{key}[{i}]" for i in range(len(value)))
+    return kind(_checked(h, item, file, at) for h, item, at in zip(hints, value, places, strict=True))

@@ -38,30 +38,24 @@ class Confines:
     def require_path(self, path: Path, source: str) -> Path:
         """The path with its links resolved. ``source`` is the file that names it, for the message.
 
-        Raises:
-            ConfigError: it lies outside.
+        Raises ConfigError: it lies outside.
         """
         resolved = path.resolve()
         allowed = ((self.root / place).expanduser() for place in self.allow if "://" not in place)
-        folders = [self.root, *allowed]
-        if not any(resolved.is_relative_to(folder.resolve()) for folder in folders):
-            raise ConfigError(
-                source, "", f"leads out of the workspace, to {path.name}. "
-                "Remedy: add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
-            )  # fmt: skip
-        return resolved
+        if any(resolved.is_relative_to(folder.resolve()) for folder in (self.root, *allowed)):
+            return resolved
+        remedy = "add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
+        raise ConfigError(source, "", f"leads out of the workspace, to {path.name}. Remedy: {remedy}")
 
     def require_address(self, address: str, source: str) -> str:
         """The address, if it may be fetched (errors as in `require_path`)."""
         scheme = address.partition("://")[0]
         if scheme in _LOCAL:
             raise ConfigError(source, "paths", f"{address}: write the path itself, without {scheme}://")
-        if not self.addresses or not (scheme in STORES or self.allows(address)):
-            raise ConfigError(
-                source, "paths", f"{address} may not be fetched. "
-                "Remedy: add it, or what it begins with, to `allow` of chronicle.toml"
-            )  # fmt: skip
-        return address
+        if self.addresses and (scheme in STORES or self.allows(address)):
+            return address
+        remedy = "add it, or what it begins with, to `allow` of chronicle.toml"
+        raise ConfigError(source, "paths", f"{address} may not be fetched. Remedy: {remedy}")
 
     def allows(self, address: str) -> bool:
         """Whether `allow` names the address, or a folder or host above it.
@@ -126,9 +120,8 @@ def require_no_link(root: Path, *folders: Path) -> None:
 
     A build removes what it does not know from its folders, and must not do so elsewhere.
     """
-    between = (place for folder in folders for place in (folder, *folder.parents) if place != root)
-    for place in between:
-        if place.is_relative_to(root) and place.is_symlink():
+    for place in (place for folder in folders for place in (folder, *folder.parents)):
+        if place != root and place.is_relative_to(root) and place.is_symlink():
             raise UsageError(
                 f"{place} is a link, and chronicle removes what it does not know from that folder. "
                 "Remedy: put a folder in its place, or name another --out"

@@ -67,14 +67,13 @@ class RunFolder:
 
     @property
     def _notes_files(self) -> list[Path]:
-        """Where people wrote of this run: its notes.md, and NOTES.log in the folder of a log."""
         own = [self.notes_file] if self.notes_file else []
         within = (log if log.is_dir() else log.parent for log in self.logs if log.is_dir() or not own)
         return [*own, *(folder / BESIDE for folder in dict.fromkeys(within))]
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What people noted on this run."""
+        """What people noted on this run, in its notes.md and in NOTES.log in the folder of a log."""
         return tuple(note for file in self._notes_files for note in read_notes(file))
 
 
@@ -110,15 +109,17 @@ class Workspace:
     @property
     def templates(self) -> list[Path]:
         """Template folders, the first one that has a file wins."""
-        return _existing(*self._own(self.config.templates), shipped("templates"))
+        return self._shared(self.config.templates, "templates")
 
     @property
     def galleries(self) -> list[Path]:
         """Folders of pattern pages, the first one that has a page wins."""
-        return _existing(*self._own(self.config.gallery), shipped("gallery"))
+        return self._shared(self.config.gallery, "gallery")
 
-    def _own(self, folder: str) -> list[Path]:
-        return [self.root / folder] if self.trusted else []
+    def _shared(self, own: str, stock: str) -> list[Path]:
+        """Those that exist, each once (in this repository the workspace's folder is the shipped one)."""
+        folders = [*[self.root / own] * self.trusted, shipped(stock)]
+        return list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
 
     def runs(self) -> list[RunFolder]:
         """All runs, in the order of their ids; a bad run.toml is kept as that run's problem."""
@@ -138,11 +139,10 @@ class Workspace:
         No templates, pattern pages or site configuration of its own, no addresses, no links, and nothing
         that its chronicle.toml allows or publishes.
         """
-        config, standard = self.config, WorkspaceConfig()
-        kept = {name: getattr(config, name) for name in ("title", "x", "roles", "units")}
-        kept |= {name: getattr(config, name) for name in ("false_alarms", "thresholds", "strict", "fail_on")}
-        redact = replace(config.redact, secrets=True, allow=[])
-        return Workspace(self.root, replace(standard, **kept, redact=redact), trusted=False)
+        names = "title", "x", "roles", "units", "false_alarms", "thresholds", "strict", "fail_on"
+        kept = {name: getattr(self.config, name) for name in names}
+        redact = replace(self.config.redact, secrets=True, allow=[])
+        return Workspace(self.root, WorkspaceConfig(**kept, redact=redact), trusted=False)
 
     def run(self, run_id: str) -> RunFolder:
         """One run by its id; UsageError with the nearest id if there is none."""
@@ -165,22 +165,19 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
     """
     run_id, confines = safe_id(folder.name), confines or Confines(folder)
     name = f"{folder.name}/{RUN_CONFIG}"
+    elsewhere = []
     try:
         confines.require_links(folder)
         config = load(RunConfig, folder / RUN_CONFIG, name)
-        elsewhere = tuple(_elsewhere(path, folder, confines, name) for path in config.paths)
+        for path in config.paths:  # the mirror of an address, or a place within the confines
+            is_mirrored = is_address(path) and confines.require_address(path, name)
+            place = folder / Path(path).expanduser()
+            elsewhere.append(mirror_of(path) if is_mirrored else confines.require_path(place, name))
     except ConfigError as err:
         return RunFolder(run_id, (folder,), folder, problem=err)
     own = any(f.name not in OUR_FILES and not f.name.startswith(".") for f in folder.iterdir())
-    logs = ((folder,) if own or not elsewhere else ()) + elsewhere
+    logs = ((folder,) if own or not elsewhere else ()) + tuple(elsewhere)
     return RunFolder(run_id, logs, folder, config, confines=confines)
-
-
-def _elsewhere(path: str, folder: Path, confines: Confines, source: str) -> Path:
-    """Where a path of run.toml leads: the mirror of an address, or a place within the confines."""
-    if is_address(path):
-        return mirror_of(confines.require_address(path, source))
-    return confines.require_path(folder / Path(path).expanduser(), source)
 
 
 def safe_id(name: str) -> str:
@@ -217,24 +214,16 @@ def told_apart(runs: Iterable[RunFolder]) -> list[RunFolder]:
 
 def init(folder: Path) -> list[Path]:
     """Makes a workspace in ``folder``; returns the files it made. What exists is left as it is."""
-    stock = shipped("templates") / "workspace"
-    files = {CONFIG: stock / CONFIG, "mkdocs.yml": shipped("mkdocs.yml"), ".gitignore": stock / "gitignore"}
-    files[".gitattributes"] = stock / "gitattributes"
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
-    created = []
-    for name, source in files.items():
-        target = folder / name
-        if not target.exists():
-            shutil.copyfile(source, target)
-            created.append(target)
+    stock = shipped("templates") / "workspace"
+    sources = stock / CONFIG, shipped("mkdocs.yml"), stock / "gitignore", stock / "gitattributes"
+    files = {folder / (f.name if f.suffix else f".{f.name}"): f for f in sources}
+    created = [target for target in files if not target.exists()]
+    for target in created:
+        shutil.copyfile(files[target], target)
     return created
-
-
-def _existing(*folders: Path) -> list[Path]:
-    """Those that exist, each once (in this repository the workspace's folder is the shipped one)."""
-    return list(dict.fromkeys(f.resolve() for f in folders if f.is_dir()))
 
 
 def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
@@ -274,11 +263,10 @@ def mirror_of(address: str) -> Path:
 def spelled(name: str) -> Path:
     """The name of an object as a relative path that leads nowhere else: `..` and the like are spelled out."""
 
-    parts = name.split("/")
-    coded = (
-        _UNSAFE.sub(lambda m: "".join(f"%{b:02X}" for b in m[0].encode()) or "%", part) for part in parts
-    )
-    return Path(*coded)
+    def coded(match: re.Match[str]) -> str:
+        return "".join(f"%{byte:02X}" for byte in match[0].encode()) or "%"
+
+    return Path(*(_UNSAFE.sub(coded, part) for part in name.split("/")))
 
 
 def address_of(path: Path) -> str:

@@ -28,7 +28,6 @@ else:
 Say = Callable[[str], None]
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF)  # where there are none
 _FAR = 1 << 30  # of Windows: the locked byte must not be one that says who holds the lock
-_POLL_S = 0.5  # of Windows, which cannot wait for a byte for long
 _SCRATCH = re.compile(r"\.chronicle-scratch-[0-9a-f]{16}")
 _mine: dict[Path, int] = {}  # scratch folders of this process, and what holds each
 _swept: set[Path] = set()
@@ -44,7 +43,7 @@ def locked(file: Path, what: str, say: Say) -> Iterator[None]:
     file.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)  # it is emptied
     with os.fdopen(os.open(file, flags, 0o644), "a+b") as stream:
-        if _taken_by_other(stream.fileno()):
+        if _lock(stream.fileno()) is False:
             say(f"waiting for {what}: {_holder(file) or 'another process'} is at work there")
             _wait(stream.fileno())
         elif held := _holder(file):
@@ -73,8 +72,7 @@ def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
             raise
 
     with file.open("ab", buffering=0) as stream:
-        if _taken_by_other(stream.fileno()):
-            _wait(stream.fileno())
+        _wait(stream.fileno())
         yield add
 
 
@@ -88,17 +86,23 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
     if place not in _swept:
         _swept.add(place)
         sweep(place)
-    folder = _new_folder(place)
+    folder = place
+    while folder not in _mine:
+        folder = place / f".chronicle-scratch-{os.urandom(8).hex()}"
+        folder.mkdir(0o700)
+        held = _held(folder)
+        if held is not None and folder.is_dir():  # a sweep may have come between the two
+            _mine[folder] = held
     try:
         yield folder
     finally:
-        _leave(folder)
+        _leave(folder, _mine.pop(folder, -1))
 
 
 def leave_nothing() -> None:
     """Removes the scratch folders of this process, for one that ends at once."""
     for folder in list(_mine):
-        _leave(folder)
+        _leave(folder, _mine.pop(folder))
 
 
 def sweep(place: Path | None = None) -> int:
@@ -106,15 +110,11 @@ def sweep(place: Path | None = None) -> int:
 
     Only folders of just the name that `scratch` gives, of this user, that no process holds.
     """
-    removed = 0
     try:
         entries = list(os.scandir(place or tempfile.gettempdir()))
     except OSError:
         return 0
-    for entry in entries:
-        if _SCRATCH.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False) and _is_own(entry):
-            removed += _removed_if_free(Path(entry.path))
-    return removed
+    return sum(_removed_if_free(Path(entry.path)) for entry in entries if _is_ours(entry))
 
 
 def remove(path: Path) -> None:
@@ -125,21 +125,20 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _new_folder(place: Path) -> Path:
-    while True:
-        folder = place / f".chronicle-scratch-{os.urandom(8).hex()}"
-        folder.mkdir(0o700)
-        held = _held(folder)
-        if held is not None and os.path.isdir(folder):  # a sweep may have come between the two
-            _mine[folder] = held
-            return folder
-
-
-def _leave(folder: Path) -> None:
+def _leave(folder: Path, held: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    held = _mine.pop(folder, -1)
     if held >= 0:
         os.close(held)
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    try:
+        if not _SCRATCH.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
+            return False
+        info = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return sys.platform == "win32" or (info.st_uid == os.getuid() and stat.S_IMODE(info.st_mode) == 0o700)
 
 
 def _removed_if_free(folder: Path) -> bool:
@@ -149,8 +148,7 @@ def _removed_if_free(folder: Path) -> bool:
         return False
     if held is None or held < 0:  # where a folder has no lock, nobody can tell
         return False
-    shutil.rmtree(folder, ignore_errors=True)
-    os.close(held)
+    _leave(folder, held)
     return True
 
 
@@ -162,40 +160,28 @@ def _held(folder: Path) -> int | None:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except FileNotFoundError:
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as err:
+    has_lock = _lock(descriptor)
+    if not has_lock:
         os.close(descriptor)
-        return -1 if err.errno in _NO_LOCKS else None
-    return descriptor
+    return descriptor if has_lock else None if has_lock is False else -1
 
 
-def _is_own(entry: os.DirEntry[str]) -> bool:
-    try:
-        info = entry.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    return sys.platform == "win32" or (info.st_uid == os.getuid() and stat.S_IMODE(info.st_mode) == 0o700)
-
-
-def _taken_by_other(descriptor: int) -> bool:
+def _lock(descriptor: int, *, wait: bool = False) -> bool | None:
+    """Takes the lock of what is open; false where another holds it, None where there are no locks."""
     try:
         if sys.platform == "win32":
             os.lseek(descriptor, _FAR, os.SEEK_SET)
-            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         else:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError as err:
-        return err.errno not in _NO_LOCKS
-    return False
+        return None if err.errno in _NO_LOCKS else False
+    return True
 
 
 def _wait(descriptor: int) -> None:
-    if sys.platform == "win32":
-        while _taken_by_other(descriptor):
-            time.sleep(_POLL_S)
-    else:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    while _lock(descriptor, wait=True) is False:  # Windows gives up after ten seconds
+        pass
 
 
 def _write(descriptor: int, text: bytes) -> None:

@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -70,15 +71,14 @@ def verdict_of(note: Note) -> Verdict | None:
 
 def last_review(notes: Iterable[Note]) -> Note | None:
     """The latest review of the whole run; of two of one time the one that was written last."""
-    reviews = sorted((n for n in notes if verdict_of(n) is not None), key=lambda n: moment(n.at_time))
-    return reviews[-1] if reviews else None
+    reviews = (note for note in notes if verdict_of(note) is not None)
+    return max(reversed([*reviews]), key=lambda note: moment(note.at_time), default=None)
 
 
 def write_note(file: Path, note: Note) -> None:
     """Adds one note at the end of the file, whole or not at all; what stands there is not touched.
 
-    Raises:
-        UsageError: an author or event that would be read as something else.
+    Raises UsageError: an author or event that would be read as something else.
     """
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
@@ -91,34 +91,27 @@ def write_note(file: Path, note: Note) -> None:
 
 def line_of(note: Note) -> str:
     """The line of notes.md that holds a note; `read_notes` gives it back unchanged."""
-    head = [note.at_time or iso_time(None)]
-    head += [word for word in (note.author, note.kind) if word]
-    head += [f"step {note.step}"] if note.step is not None else []
-    head += [f"event {note.event}"] if note.event else []
+    step = f"step {note.step}" if note.step is not None else ""
+    event = f"event {note.event}" if note.event else ""
+    head = filter(None, (note.at_time or iso_time(None), note.author, note.kind, step, event))
     first, *rest = note.text.strip().splitlines() or [""]
     return "\n".join([f"- {' · '.join(head)}: {first}", *(f"  {line}" for line in rest)])
 
 
 def author_in(folder: Path) -> str:
     """Who writes: user.name of git as ``folder`` has it, else the user of this machine, else empty."""
-    try:
-        asked = subprocess.run(
-            ["git", "config", "user.name"], cwd=folder, capture_output=True, text=True, check=False
-        )
-        name = asked.stdout.strip()
-    except OSError:  # git is not installed
-        name = ""
-    name = name or os.environ.get("USER") or os.environ.get("USERNAME") or ""
+    name = ""
+    with suppress(OSError):  # git is not installed
+        command = ["git", "-C", str(folder), "config", "user.name"]
+        name = subprocess.run(command, capture_output=True, text=True).stdout
+    name = name.strip() or os.environ.get("USER") or os.environ.get("USERNAME") or ""
     return re.sub(r"[·:\n]+", " ", name).strip()
 
 
 def iso_time(at: str | None) -> str:
     """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None.
 
-    A day alone stays a day.
-
-    Raises:
-        UsageError: not ISO 8601.
+    A day alone stays a day. Raises UsageError: not ISO 8601.
     """
     try:
         moment = datetime.fromisoformat(at) if at else datetime.now()

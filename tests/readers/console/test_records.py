@@ -284,6 +284,66 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "sample",
     ),
+    "the same record from two handlers of a logger, with a padded counter": (
+        repeated(
+            "INFO:tensorflow:[{i:>5}] | gnorm 0.5 | loss {loss}\n"
+            "I0102 10:00:00.000000 12345 train.py:29] [{i:>5}] | gnorm 0.5 | loss {loss}\n"
+        ),
+        {"gnorm": steps(*STEPS, first=0.5, by=0), "loss": LOSS},
+        "step",
+    ),
+    "a record with a counter, printed twice": (
+        repeated("step {i} loss {loss}\nstep {i} loss {loss}\n"),
+        {"loss": LOSS},
+        "step",
+    ),
+    "the last step, said again without its counter": (
+        repeated("Epoch: {i}, Loss D: {loss}, Loss G: 0.5\n") + "Done.\n  Loss D: 0.0   Loss G: 0.5\n",
+        {"Loss D": LOSS, "Loss G": steps(*STEPS, first=0.5, by=0)},
+        "epoch",
+    ),
+    "losses that stay the same are all told": (
+        repeated("Epoch {e} loss: 0.5\n"),
+        {"loss": [(e, 0.5) for e in (1, 1, 2, 2, 3, 3, 4, 4, 5, 5)]},
+        "epoch",
+    ),
+    "an evaluation that is under way, with what the training came to": (
+        repeated("[Evaluating] step {i}, train loss {loss}, val loss 1.5\n"),
+        {"train loss": LOSS, "val loss": steps(*STEPS, first=1.5, by=0)},
+        "step",
+    ),
+    "scores told in the line of training, and of an evaluation with dots": (
+        repeated("step: {i}, score: {loss}, loss: 0.5\nEvaluating...  score: 1.5\n"),
+        {
+            "score": LOSS,
+            "loss": steps(*STEPS, first=0.5, by=0),
+            "eval/score": steps(*STEPS, first=1.5, by=0),
+        },
+        "step",
+    ),
+    "places in the source in front, as a name, a level and a module": (
+        repeated("2025-01-02 10:00:00,500 | root | INFO | train.py:<module>:21 | [1, {i:>5}] loss: {loss}\n"),
+        {"epoch": steps(*STEPS, first=1.0, by=0), "loss": LOSS},
+        "step",
+    ),
+    "bars beside which nothing is told": (
+        repeated(
+            "epoch {i}:  50%|##  | 2/4 [00:01<00:01, 2.0it/s]\rEpoch {i}: 100%|####| 4/4 [00:02<00:00]\n"
+            "Epoch {i}/10, validation loss: {loss}\n"
+        ),
+        {"validation loss": LOSS},
+        "epoch",
+    ),
+    "the generations of an evolution": (
+        repeated("Generation: {i}\nBest fitness: 5.5, average fitness: {loss}\n"),
+        {"Best fitness": steps(*STEPS, first=5.5, by=0), "average fitness": LOSS},
+        "step",
+    ),
+    "nothing counts, and an agent is rewarded": (
+        repeated("2025-01-02 10:00:00,500 DQN INFO episodic return: {loss}\n"),
+        {"episodic return": steps(*range(10))},
+        "row",
+    ),
     "nothing counts": (
         repeated("--- \nloss: {loss}\ntest loss: 1.5\n"),
         {"loss": steps(*range(10)), "test loss": steps(*range(10), first=1.5, by=0)},
@@ -298,6 +358,12 @@ def test_what_is_read(name, tmp_path):
     attempt = read_text(tmp_path, text)
     assert points(attempt) == wanted
     assert (attempt.facts["format"], attempt.axis) == ("key-value", axis)
+
+
+@pytest.mark.parametrize("zeros", [0, 5, 8192, 20_000])
+def test_a_log_that_was_emptied_while_it_was_written_begins_with_zeros(zeros, tmp_path):
+    attempt = read_text(tmp_path, "\0" * zeros + repeated("step {i} | loss {loss}\n"))
+    assert points(attempt) == {"loss": LOSS}
 
 
 @pytest.mark.parametrize(

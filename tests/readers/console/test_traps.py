@@ -120,6 +120,15 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(100, 2.5), (200, 2.25), (300, 2.0)], "epoch": [(100, 0.1), (200, 0.2), (300, 0.3)]},
         "step",
     ),
+    "lines that a buffer held back to the end of the log": (
+        "hf-console",
+        " 10%|▏ | 100/400 [00:01<00:03]\n{'loss': 2.5, 'epoch': 0.25}\n 10%|▏ | 100/400 [00:01<00:03]\n"
+        " 50%|▏ | 200/400 [00:02<00:02]\n 75%|▏ | 300/400 [00:03<00:01]\n100%|▏ | 400/400 [00:04<00:00]\n"
+        "{'loss': 2.25, 'epoch': 0.5}\n{'loss': 2.0, 'epoch': 0.75}\n{'loss': 1.75, 'epoch': 1.0}\n",
+        {"loss": [(100, 2.5), (200, 2.25), (300, 2.0), (400, 1.75)],
+         "epoch": [(100, 0.25), (200, 0.5), (300, 0.75), (400, 1.0)]},
+        "step",
+    ),
     "numbers in strings, and an overflow between": (
         "fairseq",
         '2021-03-08 12:31:36 | INFO | train_inner | {"loss": "16.5", "num_updates": "100"}\n'
@@ -229,6 +238,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         "Epoch 1/2\r 1/5 [=>....] - ETA: 1s - loss: 9.5\r5/5 [=====] - 1s 9ms/step - loss: 4.5\r"
         "5/5 [=====] - 1s 9ms/step - loss: 4.5 - val_loss: 5.5\nEpoch 2/2\r 3/5 [==>..] - ETA - loss: 3\n",
         {"loss": [(1, 4.5)], "val_loss": [(1, 5.5)]},
+        "epoch",
+    ),
+    "a clock before the epochs": (
+        "keras-console",
+        "2019-08-03T17:17:59.741Z Epoch 1/2\r\n5/5 [=====] - 1s 9ms/step - loss: 4.5\n"
+        "2019-08-03T17:18:59.741Z Epoch 2/2\r\n5/5 [=====] - 1s 9ms/step - loss: 3.5\n",
+        {"loss": [(1, 4.5), (2, 3.5)]},
         "epoch",
     ),
     "a learning rate among the words": (

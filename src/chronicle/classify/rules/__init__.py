@@ -26,6 +26,7 @@ from chronicle.classify.rules import (
 RULES: tuple[Rule, ...] = (
     loss_shapes.RULE,
     slow_changes.TURN,
+    slow_changes.FIRST,
     whole_run.RULE,
     whole_run.OBJECTIVES,
     numerics.QUANTISED,

@@ -23,7 +23,7 @@ plateau
     nothing was learned until something was changed. A fall that is over within a tenth of the log is a
     sudden improvement instead (grokking).
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
-    and the loss falls by less than 1.5 % (or three errors) there: trained for nothing.
+    and the loss falls by less than 1.5 % there: trained for nothing. (Noise may hide that: then no word.)
     Blind to: smooth convergence. False alarm: a search for frozen parameters in a run that has converged.
     Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, Contest, compete
+from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAITS, Contest
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
@@ -81,19 +81,18 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.rules.whole_run import rises
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import COURSE, AttemptView, View
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.roles import direction, plain
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
-LEAST, FLAT_LEAST = 64, 16  # [samples] of a loss that has a course; in which a calm one can be told to stay
+FLAT_LEAST = 16  # samples in which a calm loss can be told to stay
 FIRST = 0.1  # share of a log, and of the samples before a fall, in which a drop is no surprise
 EARLY = 0.12  # share of the log in which a start may fall however it likes
 WAITED = 0.15  # share of the log that is no warm-up
 NONE = 0.1  # share of a fall that is none, and of the log in which an abrupt one is over
 ABRUPT = 0.8  # of a fall that is over soon
-LEAD = 10.0  # [nats] 1 in 20,000 for equal beliefs; fits of real losses differ by 5 for no reason
 FAR_LEAD = 25.0  # [nats] for a name that people would like to be true
 FEW = 8  # samples in a third of a stretch
 SMALL = 3.0  # [nats] by which an equal curve may be less likely for its free parameter
@@ -110,17 +109,11 @@ EVALUATIONS = 6  # evaluations of which a noise can be told
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
     told = idle(view, attempt, loss)
-    contest = None if told else course_of(view, loss)
+    contest = None if told else view.contest(loss)
     if contest is not None:
         tries = (rule(view, attempt, loss, contest) for rule in (at_chance, waits, stops))
         told = next(filter(None, tries), None)
     yield from filter(None, [told])
-
-
-def course_of(view: View, loss: Series) -> Contest | None:
-    """The competition over a loss, held once a run; None for a short log."""
-    steps, y = positive(loss)
-    return view.once(("contest", loss), lambda: compete(steps, y) if len(y) >= LEAST else None)
 
 
 def settled(contest: Contest, after: float, moved: float) -> bool:
@@ -146,7 +139,7 @@ def at_chance(view: View, attempt: AttemptView, loss: Series, contest: Contest) 
     limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
     late = steps >= steps[0] + EARLY * (steps[-1] - steps[0])
     rest = y[late]
-    if len(rest) < LEAST // 2 or noise > limits.knowing or not settled(contest, EARLY, limits.moved):
+    if len(rest) < COURSE // 2 or noise > limits.knowing or not settled(contest, EARLY, limits.moved):
         return None
     if still(steps[late], rest, limits) is None or moves_on(attempt, loss, float(steps[0])):
         return None
@@ -216,7 +209,7 @@ def still(steps: Floats, rest: Floats, limits: Thresholds) -> Check | None:
 def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """A flat end of the log that is trained with a learning rate of nothing."""
     rate, limits = attempt.learning_rate, view.thresholds
-    if rate is None or len(rate) < LEAST or not told_below(rate.values, limits.idle):
+    if rate is None or len(rate) < COURSE or not told_below(rate.values, limits.idle):
         return None
     highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
     works = np.flatnonzero(~(rate.values <= limits.idle * highest))
@@ -224,7 +217,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
         return None
     (steps, y), start = positive(loss), float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
-    if len(rest) < LEAST or fall_of(y) >= CONVERGED:
+    if len(rest) < COURSE or fall_of(y) >= CONVERGED:
         return None
     lasts, half = (steps[-1] - start) / (steps[-1] - steps[0]), len(rest) // 2
     fall = fallen(rest, rest[:half], rest[half:], limits)
@@ -240,10 +233,11 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 
 
 def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
-    """The check that the loss fell by next to nothing between two stretches of a log, None if it did fall."""
+    """The check that the loss fell by next to nothing between two stretches of a log, None if it did fall, or
+    if noise would hide that."""
     fall = median(first) - median(last)
     error = MEDIAN_ERROR * wiggle(y) * (2 / max(len(first), 1)) ** 0.5
-    if abs(fall) >= max(limits.moved, limits.single_t * error):
+    if max(abs(fall), error) >= limits.moved:
         return None
     return Check("fall of the loss meanwhile", fall, "log units", f"< {limits.moved:g}", key="fall_log")
 
@@ -295,7 +289,7 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
 
 def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Worse from the first step on, and back much later at its first level, not that of guessing."""
-    contest = course_of(view, loss)
+    contest = view.contest(loss)
     lead = -np.inf if contest is None else contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS, NEVER))
     if contest is None or lead < LEAD:
         return
@@ -451,7 +445,7 @@ def apart(trained: Series, late: Series, sign: float) -> bool:
 
 def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss = attempt.loss
-    if loss is None or len(loss) < LEAST:
+    if loss is None or len(loss) < COURSE:
         return
     for drop in view.events(loss):
         if drop.kind is not Kind.DROP or not abrupt(view, loss, drop) or not lasts(loss, drop):
@@ -470,7 +464,7 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
     start = float(loss.steps[drop.onset])
     lasted = float(loss.steps[drop.end if drop.end is not None else -1]) - start
     a = int(np.searchsorted(steps, start))
-    if a < max(LEAST, FIRST * len(steps)) or start - steps[0] < FIRST * (steps[-1] - steps[0]):
+    if a < max(COURSE, FIRST * len(steps)) or start - steps[0] < FIRST * (steps[-1] - steps[0]):
         return False
     gap = median(np.diff(steps[max(a - 32, 0) : a + 1]))
     quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
@@ -481,7 +475,7 @@ def abrupt(view: View, loss: Series, drop: Event) -> bool:
 
 def lasts(loss: Series, drop: Event) -> bool:
     """Whether at least half of the fall is kept until the end of the log, against the line before it."""
-    (steps, y), before = positive(loss), slice(max(drop.onset - LEAST, 0), drop.onset)
+    (steps, y), before = positive(loss), slice(max(drop.onset - COURSE, 0), drop.onset)
     line, after = fit(steps[before], y[before]), y[drop.onset :]
     late = after[-max(len(after) // 2, 4) :]
     return line is not None and median(late) <= line.level - 0.5 * abs(drop.height)

@@ -16,8 +16,9 @@ batch-ramp
 level-shift (epoch edge)
     Sees: a step down where an epoch begins: samples are read the second time.
     Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %, and by more
-    than two neighbours may differ once they are rounded. Where the learning rate or the batch size changes at
-    the same step, that explains it.
+    than two neighbours may differ once they are rounded; and half of that shows between the medians of both
+    epochs as well, beyond what is learned within them: the first means of an epoch may only be other ones.
+    Where the learning rate or the batch size changes at the same step, that explains it.
     Blind to: epochs that are not logged. False alarm: none that costs anything, it does not worry.
     Source: fast.ai, "learning jumps" (2023).
 
@@ -38,7 +39,18 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from chronicle.classify.detect import Event, Kind
-from chronicle.classify.measure import FLOOR, Excess, excess, fit, grain, positive, step_at, sure, tremble
+from chronicle.classify.measure import (
+    FLOOR,
+    Excess,
+    excess,
+    fit,
+    grain,
+    median,
+    positive,
+    step_at,
+    sure,
+    tremble,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import BUMPS
 from chronicle.classify.thresholds import Thresholds
@@ -191,15 +203,28 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     rounding = grain(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     falls: dict[int, Finding] = {}
-    for i in edges:
+    ends = [0, *edges.tolist(), len(y)]
+    for n, i in enumerate(edges):
         tries = [step_at(steps, y, int(i) + d, min(half, 64), 1) for d in (0, 1, 2) if i + d < len(y)]
         fall = min(tries, key=lambda e: e.t, default=Excess(0.0, 0.0))
         least = max(view.thresholds.moved, view.thresholds.step_noise * view.noise(loss), 2 * rounding[i])
-        if fall.t <= -view.thresholds.known_t and fall.height <= -least:
+        kept = between(y[ends[n] : i], y[i : ends[n + 2]]) >= -view.thresholds.midway * fall.height
+        if kept and fall.t <= -view.thresholds.known_t and fall.height <= -least:
             begins = noted(epoch=float(whole[i]))
             edge = planned_fall(view, attempt, SHIFT, float(steps[i]), fall, begins)
             falls.setdefault(edge.start_step, edge)
     yield from falls.values()
+
+
+def between(before: Floats, after: Floats) -> float:
+    """How far the loss falls between two epochs beyond what it falls within them, log units: from the last
+    third of one to the first third of the other, or from middle to middle where that is more."""
+    (first, second, third), (fourth, fifth, sixth) = (
+        map(median, np.array_split(part, 3)) for part in (before, after)
+    )
+    near = third - fourth - 0.5 * (second - third + fourth - fifth)
+    far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
+    return max(near, far)
 
 
 def explained_by_restart(view: View, rise: Finding) -> bool:

@@ -21,6 +21,8 @@ level-shift (up or down by about one noise scale)
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
     event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
     epoch) is no shift.
+    Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
+    all values since, by half of the step or more; the step is 10 % and six noise scales or more.
     False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
     published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
@@ -37,7 +39,7 @@ from chronicle.classify.course import came_back
 from chronicle.classify.detect import Kind
 from chronicle.classify.measure import log_values, median, positive, running, scale, sure, tremble, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules.loss_shapes import NO_SPIKE, SHIFT, typed_findings
+from chronicle.classify.rules.loss_shapes import BEFORE, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series, Steps
@@ -298,5 +300,24 @@ def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
     return False
 
 
+def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """A step within the first samples: what comes before it and what comes after it do not overlap."""
+    y, limits = positive(loss)[1], view.thresholds
+    if len(y) < 2 * BEFORE or len(y) != len(loss):
+        return
+    least = max(limits.bad_end, limits.turn_t * wiggle(y))
+    for i in range(1, BEFORE + 1):
+        height, apart = median(y[i:]) - median(y[:i]), float(y[i:].min() - y[:i].max())
+        if height >= least and apart >= limits.midway * height:
+            checks = [
+                at_least("level since over the level before", height, "log units", least, "residual_log"),
+                at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
+            ]
+            back = ("spike-slow-recovery", "it had come back")
+            yield finding(SHIFT, At(attempt, loss, loss.steps[i]), checks, 0.3 + height, 0.8, back)
+            return
+
+
 TURN = Rule.of_losses("late-rise", (NO_SPIKE,), _find_turn)
 STEPS = Rule.of_losses("small-shifts", (SHIFT,), _find_shifts)
+FIRST = Rule.of_losses("first-step", (SHIFT,), _first_step, covers=RISES)

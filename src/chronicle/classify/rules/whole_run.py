@@ -3,7 +3,8 @@
 failed-run
     Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
     Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
-    scores are logged: the next two), nor has any other loss, and no score ends near a best that it rose to;
+    scores are logged: the next two), nor has any other loss, no law of learning explains the curve better
+    than a constant does (by 10 nats, and 0.5 %), and no score ends near a best that it rose to;
     batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that was
     trained before does not); or a step takes all but 15 % of what was learned, and batches differ as little
     after it; or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above
@@ -27,10 +28,10 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     with, and may rise while it gets better; so the objective is judged in their place.
     Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two, and
     less than 95 % of what follows those lies above the first five values (else it had learned at once); or
-    the last two lie at least a third of the way down from the best to the first two, and both ways are six
-    errors or more; from 60 % on that is bad, less worries. An error is what neighbouring blocks differ by
-    where nothing happens, or what single values do where few of them differ at all: an objective may be
-    negative and has no unit.
+    the last two lie at least a third of the way down from the best to the first two, deeper than any fall
+    that it had come back from, and both ways are six errors or more; from 60 % on that is bad, less worries.
+    An error is what neighbouring blocks differ by where nothing happens, or what single values do where few
+    of them differ at all: an objective may be negative and has no unit.
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
     False alarm: a task that is solved at once, or made harder on the way.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
@@ -83,6 +84,9 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
     elsewhere = any(learned(part) >= limits.learned for part in others if len(part) >= FEWEST)
     if gain >= limits.learned or elsewhere or any(rises(direction(s) * s.values) for s in scores):
+        return []
+    contest = view.contest(loss) if gain >= limits.step_least else None
+    if contest is not None and contest.learns:  # a large constant part keeps the logarithm from moving
         return []
     checks = [
         Check("lowest eighth below the start", gain, "log units", f"< {limits.learned}", key="gained_log"),
@@ -185,7 +189,8 @@ class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
 
     ``gained`` is what it rose by at its best, ``lost`` what it fell by since, in errors of one block;
-    ``at_once`` is what it had gained against its first three values, which a block of many may hide.
+    ``at_once`` is what it had gained against its first three values, which a block of many may hide;
+    ``swung`` the deepest fall that it had come back from.
     """
 
     first: float
@@ -195,10 +200,11 @@ class Ascent:
     gained: float
     lost: float
     at_once: float
+    swung: float
 
     @property
     def collapsed(self) -> bool:
-        least = max(LOST * self.gained, SLIP * self.at_once)
+        least = max(LOST * self.gained, SLIP * self.at_once, self.swung)
         return self.lost > least and min(self.gained, self.lost) >= FAR
 
     @property
@@ -226,7 +232,8 @@ def ascent(series: Series) -> Ascent | None:
     best = float(levels[at])
     at = int(np.flatnonzero(levels >= best - RISES * error)[-1])  # all before it may as well be the best
     start = np.array_split(steps, BLOCKS)[at][0]
-    rises = (best - level for level in (first, last, median(v[:3])))
+    sag = float(np.max(np.maximum.accumulate(levels) - levels, where=np.arange(BLOCKS) < at, initial=0.0))
+    rises = (best - first, best - last, best - median(v[:3]), sag)
     return Ascent(first, best, last, start, *(rise / error for rise in rises))
 
 

@@ -147,16 +147,6 @@ def _is_all_records(text: bytes) -> bool:
     return records > sum(n for n in shapes.values() if n < _FEWEST)
 
 
-def _is_binary(head: bytes) -> bool:
-    """Whether this is the head of no text.
-
-    A text may be damaged, or hold zeros: a file system fills with them what was never written.
-    """
-    written = head.replace(b"\0", b"")
-    n_controls = len(written) - len(written.translate(None, _CONTROLS))
-    return b"\0" in head and (not written or n_controls > _MOST_CONTROLS * len(written))
-
-
 @lru_cache(maxsize=1)
 def sample(head: Head) -> bytes:
     """What a format is known by, without what `plain` takes out; empty where the file is no text.
@@ -165,7 +155,10 @@ def sample(head: Head) -> bytes:
     one file in turn: its sample is kept till the next. Raises OSError.
     """
     start, encoding = head.start, encoding_of(head.start)
-    if encoding != "utf-16" and _is_binary(start):
+    written = start.replace(b"\0", b"")  # a file system fills with zeros what was never written of a text
+    n_controls = len(written) - len(written.translate(None, _CONTROLS))
+    damaged = b"\0" in start and (not written or n_controls > _MOST_CONTROLS * len(written))
+    if encoding != "utf-16" and damaged:
         return b""
     parts = [start]
     if head.size >= HEAD_BYTES:

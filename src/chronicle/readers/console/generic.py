@@ -112,7 +112,7 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
     if _repeats(all_records, Course(plan)):
         return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
-    return Plan(uncounted and _tells_losses(training), by_row=True, phases=phases)
+    return Plan(uncounted and _tells_one(training), by_row=True, phases=phases)
 
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
@@ -136,7 +136,7 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
         key
         for key in sorted(told, key=ranks.__getitem__)
         if _counts(ranks[key], told[key], outer[key])
-        and (key in bars or not bars or "progress/" not in key)
+        and (key in bars or not (bars or alone) or "progress/" not in key)
         and (judged[key] or 2 * len(told[key]) >= len(alone))
     ]
     most = max((judged[key] for key in known), default=0)
@@ -195,10 +195,12 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
     return False
 
 
-def _tells_losses(all_records: Sequence[Record]) -> bool:
-    losses = [pair for record in all_records for pair in record.pairs if "loss" in pair.name.lower()]
-    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
+def _tells_one(all_records: Sequence[Record]) -> bool:
+    """Whether a loss, or what an agent was rewarded with, is told again and again."""
+    pairs = (pair for record in all_records for pair in record.pairs)
+    told = [one for one in pairs if "loss" in one.name.lower() or role_of(one.name) is Role.OBJECTIVE]
+    n_lines = max(Counter(pair.name for pair in told).values(), default=0)
+    return n_lines >= _FEWEST_LINES and len({pair.value for pair in told}) >= _FEWEST_STEPS
 
 
 def _grows(steps: list[int]) -> bool:
@@ -293,8 +295,9 @@ def read(path: Path) -> list[Attempt]:
     plan = plan_of(Head.of(path))
     told = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
-    # arguments, the row where rows are counted, names told in it, and in one block with what counts
-    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
+    # arguments, the row where rows are counted, names told in it, and in one block with what counts; what was
+    # said last
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "said": ((), (), 0, False, "")}
     log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
@@ -322,6 +325,24 @@ def read(path: Path) -> list[Attempt]:
     return log.attempts()
 
 
+def _says_it_again(log: Log, record: Record) -> bool:
+    """Whether all that a record tells was told by the one before it, which is kept in mind then.
+
+    So do two handlers of one logger, whose prefixes differ or whose records have a counter, and the summary
+    of the last step, which has none.
+    """
+    names, values, at, counted, evaluation = log.own["said"]
+    counts = bool(record.counters or record.epoch)
+    if record.values and record.values[-1] in values and not record.is_block:
+        told = dict(zip(record.shape, record.values, strict=True))
+        again = told.items() <= dict(zip(names, values, strict=True)).items()
+        apart = record.counters or record.sources[0].at != at or counts < counted
+        if again and apart and record.evaluation == evaluation:
+            return True
+    log.own["said"] = record.shape, record.values, record.sources[0].at, counts, record.evaluation
+    return False
+
+
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
@@ -331,6 +352,8 @@ def _placed(
     """
     for record in records(log.lines(MAYBE), log.own["gatherer"]):
         row, in_row, in_blocks = (log.own[name] for name in ("row", "in_row", "in_blocks"))
+        if _says_it_again(log, record):
+            continue
         if record.form.checkpoint:
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)

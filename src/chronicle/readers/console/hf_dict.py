@@ -87,18 +87,30 @@ class Bars:
             self.drawn[total] = n
             self.places.setdefault(total, set()).add(n)
         self.latest = total
-        losses = [row for row in self.waiting if "loss" in row.values]
+        losses = self._losses()
         if self.total not in ("", total) and any(row.under == total for row in losses):
             yield from self.placed()  # another launch: that one did not say that it ended
         if losses and not self.total:
             self.total = total
         if total != self.total:
             return
-        crowded = len(losses) > 1
-        self.rows += [replace(row, before=before, after=n, crowded=crowded) for row in self.waiting]
-        self.waiting = []
+        self._place(before, n)
         if not math.isnan(self.end_epoch):
             yield from self.placed()
+
+    def _losses(self) -> list[Row]:
+        return [row for row in self.waiting if "loss" in row.values]
+
+    def _place(self, before: int, after: int) -> None:
+        crowded = len(self._losses()) > 1
+        self.rows += [replace(row, before=before, after=after, crowded=crowded) for row in self.waiting]
+        self.waiting = []
+
+    def end(self) -> Iterator[Row]:
+        """The lines of a log that is over. Of several that a buffer kept back no bar will stand for all."""
+        if len(self._losses()) > 1 and self.total:
+            self._place(self.drawn[self.total], self.drawn[self.total])
+        return self.placed()
 
     def placed(self) -> Iterator[Row]:
         """The lines so far, each with its step as ``after``; another training may follow."""
@@ -153,7 +165,7 @@ def read(path: Path) -> list[Attempt]:
         else:
             n_rows += "loss" in values or not n_rows
             log.add(line, n_rows, values)
-    for row in bars.placed():
+    for row in bars.end():
         log.add(row.line, row.after, row.values)
     if bars.waiting:  # no bar came after them: the end is missing
         log.truncated = True

@@ -215,8 +215,8 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
     return numbers(_FAIRSEQ_EQUALS.findall(line.text))
 
 
-_KERAS_LINE = re.compile(rb"^Epoch \d+/\d+|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?- \d+m?s ")
-_KERAS_EPOCH = re.compile(r"^Epoch (\d{1,9})/\d+")
+_KERAS_LINE = re.compile(rb"\bEpoch \d+/\d+\s*$|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?- \d+m?s ")
+_KERAS_EPOCH = re.compile(r"\bEpoch (\d{1,9})/\d+\s*$")
 _KERAS_BAR = re.compile(
     r"(?:(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+|(?=- \d))|^ ?(?=- \d)) ?(?P<rest>.*)"
 )
@@ -235,7 +235,7 @@ def _read_keras(path: Path) -> list[Attempt]:
     log.axis = "epoch"
     last: tuple[Line, dict[str, float], str | None] | None = None
     for line in log.lines(_KERAS_LINE):
-        if begun := _KERAS_EPOCH.match(line.text):
+        if begun := _KERAS_EPOCH.search(line.text):
             if last:
                 log.add(last[0], epoch, last[1])
             last, epoch = None, int(begun[1])

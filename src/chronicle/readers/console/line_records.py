@@ -28,7 +28,7 @@ from chronicle.readers.console.prefixes import begin, time_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _EVALUATION = re.compile(
-    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/.\\-])",
+    r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
     re.IGNORECASE,
 )
 _CHECKPOINT = re.compile(
@@ -118,7 +118,9 @@ class Record:
             name if own or role_of(name) in OF_BOTH else f"{word}/{name}": at
             for name, at in named.items()
             if not counts(Pair(name, self.values[at]))
-            for own in [names_an_evaluation(name) or (by_name and not is_judged(name))]
+            for own in [
+                names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
+            ]
         }
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
@@ -258,10 +260,6 @@ class Table:
         self._phases: tuple[str, ...] = ()
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
-
-    def would_read(self, text: str) -> bool:
-        """Whether a line is a header or a row; nothing changes."""
-        return copy(self).read(text) is not None
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
@@ -407,7 +405,7 @@ class Gatherer:
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
         named = list(map(as_bar, pairs(words)))
-        if _is_alone(named, words) or self._table.would_read(words):
+        if _is_alone(named, words) or copy(self._table).read(words) is not None:
             return None
         return _reading(named, words)._replace(who=who, at=at, time=time_in(text[:at]))
 
@@ -420,7 +418,11 @@ class Gatherer:
         elif self._skip or ("est " in text and _SUMMARY.search(text)):  # what was said before, said again
             self._skip = not self._skip and text.endswith(":")
         elif (box := _BOX.fullmatch(text)) and (not box[2] or number(box[2]) is not None):
-            yield from self._boxed(box[1], box[2], source)
+            value = number(box[2])
+            if value is None:
+                self._group = box[1] if box[1].endswith("/") else ""
+            else:
+                yield from self._alone(Pair(self._group + box[1], value), source, boxed=True)
         else:
             names, row = self._table.names, self._table.read(text)
             if names != self._table.names:
@@ -438,13 +440,6 @@ class Gatherer:
             named, sources = zip(*self.block.values(), strict=True)
             yield Record(_reading(named), sources, open=of_log)
             self.block = {}
-
-    def _boxed(self, name: str, cell: str, source: Source) -> Iterator[Record]:
-        value = number(cell)
-        if value is None:
-            self._group = name if name.endswith("/") else ""
-        else:
-            yield from self._alone(Pair(self._group + name, value), source, boxed=True)
 
     def _begins(self, pair: Pair) -> bool:
         """Whether a counter begins a block, as it did when it was first seen: before any loss or score."""

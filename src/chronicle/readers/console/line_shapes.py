@@ -140,7 +140,7 @@ class Shapes:
         shape = raw.translate(_LIKE)
         cuts, cut = self._cuts.get(shape), None
         for one in cuts or ():
-            if not one.literals or _has(raw, one.literals):
+            if all(raw[start:end] == digits for start, end, digits in one.literals):
                 cut = one
                 break
         if cut is None and (cuts is None or 0 < len(cuts) < _MOST_FORMS):
@@ -184,10 +184,6 @@ class Shapes:
             return None
         cuts.append(_Cut.of(learned, runs))
         return cuts[-1]
-
-
-def _has(raw: bytes, literals: Sequence[tuple[int, int, bytes]]) -> bool:
-    return all(raw[start:end] == digits for start, end, digits in literals)
 
 
 def _time(prefix: bytes, clock: tuple[int, ...] | None) -> float:

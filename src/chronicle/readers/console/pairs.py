@@ -81,7 +81,7 @@ _PAIR = re.compile(
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) ) (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_ROUND = re.compile(r"\[(\d{1,15})(?:\]\s| \| )")  # of gradient boosting; of gpt-2-simple with a clock
+_ROUND = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]\s| \| )")  # of gradient boosting; of gpt-2-simple with a clock
 # Who of many that learn apart tells it, as in federated learning: each has curves of its own.
 _MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
@@ -261,8 +261,7 @@ _WORDINGS = tuple(
         (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
         # "Train: 0 [ 50/1251 (4%)]" of timm
         ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
-        (":  [", r"\b(Test|Valid|Validation|Eval):  \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
-        (": [", r"\b(Test|Valid|Validation|Eval): \[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+        (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
     )
 )
 # What a trainer prints in other languages, and the word of it that all names are known by.

@@ -25,6 +25,7 @@ _STAMP = (
     r"(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d(?!\d)))?"
 )
 
+_LEVEL = r"(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)"
 # What may stand before the words, tried in turn until none fits. A group is who printed the line.
 _FORMS = (
     rf"\[?{_STAMP}\]?(?: ?[-|:](?!\d))?",
@@ -34,17 +35,16 @@ _FORMS = (
     r"\[([A-Za-z][\w.-]*)\](?= \d{4}-)",  # ESPnet's host
     r"\[?([A-Za-z][\w.-]*:(?:rank)?\d+)\]?:(?=[\s\[])",  # host and rank
     r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
-    r"\[?(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)\b"
-    r"(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?[:,]?(?: *[-|:](?= ))?",
+    rf"\[?{_LEVEL}\b(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?"
+    r"(?::\w[\w.]*(?=:[^\s\d]))?[:,]?(?: *[-|:](?= ))?",  # INFO:root:, of Python
     r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
     r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
     r"([\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
     r"\([\w.]+:\d+\)(?= [A-Z]+: )",
-    r"\[[\w./<>-]+\.py:\d+(?::[\w<>.]+)?\](?: [-|:])?",  # the place in the source
+    r"\[?[\w./<>-]+\.py:(?:[\w<>]+:)?\d+(?::[\w<>.]+)?(?:\](?: [-|:])?| \|)",  # the place in the source
     r"\[(Rank \d+)\](?: [-|:])?",  # DeepSpeed
-    r"\[(?:deepspeed|deepscale)\]",
-    r"root:|(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] ",  # name of a logger
-    r"\[(?:titan|root)\]",
+    rf"(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] |\w[\w.]*(?:\s+| [-|] )(?={_LEVEL}\b)",  # name of a logger
+    r"\[(?:titan|root|deepspeed|deepscale)\]",
     r"([A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
 )
 _PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(_FORMS)})\s*", re.ASCII)

@@ -14,15 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.events.batches import Log, logs
 from chronicle.readers.events.scalars import MAX_TEXT, Text
 from chronicle.readers.events.tfrecord import is_event_log
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
-from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of
+from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages
 from chronicle.readers.text import Faults, Head, from_json
 
 NAME = "event file"
@@ -40,7 +38,7 @@ _SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
 
 def identify(head: Head) -> bool:
     """How the file begins: see `is_event_log`."""
-    return is_event_log(np.frombuffer(head.start, np.uint8))
+    return is_event_log(head.start)
 
 
 def read(path: Path) -> list[Attempt]:
@@ -68,12 +66,12 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 
 def _attempts(log: Log) -> list[Attempt]:
-    if not log.columns and log.damage:
+    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns().items()}
+    if not series and log.damage:
         at, what = min(log.damage)
         raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
-    if not log.columns and not log.texts:
+    if not series and not log.texts:
         return []
-    series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns.items()}
     facts, faults = facts_of(log.texts.values()) if log.texts else {}, Faults(log.path)
     for at, what in sorted(log.damage):
         faults.add(what, byte=at)
@@ -109,20 +107,16 @@ def _value(text: str) -> Any:
 
 
 def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar]) -> None:
-    for number, kind, value in fields(message):
-        if (number, kind) == (_SESSION_START, BYTES):
-            for n, k, v in fields(value):
-                if (n, k) == (1, BYTES):
-                    entry = last_of(v, BYTES)
-                    name = entry.get(1, b"").decode("utf-8", "backslashreplace")
-                    config[name] = _struct_value(entry.get(2, b""))
-                elif (n, k) == (5, FIXED64):
-                    facts["started_at"] = float(struct.unpack("<d", v)[0])
-        elif (number, kind) == (_SESSION_END, BYTES):
-            ended = last_of(value, VARINT).get(1)
-            timed = any((n, k) == (2, FIXED64) for n, k, _ in fields(value))
-            if ended in _ENDED and timed:  # `add_hparams` says "finished" when the training begins
-                facts["ended"] = _ENDED[ended]
+    for start in messages(message, _SESSION_START):
+        for entry in (last_of(parameter, BYTES) for parameter in messages(start, 1)):
+            name = entry.get(1, b"").decode("utf-8", "backslashreplace")
+            config[name] = _struct_value(entry.get(2, b""))
+        if begun := last_of(start, FIXED64).get(5):
+            facts["started_at"] = float(struct.unpack("<d", begun)[0])
+    for end in messages(message, _SESSION_END):
+        ended = last_of(end, VARINT).get(1)
+        if ended in _ENDED and 2 in last_of(end, FIXED64):  # `add_hparams` says "finished" at the begin
+            facts["ended"] = _ENDED[ended]
 
 
 def _struct_value(message: bytes) -> Scalar | None:

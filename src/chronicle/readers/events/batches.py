@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import sys
-from array import array
-from bisect import bisect
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -41,7 +39,6 @@ from chronicle.readers.read_on import Arrays, Mark, Source
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
-_Growing = tuple["array[int]", "array[float]", "array[float]"]  # without a second copy in memory
 
 
 @dataclass
@@ -49,9 +46,7 @@ class Log:
     """What was found in one file so far; tags stand in the order in which they first come."""
 
     path: Path
-    size: int = 0  # bytes of a large file
-    columns: dict[str, Column] = field(default_factory=dict)
-    growing: dict[str, _Growing] = field(default_factory=dict)  # columns of a large file
+    parts: dict[str, list[Column]] = field(default_factory=dict)  # of each column
     texts: dict[str, Text] = field(default_factory=dict)
     damage: Damage = field(default_factory=list)
     truncated: bool = False
@@ -59,34 +54,30 @@ class Log:
     is_other: bool = False  # no event file, by how it begins
     source: Source | None = None  # of a large file
 
+    def columns(self) -> dict[str, Column]:
+        """The columns of each tag; tags of a large file that follow each other share equal steps."""
+        columns, before = dict[str, Column](), np.empty(0, np.int64)
+        for tag, parts in self.parts.items():
+            columns[tag] = parts[0]
+            if len(parts) > 1:
+                steps, values, times = map(np.concatenate, zip(*parts, strict=True))
+                before = before if np.array_equal(before, steps) else steps
+                columns[tag] = before, values, times
+        return columns
+
     def state(self, arrays: Arrays) -> Any:
         """What stands before the mark."""
-        arrays += [np.asarray(column) for growing in self.growing.values() for column in growing]
+        arrays += chain.from_iterable(self.columns().values())
         texts = [(tag, plugin, content.decode("latin-1")) for tag, plugin, content in self.texts.values()]
-        return list(self.growing), texts, self.damage
+        return list(self.parts), texts, self.damage
 
     def restore(self, state: Any, arrays: Arrays) -> None:
         """Goes on from a state."""
         tags, texts, damage = state
-        for number, tag in enumerate(tags):
-            steps, values, times = arrays[3 * number : 3 * number + 3]
-            self.grow(tag, (steps, values, times))
+        columns = zip(arrays[0::3], arrays[1::3], arrays[2::3], strict=True)
+        self.parts = {tag: [column] for tag, column in zip(tags, columns, strict=True)}
         self.texts = {tag: Text(tag, plugin, content.encode("latin-1")) for tag, plugin, content in texts}
         self.damage = [(at, what) for at, what in damage]
-
-    def grow(self, tag: str, part: Column) -> None:
-        """Adds points to the columns of a tag."""
-        growing: Sequence[array[Any]] = self.growing.setdefault(tag, (array("q"), array("d"), array("d")))
-        for column, more in zip(growing, part, strict=True):
-            column.frombytes(more.tobytes())
-
-    def finish(self) -> None:
-        """Makes columns of those that grew; tags that follow each other at the same steps share them."""
-        before = np.empty(0, np.int64)
-        for tag, growing in self.growing.items():
-            steps, values, times = map(np.asarray, growing)
-            before = before if np.array_equal(before, steps) else steps
-            self.columns[tag] = before, values, times
 
 
 @dataclass
@@ -98,26 +89,20 @@ class Piece:
     high: int
     base: int = 0
     is_last: bool = True
-    frames: Frames = field(default_factory=Frames)
     mark: Mark = Mark()  # the end of its last record, if no record up to there is damaged
-
-    def add(self, tag: str, part: Column) -> None:
-        if self.is_last and not self.base:  # the whole file
-            self.log.columns[tag] = part
-        else:
-            self.log.grow(tag, part)
 
 
 class Batch(NamedTuple):
-    """Pieces side by side."""
+    """Pieces side by side, and the frames of each."""
 
     buffer: U8
     pieces: list[Piece]
+    frames: list[Frames]
 
 
-# A batch with the points of each tag in each piece (by its number), in the order of the log; and what is
-# damaged and the texts, each with a place in the buffer.
-_Decoded = tuple[list[Piece], list[tuple[int, str, Column]], Damage, list[tuple[int, Text]]]
+# A batch, and by the numbers of its pieces: the points of each tag in the order of the log; what is damaged,
+# with its place in the buffer; texts.
+_Decoded = tuple[Batch, list[tuple[int, str, Column]], list[tuple[int, int, str]], list[tuple[int, Text]]]
 
 
 def logs(paths: Sequence[Path]) -> Iterator[Log]:
@@ -150,33 +135,38 @@ def n_workers() -> int:
 
 def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
     """Small files side by side, and the parts of large ones."""
-    pieces: list[Piece]  # memory of a buffer is only taken where it is written to
-    buffer, pieces, used = np.empty(2 * BATCH_BYTES, np.uint8), [], 0
+    pieces, contents = list[Piece](), list[bytes]()
     for log in logs:
-        low = used
+        content = b""
         try:
             with open(log.path, "rb", buffering=0) as file:
                 size = os.fstat(file.fileno()).st_size
                 if size > BATCH_BYTES:
-                    if pieces:
-                        yield _framed(buffer[:used], pieces)
-                    buffer, pieces, used = np.empty(2 * BATCH_BYTES, np.uint8), [], 0
-                    low, log.size = 0, size
-                    yield from _parts(log, file)
+                    yield from _side_by_side(pieces, contents)
+                    yield from _parts(log, file, size)
                     continue
-                used += file.readinto(buffer[low : low + size].data) or 0
+                content = file.read(size)
         except OSError as err:
             log.problem = err
-        log.is_other = not is_event_log(buffer[low:used])
-        pieces.append(Piece(log, low, used))
-        if used >= BATCH_BYTES:
-            yield _framed(buffer[:used], pieces)
-            buffer, pieces, used = np.empty(2 * BATCH_BYTES, np.uint8), [], 0
+        log.is_other = not is_event_log(content)
+        low = pieces[-1].high if pieces else 0
+        pieces.append(Piece(log, low, low + len(content)))
+        contents.append(content)
+        if low + len(content) >= BATCH_BYTES:
+            yield from _side_by_side(pieces, contents)
+    yield from _side_by_side(pieces, contents)
+
+
+def _side_by_side(pieces: list[Piece], contents: list[bytes]) -> Iterator[Batch]:
+    """A batch of the files that have come, if any; the next one begins without them."""
     if pieces:
-        yield _framed(buffer[:used], pieces)
+        buffer = np.frombuffer(b"".join(contents), np.uint8)
+        yield Batch(buffer, [*pieces], frames(buffer, [piece.high for piece in pieces]))
+        pieces.clear()
+        contents.clear()
 
 
-def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
+def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
     """A large file in parts, each with what the one before it could not use."""
     source = log.source = Source(log.path, file, "event file")
     if source.state is not None:
@@ -188,40 +178,33 @@ def _parts(log: Log, file: FileIO) -> Iterator[Batch]:
         n_read = file.readinto(room[len(rest) :].data) or 0
         buffer = room[: len(rest) + n_read]
         log.is_other = log.is_other or (not base and not is_event_log(buffer))
-        piece = Piece(log, 0, len(buffer), base, is_last=not n_read)
-        batch = _framed(buffer, [piece], max(0, log.size - base - len(buffer)), gap)
-        is_last = piece.is_last = piece.is_last or piece.frames.truncated  # by a record that no file holds
-        stop, gap = piece.frames.stop, piece.frames.gap
+        follow = max(0, size - base - len(buffer))
+        (found,) = frames(buffer, [len(buffer)], last=not n_read, follow=follow, gap=gap)
+        is_last = not n_read or found.truncated  # by a record that no file holds
         # where a chain of records was broken, more of the file may tell that it goes on elsewhere
-        sound = sound and not piece.frames.damage and gap is None
-        if sound and len(piece.frames.end):
-            stop_of_last = int(piece.frames.end[-1]) + FOOTER
+        sound = sound and not found.damage and found.gap is None
+        if sound and len(found.end):
+            stop_of_last = int(found.end[-1]) + FOOTER
             source.passed(buffer[:stop_of_last], stop_of_last)
-        piece.mark = source.mark if sound else Mark()
-        yield batch
-        rest, base = buffer[stop:], base + stop
-        gap = gap and Gap(gap.begin - stop, gap.is_zero)
-
-
-def _framed(buffer: U8, pieces: list[Piece], follow: int = 0, gap: Gap | None = None) -> Batch:
-    stops = [piece.high for piece in pieces]
-    chains = frames(buffer, stops, last=pieces[0].is_last, follow=follow, gap=gap)
-    for piece, frame in zip(pieces, chains, strict=True):
-        piece.frames = frame
-    return Batch(buffer, pieces)
+        mark = source.mark if sound else Mark()
+        yield Batch(buffer, [Piece(log, 0, len(buffer), base, is_last, mark)], [found])
+        rest, base = buffer[found.stop :], base + found.stop
+        gap = found.gap and Gap(found.gap.begin - found.stop, found.gap.is_zero)
 
 
 def _decoded(batch: Batch) -> _Decoded:
-    buffer, pieces = batch
-    begin = np.concatenate([piece.frames.begin for piece in pieces])
-    end = np.concatenate([piece.frames.end for piece in pieces])
-    right = intact(buffer, begin, end)
-    contents = decode(buffer, begin[right], end[right])
-    piece_of = np.repeat(np.arange(len(pieces)), [len(piece.frames.begin) for piece in pieces])[right]
-    damage = [(at, "checksum of a record is wrong; skipped") for at in begin[~right].tolist()]
-    damage += [(at, "record is no event; skipped") for at in contents.broken]
-    columns = _columns(contents.points, piece_of[contents.points.record], list(contents.tags))
-    return pieces, columns, damage, contents.texts
+    begin = np.concatenate([found.begin for found in batch.frames])
+    end = np.concatenate([found.end for found in batch.frames])
+    piece = np.repeat(np.arange(len(batch.pieces)), [len(found.begin) for found in batch.frames])
+    right = intact(batch.buffer, begin, end)
+    wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
+    damage = [(number, at - HEADER, "checksum of a record is wrong; skipped") for number, at in wrong]
+    begin, piece = begin[right], piece[right]
+    contents = decode(batch.buffer, begin, end[right])
+    no_event = [(int(piece[i]), int(begin[i]) - HEADER) for i in contents.broken]
+    damage += [(*place, "record is no event; skipped") for place in no_event]
+    columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
+    return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]
 
 
 def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
@@ -242,20 +225,18 @@ def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, st
 
 def _completed(decoded: _Decoded) -> Iterator[Log]:
     """Gives each log its part of a batch; those that are complete with it come out."""
-    pieces, columns, damage, texts = decoded
+    batch, columns, damage, texts = decoded
     for number, tag, column in columns:
-        pieces[number].add(tag, column)
-    lows = [piece.low for piece in pieces]
-    for at, what in damage:
-        piece = pieces[bisect(lows, at) - 1]
-        piece.log.damage.append((at - HEADER + piece.base - piece.low, what))
-    for at, text in texts:
-        pieces[bisect(lows, at) - 1].log.texts[text.tag] = text
-    for piece in pieces:
-        piece.log.damage += [(at + piece.base - piece.low, what) for at, what in piece.frames.damage]
-        piece.log.truncated |= piece.frames.truncated
+        batch.pieces[number].log.parts.setdefault(tag, []).append(column)
+    for number, text in texts:
+        batch.pieces[number].log.texts[text.tag] = text
+    damage += [(n, at, what) for n, found in enumerate(batch.frames) for at, what in found.damage]
+    for number, at, what in damage:
+        piece = batch.pieces[number]
+        piece.log.damage.append((at + piece.base - piece.low, what))
+    for piece, found in zip(batch.pieces, batch.frames, strict=True):
+        piece.log.truncated |= found.truncated
         if piece.is_last:
             if piece.log.source:
                 piece.log.source.keep(piece.mark, piece.log.state)
-            piece.log.finish()
             yield piece.log

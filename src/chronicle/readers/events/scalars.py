@@ -62,9 +62,8 @@ class Points(NamedTuple):
 
 @dataclass
 class Decoded:
-    """What payloads hold: points, tags with their numbers, payloads that are no event (their begin), and
-    texts (begin of the payload, text).
-    """
+    """What payloads hold: points, tags with their numbers, and by the number of their payload what is no
+    event and the texts."""
 
     points: Points
     tags: dict[str, int] = field(default_factory=dict)
@@ -79,13 +78,13 @@ def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
     parts = [decoded.points]
     with np.errstate(invalid="ignore"):  # a NaN may be one that signals
         for low in range(0, len(begin), CHUNK):
-            points = _chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], decoded)
-            parts.append(points._replace(record=points.record + low))
+            parts.append(_chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], low, decoded))
     decoded.points = Points(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
     return decoded
 
 
-def _chunk(buffer: U8, begin: Ints, end: Ints, decoded: Decoded) -> Points:
+def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Points:
+    """The points of some payloads, the first of which is the one of number ``low``."""
     tags = decoded.tags
     wall_time, step, at, known = _events(buffer, begin, end)
     record, tag, value = _all_values(buffer, at, end, known, tags)
@@ -94,9 +93,9 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, decoded: Decoded) -> Points:
         try:
             wall_time[i], step[i], scalars, texts = event(buffer[begin[i] : end[i]].tobytes())
         except ValueError:
-            decoded.broken.append(int(begin[i]))
+            decoded.broken.append(low + i)
             continue
-        decoded.texts += [(int(begin[i]), text) for text in texts]
+        decoded.texts += [(low + i, text) for text in texts]
         odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in scalars]
     if odd:
         more = zip(*odd, strict=True)
@@ -104,7 +103,7 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, decoded: Decoded) -> Points:
     if np.any(record[1:] < record[:-1]):
         order = np.argsort(record, kind="stable")
         record, tag, value = record[order], tag[order], value[order]
-    return Points(record, tag, step[record], wall_time[record], value)
+    return Points(record + low, tag, step[record], wall_time[record], value)
 
 
 def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
@@ -156,9 +155,11 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
     body = tag_at + tag_size
     fits &= (after <= end) & (_byte(buffer, at) == TAG) & (tag_size <= LONGEST_TAG) & (body < after)
     kind = _byte(buffer, body)
-    bulk, bulk_tail = _passed_over(buffer, body, kind)
-    bulk &= fits
-    value, tail = word(buffer, body + 1, "<f4").astype(np.float64), np.where(bulk, bulk_tail, body + 5)
+    length, start = _length(buffer, body + 1)
+    is_large = (length > LARGE) & (_byte(buffer, start) == DTYPE) & (_byte(buffer, start + 1) != STRING)
+    bulk = fits & _IS_BULK[kind] & ((kind != TENSOR) | is_large)
+    value = word(buffer, body + 1, "<f4").astype(np.float64)
+    tail = np.where(bulk, start + length, body + 5)
     tensors = np.flatnonzero(fits & ~bulk & (kind == TENSOR))
     if len(tensors):
         value[tensors], tail[tensors], fits[tensors] = _tensors(buffer, body[tensors])
@@ -168,13 +169,6 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
     fits[rest] = (_byte(buffer, tail[rest]) == METADATA) & (metadata_at + metadata_size == after[rest])
     number = fits & ~bulk
     return _tag_numbers(buffer, tag_at[number], tag_size[number], tags), value[number], after, fits, number
-
-
-def _passed_over(buffer: U8, body: Ints, kind: U8) -> tuple[Mask, Ints]:
-    """Where an image, a histogram, a sound or a large tensor stands (no scalar), and the place after it."""
-    size, at = _length(buffer, body + 1)
-    is_large = (size > LARGE) & (_byte(buffer, at) == DTYPE) & (_byte(buffer, at + 1) != STRING)
-    return _IS_BULK[kind] & ((kind != TENSOR) | is_large), at + size
 
 
 def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
@@ -274,17 +268,11 @@ class Text(NamedTuple):
     content: bytes
 
 
-class Event(NamedTuple):
-    """When (Unix s), at which step, and the scalars (tag, value) and texts in the order of the record."""
+def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
+    """Parses one record: when (Unix s), at which step, and scalars (tag, value) and texts in its order.
 
-    wall_time: float
-    step: int
-    scalars: list[tuple[str, float]]
-    texts: list[Text]
-
-
-def event(payload: bytes) -> Event:
-    """Parses one record. Raises ValueError where the bytes are no protobuf message."""
+    Raises ValueError where the bytes are no protobuf message.
+    """
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, FIXED64):
@@ -294,10 +282,9 @@ def event(payload: bytes) -> Event:
         elif (number, kind) == (5, BYTES):
             for message in messages(value, 1):
                 tag, scalar, texts_of_value = _summary_value(message)
-                if scalar is not None:
-                    scalars.append((tag, scalar))
+                scalars += [(tag, scalar)] if scalar is not None else []
                 texts += texts_of_value
-    return Event(wall_time, step, scalars, texts)
+    return wall_time, step, scalars, texts
 
 
 def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:

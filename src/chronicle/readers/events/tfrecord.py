@@ -11,7 +11,8 @@ bytes are looked up at a time.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -27,14 +28,12 @@ Mask = NDArray[np.bool_]
 Damage = list[tuple[int, str]]
 
 HEADER, FOOTER = 12, 4  # bytes of a frame before and after its payload
-BLOCK = 1 << 24  # bytes that are searched for headers at a time
 FIRST_BYTE = 0x09  # key of wall_time, with which an event begins
 
 POLYNOMIAL = 0x82F63B78  # 0x1EDC6F41, reflected
 SEGMENT = 256  # bytes; longer rows are cut into pieces of this size and folded
-NARROWEST = 32  # bytes of a row
+NARROWEST = 32  # bytes of a row; wider ones have a multiple of it, or beyond a segment a power of two
 ROWS_BYTES = 1 << 21  # of the rows that are worked on at a time
-FEW = 2000  # rows; of so few a call of numpy costs more than zeros that are summed in vain
 # By n: masks of all but the first n bytes of a word.
 _HIGH_BYTES = ~np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
@@ -54,27 +53,20 @@ class Frames:
     need not be kept until then is a ``gap``, which the next part takes up.
     """
 
-    begin: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    end: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    damage: Damage = field(default_factory=list)
-    truncated: bool = False
-    stop: int = 0
-    gap: Gap | None = None
-
-    def close_gap(self, at: int) -> None:
-        """What is no record ends at ``at``."""
-        if self.gap:
-            what = f"length of a record is damaged; {at - self.gap.begin} bytes skipped"
-            self.damage.append((self.gap.begin, what))
-            self.gap = None
+    begin: Ints
+    end: Ints
+    damage: Damage
+    truncated: bool
+    stop: int
+    gap: Gap | None
 
 
-def is_event_log(buffer: U8) -> bool:
+def is_event_log(buffer: U8 | bytes) -> bool:
     """The first record is an event, or its version stands near the start (where the first is damaged).
 
     It may stand so in an archive, which is none.
     """
-    start = buffer[:64].tobytes()
+    start = bytes(buffer[:64])
     if b"brain.Event:" in start:
         return not begins_archive(start)
     if len(start) <= HEADER:
@@ -93,7 +85,7 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
 
 
 def frames(
-    buffer: U8, stops: list[int], *, last: bool = True, follow: int = 0, gap: Gap | None = None
+    buffer: U8, stops: Sequence[int], *, last: bool = True, follow: int = 0, gap: Gap | None = None
 ) -> list[Frames]:
     """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``.
 
@@ -105,32 +97,9 @@ def frames(
     bounds = np.searchsorted(head, [0, *stops])
     result = []
     for first, beyond, low, high in zip(bounds, bounds[1:], [0, *stops], stops, strict=False):
-        part = _Part(buffer, head[first:beyond], after[first:beyond], cut, high, follow, last)
-        result.append(_chain(part, low, gap))
+        part = _Part(buffer, head[first:beyond], after[first:beyond], cut, low, high, follow, last)
+        result.append(part.walk(gap))
     return result
-
-
-class _Part(NamedTuple):
-    """A file or a part of one, up to ``high``, with begin and end of all that can only be events."""
-
-    buffer: U8
-    head: Ints
-    after: Ints
-    cut: Ints
-    high: int
-    follow: int
-    last: bool
-
-    def next_head(self, at: int) -> int:
-        """The next place from ``at`` on that has the header of an event; else the end."""
-        i = int(np.searchsorted(self.head, at))
-        return int(self.head[i]) if i < len(self.head) else self.high
-
-    def kept_from(self, at: int) -> int:
-        """From where on, where no event begins, the next part is to look again."""
-        i = int(np.searchsorted(self.cut, at))
-        unseen = self.high - HEADER - FOOTER
-        return max(at, min(unseen, int(self.cut[i])) if i < len(self.cut) else unseen)
 
 
 def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
@@ -138,85 +107,89 @@ def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
 
     A few may stand inside another one.
     """
-    places = [np.empty(0, np.int64)]
-    last = len(buffer) - HEADER - FOOTER
-    for low in range(0, last, BLOCK):
-        at = np.flatnonzero(buffer[low + HEADER : min(low + BLOCK, last) + HEADER] == FIRST_BYTE) + low
-        length = word(buffer, at, "<u8")
-        fits = length <= last + follow
-        at, length = at[fits], length[fits]
-        places.append(at[masked_crcs_of_words(length) == word(buffer, at + 8, "<u4")])
-    head = np.concatenate(places)
+    last = max(0, len(buffer) - HEADER - FOOTER)
+    at = np.flatnonzero(buffer[HEADER : HEADER + last] == FIRST_BYTE)
+    length = word(buffer, at, "<u8")
+    fits = length <= last + follow
+    at, length = at[fits], length[fits]
+    head = at[masked_crcs_of_words(length) == word(buffer, at + 8, "<u4")]
     after = head + word(buffer, head, "<i8") + HEADER + FOOTER
     fits = after <= stops[np.minimum(np.searchsorted(stops, head, side="right"), len(stops) - 1)]
     return head[fits], after[fits], head[~fits]
 
 
-def _chain(part: _Part, low: int, gap: Gap | None) -> Frames:
-    head, after, high = part.head, part.after, part.high
-    breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
-    begins, ends = [head[:0]], [head[:0]]
-    result, at = Frames(stop=high, gap=gap), low
-    while at < high:
-        i = int(np.searchsorted(head, at))
-        if i < len(head) and head[i] == at:
-            result.close_gap(at)
-            stop = int(breaks[np.searchsorted(breaks, i)]) + 1
-            begins.append(head[i:stop])
-            ends.append(after[i:stop])
-            at = int(after[stop - 1])
-            continue
-        goes_on_at, is_frame = _odd_frame(part, at, result)
-        if goes_on_at == at or (result.gap and not part.last and part.next_head(at) == high):
-            result.stop = goes_on_at
-            break
-        if is_frame:
-            begins.append(np.array([at]))
-            ends.append(np.array([goes_on_at]))
-        at = goes_on_at
-    if part.last and result.gap and result.gap.is_zero:
-        result.truncated = True
-    elif part.last:
-        result.close_gap(high)
-    result.begin = np.concatenate(begins) + HEADER
-    result.end = np.concatenate(ends) - FOOTER
-    return result
+class _Part(NamedTuple):
+    """A file or a part of one, ``low:high``, with begin and end of all that can only be events."""
+
+    buffer: U8
+    head: Ints
+    after: Ints
+    cut: Ints
+    low: int
+    high: int
+    follow: int
+    last: bool
+
+    def walk(self, gap: Gap | None) -> Frames:
+        """From frame to frame; whole chains of events are one step."""
+        head, after, high, at, truncated = self.head, self.after, self.high, self.low, False
+        breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
+        begins, ends, damage = [head[:0]], [head[:0]], Damage()
+        while at < high:
+            i = int(np.searchsorted(head, at))
+            known = int(head[i]) if i < len(head) else high  # the next place that has the header of an event
+            if known == at:
+                damage += _closed(gap, at)
+                stop = int(breaks[np.searchsorted(breaks, i)]) + 1
+                gap, at, events = None, int(after[stop - 1]), slice(i, stop)
+                begins.append(head[events])
+                ends.append(after[events])
+            elif (end := None if gap else self._end_of_odd(at, known, damage)) is None:
+                to = known if self.last or known < high else self._unseen(at)
+                begin, is_zero = gap or (at, True)
+                gap = Gap(begin, is_zero and not self.buffer[at:to].any())
+                waits, at = to == at or (not self.last and known == high), to
+                if waits:
+                    break
+            elif end == at:
+                break
+            elif truncated := end > high:
+                at = high
+            else:
+                begins.append(np.array([at]))
+                ends.append(np.array([end]))
+                at = end
+        if self.last and gap:
+            truncated |= gap.is_zero
+            damage += [] if gap.is_zero else _closed(gap, high)
+        payloads = np.concatenate(begins) + HEADER, np.concatenate(ends) - FOOTER
+        return Frames(*payloads, damage, truncated, at, gap)
+
+    def _end_of_odd(self, at: int, known: int, damage: Damage) -> int | None:
+        """Where a frame ends that begins with no event: beyond the file where it is cut, at ``at`` itself
+        where only what follows this part can tell; None where there is none."""
+        if self.high - at < HEADER:
+            return at + HEADER if self.last else at
+        length, check = struct.unpack("<QI", self.buffer[at : at + HEADER].tobytes())
+        end = int(at + HEADER + length + FOOTER)
+        may_follow = not self.last and self.high < end <= self.high + self.follow
+        if masked_crc(self.buffer[at : at + 8].tobytes()) == check:
+            return at if may_follow else end
+        # a damaged header is given a chance where its record would end before the next one
+        if end <= known and intact(self.buffer, np.array([at + HEADER]), np.array([end - FOOTER]))[0]:
+            damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
+            return end
+        return at if may_follow and known == self.high else None
+
+    def _unseen(self, at: int) -> int:
+        """From where on, where no event begins, the next part is to look again."""
+        cut: list[int] = self.cut[np.searchsorted(self.cut, at) :][:1].tolist()
+        return max(at, min([self.high - HEADER - FOOTER, *cut]))
 
 
-def _odd_frame(part: _Part, at: int, result: Frames) -> tuple[int, bool]:
-    """Where to go on after ``at``, where no event begins, and whether what lies between is a whole frame.
-
-    Damage, a cut end and a gap are noted in ``result``. It goes on at ``at`` itself where only what follows
-    this part of a file can tell.
-    """
-    if result.gap:
-        return _over(part, at, result, result.gap), False
-    if part.high - at < HEADER:
-        result.truncated = part.last
-        return part.high if part.last else at, False
-    length, check = struct.unpack("<QI", part.buffer[at : at + HEADER].tobytes())
-    end = at + HEADER + length + FOOTER
-    may_follow = not part.last and part.high < end <= part.high + part.follow
-    known = part.next_head(at)
-    if masked_crc(part.buffer[at : at + 8].tobytes()) == check:
-        result.truncated = end > part.high and not may_follow
-        whole = end <= part.high
-        return end if whole else at if may_follow else part.high, whole
-    # a damaged header is given a chance where its record would end before the next one
-    if end <= known and intact(part.buffer, np.array([at + HEADER]), np.array([end - FOOTER]))[0]:
-        result.damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
-        return end, True
-    if may_follow and known == part.high:
-        return at, False
-    return _over(part, at, result, Gap(at, True)), False
-
-
-def _over(part: _Part, at: int, result: Frames, gap: Gap) -> int:
-    """Where a gap ends that goes on at ``at``, or up to where it has been looked at."""
-    known = part.next_head(at)
-    to = known if part.last or known < part.high else part.kept_from(at)
-    result.gap = Gap(gap.begin, gap.is_zero and not part.buffer[at:to].any())
-    return to
+def _closed(gap: Gap | None, at: int) -> Damage:
+    """The damage that a gap is which ends at ``at``."""
+    return [(gap.begin, f"length of a record is damaged; {at - gap.begin} bytes skipped")] if gap else []
 
 
 def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
@@ -241,7 +214,9 @@ def masked_crc(data: bytes) -> int:
 def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
     """Masked CRC-32C of ``buffer[begin[i]:end[i]]`` for every i."""
     result = np.zeros(len(begin), np.uint32)
-    widths = _width(end - begin, coarse=len(begin) < FEW)
+    length = end - begin
+    wide = NARROWEST << np.ceil(np.log2(np.maximum(1, length / NARROWEST))).astype(np.int64)
+    widths = np.where(length <= SEGMENT, np.maximum(1, -(-length // NARROWEST)) * NARROWEST, wide)
     early, short = end < widths, end - begin < 4
     if early.any():  # at the very start of the buffer there is no room for the zeros in front
         room = int(widths[early].max())
@@ -260,14 +235,6 @@ def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
     """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
     rows = (words ^ np.uint64(0xFFFFFFFF)).astype("<u8").view(np.uint8).reshape(-1, 8)
     return _finished(_plain_rows(rows))
-
-
-def _width(length: Ints, *, coarse: bool) -> Ints:
-    """Row width by length: NARROWEST doubled, or unless ``coarse`` multiples of 8 bytes up to SEGMENT."""
-    n_narrow = np.maximum(1, -(-length // NARROWEST))
-    doubled = NARROWEST << np.ceil(np.log2(n_narrow)).astype(np.int64)
-    fine = np.maximum(NARROWEST, -(-length // 8) * 8)
-    return doubled if coarse else np.where(length <= SEGMENT, fine, doubled)
 
 
 def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
