@@ -245,7 +245,6 @@ def _write(
 ) -> Entry:
     """Writes the entry, its figures, its points as a table, and as the script of the interactive view."""
     from chronicle.figures import draw
-    from chronicle.figures.interactive import view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
@@ -268,21 +267,28 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    script = view_script(
-        timeline,
-        diagnosis,
-        entry.events,
-        title=entry.title,
-        headline=entry.headline,
-        facts=(*entry.facts, *entry.costs),
-        tokens_per_step=config.tokens_per_step,
-    )
+    script = _script(timeline, diagnosis, entry, config.tokens_per_step)
     row = {"entry": to_json(listed(entry)), "names": redact.names}
     whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     for name, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, script)):
         (folder / name).write_text(text, "utf-8", errors="replace")
     _write_points(folder / _DATA, timeline)
     return entry
+
+
+def _script(timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float) -> str:
+    """The script of the interactive view."""
+    from chronicle.figures.interactive import view_script
+
+    return view_script(
+        timeline,
+        diagnosis,
+        entry.events,
+        title=entry.title,
+        headline=entry.headline,
+        facts=(*entry.facts, *entry.costs),
+        tokens_per_step=tokens_per_step,
+    )
 
 
 def _write_points(file: Path, timeline: Timeline) -> None:
