@@ -220,7 +220,7 @@ def judged(c: Curve, turn: float = 0.25, left: float = 0.1) -> Curve:
 
 
 def fled(c: Curve, turn: float = 0.6, times: float = 50.0) -> Curve:
-    """A reward that is learned and lost, and a divergence ``times`` as large in the end as where that began."""
+    """A reward that is learned and lost, and a divergence that ends ``times`` as large as it was then."""
     t = np.arange(c.n) / c.n
     reward = np.interp(t, [0, 0.1, turn, min(turn + 0.1, 1)], [0.2, 0.6, 0.6, 0.0])
     c.log("reward", Role.OBJECTIVE, reward + c.own_noise(0.01))

@@ -84,7 +84,7 @@ def test_twelve_findings_close_together_keep_their_badges_apart(width):
 @given(steps=st.lists(st.integers(0, 1000), max_size=120))
 def test_letters_of_joins_never_overlap(width, steps):
     joins = [(str(i), Join(JoinKind.RESUME, i, i + 1, s, s, 0)) for i, s in enumerate(steps)]
-    marks = JoinMarks.place(joins, Window(0, 1000, width))
+    marks = JoinMarks(joins, Window(0, 1000, width))
     assert overlapping(marks.letters, LETTER_PX) == []
     assert set(marks.lines) <= set(map(float, steps))
 
@@ -143,7 +143,7 @@ def fault(step: int | None, kind: str = "xid") -> Fault:
 
 
 def lane(faults, width):
-    return FaultLane.place(faults, Window(0, 1000, width)).marks
+    return FaultLane(faults, Window(0, 1000, width)).marks
 
 
 def extent(mark: FaultMark) -> tuple[float, float]:

@@ -23,7 +23,8 @@ from chronicle.model import (
     Timeline,
     Verdict,
 )
-from chronicle.story import deciding, happenings, tell
+from chronicle.story import deciding, tell
+from chronicle.story.measured import happenings
 from chronicle.story.telling import coarse
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig

@@ -31,7 +31,8 @@ from chronicle.model import (
     Timeline,
     Track,
 )
-from chronicle.story import Axis, Story, axis_of
+from chronicle.story import Story
+from chronicle.story.measured import Axis, axis_of
 from chronicle.timeline import discarded
 from chronicle.timeline.endings import endings
 from chronicle.workspace.config import RunConfig

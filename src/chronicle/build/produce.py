@@ -9,6 +9,7 @@ import gc
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -267,28 +268,20 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    script = _script(timeline, diagnosis, entry, config.tokens_per_step)
     row = {"entry": to_json(listed(entry)), "names": redact.names}
     whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    for name, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, script)):
-        (folder / name).write_text(text, "utf-8", errors="replace")
+    view = _view(timeline, diagnosis, entry, config.tokens_per_step)
+    for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
+        (folder / file).write_text(text, "utf-8", errors="replace")
     _write_points(folder / _DATA, timeline)
     return entry
 
 
-def _script(timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float) -> str:
-    """The script of the interactive view."""
+def _view(timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float) -> str:
     from chronicle.figures.interactive import view_script
 
-    return view_script(
-        timeline,
-        diagnosis,
-        entry.events,
-        title=entry.title,
-        headline=entry.headline,
-        facts=(*entry.facts, *entry.costs),
-        tokens_per_step=tokens_per_step,
-    )
+    script = partial(view_script, title=entry.title, headline=entry.headline, tokens_per_step=tokens_per_step)
+    return script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs))
 
 
 def _write_points(file: Path, timeline: Timeline) -> None:

@@ -16,7 +16,7 @@ from chronicle.figures.sheet import Sheet
 from chronicle.figures.style import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
-from chronicle.story import Axis
+from chronicle.story.measured import Axis
 from chronicle.timeline.axes import OnAxis
 
 __all__ = ["draw", "picture"]
@@ -25,7 +25,6 @@ _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _LISTED = 6  # findings named in an alt text; the key below the figure has all
 _EMPTY = "No metric to draw: the log holds no values."
 
-Files = dict[str, tuple[str, int, int]]
 Marked = Mapping[str, Event]
 """The events of findings by their marks."""
 
@@ -60,11 +59,9 @@ def draw(
     small, shared = thumb(run), share(over or run).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
     (folder / "share.png").write_bytes(shared.png(2))
-    for name, file, width, height, alt in (
-        ("thumb", "thumb.svg", small.width, small.height, ""),
-        ("share", "share.png", 2 * shared.width, 2 * shared.height, figures[0].alt),
-    ):
-        figures.append(Figure(name, {"any": (file, int(width), int(height))}, alt))
+    width, height = shared.size
+    figures.append(Figure("thumb", {"any": ("thumb.svg", *small.size)}, ""))
+    figures.append(Figure("share", {"any": ("share.png", 2 * width, 2 * height)}, figures[0].alt))
     return tuple(figures)
 
 
@@ -106,13 +103,15 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         yield Figure(name, _written(name, plans, folder), alt, caption)
 
 
-def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> Files:
+def _written(
+    name: str, plans: Mapping[str, Plan | Sheet], folder: Path
+) -> Mapping[str, tuple[str, int, int]]:
     """The files of a figure, wide and narrow, each with its width and height."""
     files = {}
     for variant, plan in plans.items():
         file, sheet = f"{name}-{variant}.svg", plan.paint() if isinstance(plan, Plan) else plan
         (folder / file).write_bytes(sheet.svg())
-        files[variant] = (file, int(sheet.width), int(sheet.height))
+        files[variant] = (file, *sheet.size)
     return files
 
 

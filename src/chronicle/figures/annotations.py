@@ -6,15 +6,14 @@ it is painted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import ClassVar
 
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.figures.panels import segments
+from chronicle.figures.panels import Segment, segments
 from chronicle.figures.scales import Pane, Window
 from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet
 from chronicle.figures.style import literal, on, text_px
@@ -47,12 +46,16 @@ _NARROWEST_BAR_PX = 2
 @dataclass(frozen=True)
 class Occurrence:
     """A finding with its number, the step it ends at (of one that is not over, its attempt's last one),
-    and whether it has a badge."""
+    and its rank: 0 is the gravest."""
 
     number: int
     finding: Finding
     end: float
-    badge: bool = True
+    rank: int = 0
+
+    @property
+    def badge(self) -> bool:
+        return self.rank < MOST_BADGES
 
 
 @dataclass(frozen=True)
@@ -92,30 +95,25 @@ class Band:
     open: bool
     badge: bool = True
 
-    def cap(self, pane: Pane) -> float:
-        """Where the cap is on the sheet."""
-        return pane.top - min(self.lane, _MOST_LANES) * _CAP_LANE_PX
+    @property
+    def lift(self) -> float:
+        """From the frame up to the cap."""
+        return min(self.lane, _MOST_LANES) * _CAP_LANE_PX
 
 
-@dataclass(frozen=True, eq=False)
 class FindingMarks:
-    """Findings as tints through all panels, and as caps and numbered badges above the first one."""
+    """Findings that touch a window as tints through all panels, and as caps and numbered badges above the
+    first one."""
 
-    bands: Sequence[Band]
-    fills: Sequence[Fill]
-    badges: Sequence[Mark]
-
-    @classmethod
-    def place(cls, findings: Sequence[Occurrence], window: Window) -> FindingMarks:
-        """The marks of those findings that touch the window."""
-        shown = bands(findings, window)
-        return cls(shown, fills(shown), badges(shown, window.width))
+    def __init__(self, findings: Sequence[Occurrence], window: Window) -> None:
+        self.bands = bands(findings, window)
+        self.badges = badges(self.bands, window.width)
 
     @property
     def badge_base(self) -> float:
         """From the frame to the middle of the lowest badges; more where leaders or lanes need room."""
-        lanes = min(_MOST_LANES, max((band.lane for band in self.bands), default=0))
-        return 14 + 6 * any(badge.moved for badge in self.badges) + _CAP_LANE_PX * lanes
+        lanes_px = max((band.lift for band in self.bands), default=0)
+        return 14 + 6 * any(badge.moved for badge in self.badges) + lanes_px
 
     @property
     def lift(self) -> float:
@@ -128,12 +126,11 @@ class FindingMarks:
     def paint(self, panes: Sequence[Pane]) -> None:
         top, sheet = panes[0], panes[0].sheet
         for pane in panes:
-            for fill in self.fills:
-                left, right = pane.left + fill.left_px, pane.left + fill.right_px
-                tint = round(_TINT * fill.depth, 2)
-                sheet.box(left, pane.top, right, pane.foot, fill.verdict, 1, alpha=tint)
+            for fill in fills(self.bands):
+                box = pane.left + fill.left_px, pane.top, fill.right_px - fill.left_px, pane.height
+                sheet.box(box, fill.verdict, 1, alpha=round(_TINT * fill.depth, 2))
         for band in self.bands:
-            left, right, cap = top.left + band.left_px, top.left + band.right_px, band.cap(top)
+            left, right, cap = top.left + band.left_px, top.left + band.right_px, top.top - band.lift
             sheet.line([left, right], [cap, cap], band.verdict, 6, _CAP_PX)
             if band.open:
                 sheet.area([right - 3, right + 4, right - 3], [cap - 4, cap, cap + 4], band.verdict, 6)
@@ -142,7 +139,7 @@ class FindingMarks:
             band, x = band_of[badge.text], top.left + badge.at_px
             y = top.top - self.badge_base - _BADGE_ROW_PX * badge.row
             if badge.row or badge.moved:
-                sheet.line([top.left + badge.wanted_px, x], [band.cap(top), y], band.verdict, 7)
+                sheet.line([top.left + badge.wanted_px, x], [top.top - band.lift, y], band.verdict, 7)
             _badge(sheet, badge.text, band.verdict, x, y)
 
 
@@ -258,24 +255,19 @@ def _apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list
     return [min(max(q, low), highest) + i * gap for i, q in enumerate(flat)]
 
 
-@dataclass(frozen=True, eq=False)
 class JoinMarks:
-    """Joins as dotted lines through the panels at the steps ``lines``, and as letters at their foot."""
+    """The lettered joins in a window as dotted lines through the panels, at the steps ``lines``, and as
+    letters at their foot; of very many those of the costliest."""
 
-    joins: Sequence[Join]
-    letters: Sequence[Mark]
-    lines: Sequence[float]
-
-    @classmethod
-    def place(cls, joins: Sequence[tuple[str, Join]], window: Window) -> JoinMarks:
-        """The marks of the lettered joins in the window; of very many those of the costliest."""
+    def __init__(self, joins: Sequence[tuple[str, Join]], window: Window) -> None:
         inside = [(letter, join) for letter, join in joins if window.first <= join.to_step <= window.last]
         most = min(MOST_LETTERS, int(window.width / LETTER_PX))
         costliest = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
         wanted = [(window.px(join.to_step), letter) for letter, join in costliest]
-        lines = {float(j.to_step) for _, j in (inside if len(inside) <= _EVERY_LINE else costliest)}
-        letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
-        return cls([join for _, join in joins], letters, sorted(lines))
+        self.joins = [join for _, join in joins]
+        self.letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
+        lined = inside if len(inside) <= _EVERY_LINE else costliest
+        self.lines = sorted({float(join.to_step) for _, join in lined})
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
         """A line at each step that a later attempt begins with."""
@@ -291,7 +283,7 @@ class JoinMarks:
             x, y = pane.left + mark.at_px, pane.foot - 9 - 17 * mark.row
             size_px = 10 if len(mark.text) == 1 else 8.5
             half = 7 if len(mark.text) == 1 else 7.5
-            pane.sheet.box(x - half, y - 7, x + half, y + 7, "ink2", 9)
+            pane.sheet.box((x - half, y - 7, 2 * half, 14), "ink2", 9)
             place = mark.text, x, y + CAPITAL * size_px, "page"
             pane.sheet.write(*place, anchor="middle", size_px=size_px, bold=True)
 
@@ -309,27 +301,23 @@ class FaultMark:
     side: int
 
 
-@dataclass(frozen=True, eq=False)
 class FaultLane:
-    """What failed beside the curves, at the step the run was at: a lane of its own below the panels."""
+    """What failed beside the curves, at the step the run was at: a lane of its own below the panels.
 
-    marks: Sequence[FaultMark]
-    height: ClassVar[float] = 20.0
+    ``marks`` are those of the faults with a step in the window, from left to right.
+    """
 
-    @classmethod
-    def place(cls, faults: Iterable[Fault], window: Window) -> FaultLane:
-        """Marks of the faults with a step in the window, from left to right."""
+    height = 20.0
+
+    def __init__(self, faults: Iterable[Fault], window: Window) -> None:
         steps = [(f.at_step, fault_words(f.kind)) for f in faults if f.at_step is not None]
+        inside = [(step, words) for step, words in steps if window.first <= step <= window.last]
         groups: list[tuple[float, float, list[str]]] = []
-        for step, words in sorted(steps, key=lambda item: item[0]):
-            if not window.first <= step <= window.last:
-                continue
-            at_px = window.px(step)
-            if groups and at_px - groups[-1][1] < _FAULTS_APART_PX:
-                groups[-1][2].append(words)
-            else:
-                groups.append((step, at_px, [words]))
-        return cls(_fault_marks(groups, window.width))
+        for step, words in sorted(inside, key=lambda item: item[0]):
+            if not groups or window.px(step) - groups[-1][1] >= _FAULTS_APART_PX:
+                groups.append((step, window.px(step), []))
+            groups[-1][2].append(words)
+        self.marks = _fault_marks(groups, window.width)
 
     def title(self, narrow: bool) -> str:
         return "faults beside the curves"
@@ -366,35 +354,25 @@ def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: flo
     return marks
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One attempt: its index and its spans (first step, last step, live)."""
-
-    attempt: int
-    spans: tuple[tuple[float, float, bool], ...]
+Bars = Mapping[int, Sequence[Segment]]
+"""Of each attempt, by its index, the segments of its longest track."""
 
 
-def bars(timeline: Timeline) -> list[Bar]:
+def bars(timeline: Timeline) -> Bars:
     """A bar for each attempt that logged a point; the last ``MOST_BARS`` of very many."""
-    number = len(timeline.attempts)
-    tracks = list(timeline.series.values())
+    number, tracks = len(timeline.attempts), list(timeline.series.values())
     if not tracks:
-        return []
+        return {}
     points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
-    logged = [k for k in range(number) if points[:, k].any()]
-    shown = []
-    for k in logged[-MOST_BARS:]:
-        longest = tracks[int(points[:, k].argmax())]
-        spans = ((float(s.steps[0]), float(s.steps[-1]), s.live) for s in segments(longest, k))
-        shown.append(Bar(k, tuple(spans)))
-    return shown
+    logged = np.flatnonzero(points.any(axis=0)).tolist()
+    return {k: segments(tracks[int(points[:, k].argmax())], k) for k in logged[-MOST_BARS:]}
 
 
 @dataclass(frozen=True, eq=False)
 class AttemptStrip:
     """One bar an attempt, hatched where it was overtaken, an arrow back at each rollback."""
 
-    bars: Sequence[Bar]
+    bars: Bars
     joins: JoinMarks
 
     @property
@@ -402,9 +380,9 @@ class AttemptStrip:
         return min(_BAR_ROW_PX * len(self.bars), _STRIP_PX) + 2
 
     def title(self, narrow: bool) -> str:
-        first, last = self.bars[0].attempt, self.bars[-1].attempt
+        first, *_, last = self.bars
         which = "attempts" if not first else f"attempts {first + 1} to {last + 1}"
-        discards = any(not live for bar in self.bars for _, _, live in bar.spans)
+        discards = any(not segment.live for bar in self.bars.values() for segment in bar)
         return which + ("  ·  hatched: discarded" if discards and not narrow else "")
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
@@ -412,26 +390,26 @@ class AttemptStrip:
         row_px, sheet = self.height / len(self.bars), pane.sheet
         every = next((n for n in (1, 2, 5, 10) if n * row_px >= 13), 20)
         half = 0.22 * row_px
-        row_of = {bar.attempt: pane.top + (row + 0.5) * row_px for row, bar in enumerate(self.bars)}
-        for row, bar in enumerate(self.bars):
-            y = row_of[bar.attempt]
-            for first, last, is_live in bar.spans:
-                left, right = pane.x(first), pane.x(last)
+        row_of = {attempt: pane.top + (row + 0.5) * row_px for row, attempt in enumerate(self.bars)}
+        for row, (attempt, bar) in enumerate(self.bars.items()):
+            y = row_of[attempt]
+            for segment in bar:
+                left, right = (pane.x(float(step)) for step in segment.steps[[0, -1]])
                 right = max(right, left + _NARROWEST_BAR_PX)
-                if is_live:
-                    sheet.box(left, y - half, right, y + half, "live", 1)
+                if segment.live:
+                    sheet.box((left, y - half, right - left, 2 * half), "live", 1)
                 else:  # a thick line of short dashes is a hatching
                     sheet.line([left, right], [y, y], "dead", 1, 2 * half, dash=(0.5 / half, 2 / half))
                     around = [y - half, y - half, y + half, y + half, y - half]
                     sheet.line([left, right, right, left, left], around, "dead", 1)
-            if row == 0 or (bar.attempt + 1) % every == 0:
+            if row == 0 or (attempt + 1) % every == 0:
                 place = pane.left - 10, y + CAPITAL * SMALL_PX
-                sheet.write(str(bar.attempt + 1), *place, anchor="end", size_px=SMALL_PX)
+                sheet.write(str(attempt + 1), *place, anchor="end", size_px=SMALL_PX)
         for join in self.joins.joins:
             before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)
             if join.to_step < join.from_step and before < after:
                 # Down from the end of what was discarded, back, and down to the step that was resumed from.
-                start, end = pane.x(float(join.from_step)), pane.x(float(join.to_step))
+                start, end = pane.x(join.from_step), pane.x(join.to_step)
                 middle, tip, size = before + 0.5 * row_px, after - half, min(3, row_px / 6)
                 down = [before + half, middle, middle, tip - size]
                 sheet.line([start, start, end, end], down, "ink2", 5, 1.2)

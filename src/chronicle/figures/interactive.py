@@ -8,6 +8,7 @@ keeps its lowest and its highest one, and its first that is no number: no spike 
 from __future__ import annotations
 
 import base64
+import io
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.figures.panels import Panel, Segment, run_panels, single_panels
+from chronicle.figures.panels import Panel, Segment, all_panels
 from chronicle.metrics.values import with_unit
 from chronicle.model import Diagnosis, Event, EventKind, Fact, Floats, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
@@ -25,9 +26,7 @@ MOST_POINTS = 200_000  # of a run, over all of its curves: about 1 MB
 MOST_PANELS = 12
 _FEWEST = 2_000  # points that a curve keeps, however many there are
 _OTHER_AXES = ("time", "tokens", "samples")
-_SAFE = str.maketrans(
-    {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-)
+_SAFE = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 def view_script(
@@ -45,14 +44,11 @@ def view_script(
     Panels are those of the figure of the run first, then the other metrics; an axis is there if every attempt
     can be put on it. ``headline`` and ``facts`` are for a comparison with other runs.
     """
-    panels = [*run_panels(timeline, diagnosis)]
-    panels += single_panels(timeline, {metric for panel in panels for metric in panel.metrics})
-    panels = panels[:MOST_PANELS]
+    panels = all_panels(timeline, diagnosis)[:MOST_PANELS]
     axes = dict(_axes(timeline, tokens_per_step))
     block = _Block()
     parts = sum(len(line.segments) for panel in panels for line in panel.lines)
     most = max(_FEWEST, MOST_POINTS // max(parts, 1))
-    drawn = [_panel(panel, block, most, axes) for panel in panels]
     names = [attempt.name for attempt in timeline.attempts]
     view = {
         "title": title,
@@ -62,31 +58,23 @@ def view_script(
         "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
-        "panels": drawn,
+        "panels": [_panel(panel, block, most, axes) for panel in panels],
         "events": [_event(event, names, axes) for event in events if event.step is not None],
-        "block": block.text(),
+        "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
     }
     return f"chronicleView({json.dumps(view, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
 
 
-class _Block:
+class _Block(io.BytesIO):
     """Columns of float64 and float32, one behind the other; each is told by its place and length."""
-
-    def __init__(self) -> None:
-        self._columns: list[bytes] = []
-        self._size = 0
 
     def add(self, column: Floats, kind: str) -> list[Any]:
         """``[kind, first byte, length]`` of a column that was added; "d" is float64, "f" float32."""
         with np.errstate(over="ignore"):
             data = np.ascontiguousarray(column, dtype=np.dtype(f"<{kind}")).tobytes()
-        place = self._size
-        self._columns.append(data + bytes(-len(data) % 8))
-        self._size += len(self._columns[-1])
+        place = self.tell()
+        self.write(data + bytes(-len(data) % 8))
         return [kind, place, len(column)]
-
-    def text(self) -> str:
-        return base64.b64encode(zlib.compress(b"".join(self._columns), 6)).decode()
 
 
 def _axes(timeline: Timeline, tokens_per_step: float) -> Iterator[tuple[str, OnAxis]]:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import drawn, lettered
 from chronicle.figures.annotations import (
-    MOST_BADGES,
     AttemptStrip,
-    Bar,
+    Bars,
     FaultLane,
     FindingMarks,
     JoinMarks,
@@ -28,8 +28,8 @@ from chronicle.figures.sheet import Sheet
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.figures.style import WIDE, literal
 from chronicle.metrics.counters import median_gap
-from chronicle.model import Diagnosis, Join, Timeline, Verdict
-from chronicle.story import Happening, happenings, ranked
+from chronicle.model import Diagnosis, Timeline, Verdict
+from chronicle.story.measured import Happening, axis_of, happenings, ranked
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6
@@ -41,25 +41,25 @@ _WHOLE_SHARE = 0.9
 _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 
-@dataclass(frozen=True, eq=False)
 class Scene:
-    """A run with at least one panel, from step ``first`` to ``last``; ``axis`` is what the steps count.
+    """A run from step ``first`` to ``last``; ``axis`` is what the steps count.
 
     From ``edge`` on a loss may be cut off by the picture that it was read from.
     """
 
-    timeline: Timeline
-    diagnosis: Diagnosis
-    panels: Sequence[Panel]
-    bars: Sequence[Bar]
-    first: float
-    last: float
-    axis: str
-    findings: Sequence[Occurrence]
-    joins: Sequence[tuple[str, Join]]
-    groups: Sequence[Happening]
-    edge: float = math.inf
-    single: dict[str, Panel] = field(default_factory=dict)  # of single metrics, made when first asked for
+    def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
+        self.timeline, self.edge = timeline if x is None else x.timeline, edge
+        self.panels = run_panels(self.timeline, diagnosis)
+        every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
+        self.bars = every if len(every) > 1 else {}
+        shown = [*chain(*(panel.segments() for panel in self.panels)), *chain(*every.values())]
+        self.first = float(min((s.steps[0] for s in shown), default=0))
+        self.last = float(max((s.steps[-1] for s in shown), default=0))
+        gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
+        self.findings = _occurrences(self.timeline, gravest, x, self.last)
+        self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
+        self.axis = literal(axis_of(self.timeline).noun, 24)
+        self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
 
     @property
     def ends(self) -> Pair:
@@ -82,8 +82,7 @@ class Scene:
 
     def zooms(self) -> list[Occurrence]:
         """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
-        by_number = {item.number: item for item in self.findings}
-        order = [by_number[group.number] for group in ranked(self.groups, self.diagnosis.verdict)]
+        order = sorted(self.findings, key=lambda item: item.rank)
         return [item for item in order if self._shows_more(item)][:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
@@ -107,9 +106,13 @@ class Scene:
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
         """Panels with something to see in the window; the first one always."""
-        first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self.single)
+        first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self._single)
         window = self.window(item)
-        return [first, *(p for p in others if p.points(*window) >= 2)][:MOST_PANELS]
+
+        def seen(panel: Panel) -> bool:
+            return sum(len(segment.inside(*window).finite()) for segment in panel.segments()) >= 2
+
+        return [first, *filter(seen, others)][:MOST_PANELS]
 
     def _shows_more(self, item: Occurrence) -> bool:
         """Whether the zoom is narrower than the run, or has other panels (nobody asks why a run is well)."""
@@ -128,33 +131,17 @@ def scene(
     With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
     over steps.
     """
-    run, timeline = timeline, x.timeline if x is not None else timeline
-    panels = run_panels(timeline, diagnosis)
-    if not panels:
-        return None
-    attempts = bars(timeline) if len(timeline.attempts) > 1 else []
-    edges = [(s.steps[0], s.steps[-1]) for panel in panels for s in panel.segments()]
-    edges += [(first, last) for bar in attempts for first, last, _ in bar.spans]
-    first, last = float(min(a for a, _ in edges)), float(max(b for _, b in edges))
-    groups = happenings(run, diagnosis)
-    findings = _occurrences(timeline, diagnosis, groups, x, last)
-    if x is not None:
-        diagnosis = replace(diagnosis, joins=timeline.joins)
-    axes = {attempt.axis for attempt in timeline.attempts}
-    axis = literal(axes.pop(), 24) if len(axes) == 1 else "step"
-    shown = attempts if len(attempts) > 1 else ()
-    joins = lettered(diagnosis)
-    return Scene(timeline, diagnosis, panels, shown, first, last, axis, findings, joins, groups, edge)
+    run = Scene(timeline, diagnosis, x, edge)
+    return run if run.panels else None
 
 
 def _occurrences(
-    timeline: Timeline, diagnosis: Diagnosis, groups: Sequence[Happening], x: OnAxis | None, last: float
+    timeline: Timeline, gravest: Sequence[Happening], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
     names = [attempt.name for attempt in timeline.attempts]
-    badges = {group.number for group in ranked(groups, diagnosis.verdict)[:MOST_BADGES]}
     occurrences = []
-    for group in groups:
+    for rank, group in enumerate(gravest):
         marked = drawn(group.lead)
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
@@ -163,8 +150,8 @@ def _occurrences(
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
-        occurrences.append(Occurrence(group.number, finding, float(end), group.number in badges))
-    return occurrences
+        occurrences.append(Occurrence(group.number, finding, float(end), rank))
+    return sorted(occurrences, key=lambda item: item.number)
 
 
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34
@@ -173,23 +160,24 @@ _STRIP_GAP_PX = GAP_PX - 4
 THUMB_WIDTH, THUMB_HEIGHT = 320, 160
 _THUMB_COLUMNS = 300
 SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of what other sites show, with two pixels to each of ours
+PanelRow = tuple[Panel, Scale, float]
 
 
-@dataclass(frozen=True, eq=False)
 class Plan:
-    """A whole figure over the steps of ``window``; ``axis`` is what they count.
+    """A whole figure over the steps between ``ends``: panels with their y axes and heights, and below them
+    strips: faults beside the curves, and where they are asked for ``bars`` of attempts."""
 
-    ``strips`` stand below the panels: faults beside the curves, and attempts.
-    """
-
-    width: float
-    window: Window
-    axis: str
-    curves: Sequence[Curves]
-    findings: FindingMarks
-    joins: JoinMarks
-    faults: FaultLane
-    strips: Sequence[FaultLane | AttemptStrip]
+    def __init__(
+        self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], bars: Bars | None = None
+    ) -> None:
+        self.width, self.axis, self.window = width, run.axis, Window(*ends, inner_px(width))
+        self.curves = [Curves(*panel, self.window, run.edge) for panel in panels]
+        self.findings = FindingMarks(run.findings, self.window)
+        self.joins = JoinMarks(run.joins, self.window)
+        self.faults = FaultLane(run.timeline.faults, self.window)
+        self.strips: list[FaultLane | AttemptStrip] = [self.faults] if self.faults.marks else []
+        if bars:
+            self.strips.append(AttemptStrip(bars, self.joins))
 
     @property
     def narrow(self) -> bool:  # for a phone
@@ -243,7 +231,7 @@ def whole(run: Scene, width: float) -> Plan:
     alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
     panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
-    return _plan(run, width, run.ends, panels, attempts=True)
+    return Plan(run, width, run.ends, panels, run.bars)
 
 
 def share(run: Scene) -> Plan:
@@ -251,7 +239,7 @@ def share(run: Scene) -> Plan:
     first = run.panels[0]
 
     def plan(height: float) -> Plan:
-        return _plan(run, SHARE_WIDTH, run.ends, [(first, run.body(first), height)], attempts=False)
+        return Plan(run, SHARE_WIDTH, run.ends, [(first, run.body(first), height)])
 
     return plan(SHARE_HEIGHT - plan(0).height)
 
@@ -260,24 +248,11 @@ def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
     """The zoom into a finding: the loss over the series that explain it, on one step axis."""
     window = run.window(item)
     high, low = (150.0, 92.0) if width >= WIDE else (130.0, 84.0)
-    panels: list[tuple[Panel, Scale, float]] = []
+    panels: list[PanelRow] = []
     for panel in run.zoom_panels(item):
         parts = [segment.inside(*window) for segment in panel.segments()]
         panels.append((panel, full_scale(parts, panel.role), low if panels else high))
-    return _plan(run, width, window, panels, attempts=False)
-
-
-def _plan(
-    run: Scene, width: float, ends: Pair, panels: Iterable[tuple[Panel, Scale, float]], attempts: bool
-) -> Plan:
-    window = Window(*ends, inner_px(width))
-    curves = [Curves.of(panel, scale, height, window, run.edge) for panel, scale, height in panels]
-    joins, faults = JoinMarks.place(run.joins, window), FaultLane.place(run.timeline.faults, window)
-    strips: list[FaultLane | AttemptStrip] = [faults] if faults.marks else []
-    if attempts and run.bars:
-        strips.append(AttemptStrip(run.bars, joins))
-    findings = FindingMarks.place(run.findings, window)
-    return Plan(width, window, run.axis, curves, findings, joins, faults, strips)
+    return Plan(run, width, window, panels)
 
 
 def empty(width: float, words: str) -> Sheet:

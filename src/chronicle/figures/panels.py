@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.style import literal
@@ -51,10 +51,10 @@ class Segment:
         With ``reach`` also so many neighbours on each side, so that a curve reaches the frame.
         """
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
-        if a < b or 0 < a < len(self.steps):  # else all points are on one side of the frame
+        rows = slice(0)  # all points are on one side of the frame
+        if a < b or 0 < a < len(self.steps):
             rows = slice(max(0, int(a) - reach), int(b) + reach)
-            return replace(self, steps=self.steps[rows], values=self.values[rows])
-        return replace(self, steps=self.steps[:0], values=self.values[:0])
+        return replace(self, steps=self.steps[rows], values=self.values[rows])
 
     def finite(self) -> Floats:
         return self.values[np.isfinite(self.values)]
@@ -87,18 +87,15 @@ class Panel:
     def segments(self) -> list[Segment]:
         return [segment for line in self.lines for segment in line.segments]
 
-    def points(self, first: float, last: float) -> int:
-        return sum(len(s.inside(first, last).finite()) for s in self.segments())
-
 
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
     """The track (or one attempt of it) cut where the attempt changes and where a later one overtook it."""
-    which = np.unique(track.attempt) if attempt is None else [attempt]
-    parts = (replace(part, attempt=int(k)) for k in which for part in _of_attempt(track, track.attempt == k))
-    return [part for part in parts if len(part.steps)]
+    which = np.unique(track.attempt).tolist() if attempt is None else [attempt]
+    return [part for k in which for part in _of_attempt(track, k) if len(part.steps)]
 
 
-def _of_attempt(track: Track, logged: NDArray[np.bool_]) -> Iterator[Segment]:
+def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
+    logged = track.attempt == attempt
     rows: Any = slice(None) if logged.all() else logged  # a long log is not copied for nothing
     steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
     if (np.diff(steps) < 0).any():
@@ -108,13 +105,13 @@ def _of_attempt(track: Track, logged: NDArray[np.bool_]) -> Iterator[Segment]:
         values = np.where(too_large, np.copysign(_LARGEST, values), values)
     cuts = np.flatnonzero(np.diff(live)) + 1
     if len(cuts) > _MOST_CUTS:
-        yield Segment(steps[~live], values[~live], False)
-        yield Segment(steps[live], values[live], True)
+        yield Segment(steps[~live], values[~live], False, attempt)
+        yield Segment(steps[live], values[live], True, attempt)
         return
-    for a, b in zip([0, *cuts], [*cuts, len(live)], strict=True):
+    for a, b in pairwise([0, *cuts, len(live)]):
         # A dead branch starts one sample before the cut: it is seen to leave the live line.
         part = slice(a if live[a] else max(0, a - 1), b)
-        yield Segment(steps[part], values[part], bool(live[a]))
+        yield Segment(steps[part], values[part], bool(live[a]), attempt)
 
 
 def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
@@ -126,8 +123,7 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
     main = shown_metric(timeline.series.values())
     if main is None or not len(main):
-        rest = sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
-        main = next(iter([*named, *rest, *tracks.values()]), None)
+        main = next(iter([*named, *_longest_first(tracks), *tracks.values()]), None)
     if main is None:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
@@ -135,10 +131,18 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     return [first, *_single(more, first.metrics, {})][:3]
 
 
-def single_panels(timeline: Timeline, shown: set[str]) -> list[Panel]:
-    """A panel for each metric that is not shown yet, counters left out; those with most points first."""
-    tracks = [track for track in _drawable(timeline).values() if track.role not in _COUNTERS]
-    return list(_single(sorted(tracks, key=lambda t: -len(t)), shown, {}))
+def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
+    """Those of the run, then one for each metric that they do not show, those with most points first.
+
+    Counters are left out.
+    """
+    first = run_panels(timeline, diagnosis)
+    shown = {metric for panel in first for metric in panel.metrics}
+    return [*first, *_single(_longest_first(_drawable(timeline)), shown, {})]
+
+
+def _longest_first(tracks: dict[str, Track]) -> list[Track]:
+    return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
 def finding_panels(

@@ -102,17 +102,16 @@ def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] =
     low, high = (float(q) for q in np.quantile(body, _BODY))
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
-    log = _is_log(low, high, role) and lowest > 0
-    if log:
+    if log := _is_log(low, high, role) and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
     span = _span(low, high)
-    reach = _REACH_SPANS * span
-    near = [p for p in peaks if p < high + _PEAK_SPANS * span]
-    top = highest + 0.1 * span
-    if highest > high + reach:
-        top = min(top, max([high + 0.18 * span, *(p + 0.08 * span for p in near)]))
-    bottom = low - 0.18 * span if lowest < low - reach else lowest - 0.1 * span
+    top, bottom = highest + 0.1 * span, lowest - 0.1 * span
+    if highest > high + _REACH_SPANS * span:
+        near = [p + 0.08 * span for p in peaks if p < high + _PEAK_SPANS * span]
+        top = min(top, max([high + 0.18 * span, *near]))
+    if lowest < low - _REACH_SPANS * span:
+        bottom = low - 0.18 * span
     return _widened(bottom, max(top, high), log)
 
 
@@ -170,10 +169,8 @@ def time_ticks(first: float, last: float, most: int) -> Ticks:
 def value_ticks(scale: Scale, height_px: float) -> Ticks:
     """Values of a panel's y axis with their labels: ``0.1``, ``100``, ``1e-6`` on a logarithmic one."""
     if scale.log:
-        return [
-            (value, f"{value:g}" if 1e-3 <= abs(value) < 1e5 else power(value, 0))
-            for value in log_ticks(scale.low, scale.high)
-        ]
+        places = log_ticks(scale.low, scale.high)
+        return [(at, f"{at:g}" if 1e-3 <= abs(at) < 1e5 else power(at, 0)) for at in places]
     most = 5 if height_px > _LOW_PANEL_PX else 3
     places = _inside(MaxNLocator(most).tick_values(scale.low, scale.high), scale.low, scale.high)
     return list(zip(places, value_labels(places), strict=True))

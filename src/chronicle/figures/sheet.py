@@ -8,9 +8,12 @@ artists with its own SVG backend do the same at nine times the CPU and four time
 from __future__ import annotations
 
 import io
+from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
+from typing import Any
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -26,17 +29,19 @@ from chronicle.model import Floats
 
 LABEL_PX, SMALL_PX = 11.5, 11
 CAPITAL = 0.36  # half the height of a capital, in sizes of the font
-ROW_PX = 13  # the height of a label
 _BOLD = 1.09  # the width of bold letters, of that of others
 _SIMPLER_PX = 0.1
 _HALO_PX = 4
 _SHORTEST_PX = 0.01
 _COLOURS = 64  # of a picture of pixels
+_depth = attrgetter("z")
 _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sans-serif"
 
 Places = Sequence[float] | Floats
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
+Outline = tuple[Path, str, float]
+"""A path in a token's colour: a line so wide, or with 0 the area that it encloses."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +78,8 @@ class Ink:
             style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
         return f'<path class="{name}"{style}{place} d="{_data(self.path(), self.dots)}"/>\n'
 
-    def paint(self, pen: _Pen) -> None:
-        pen.draw(self.path(), self.token, self.px, self)
+    def outlines(self) -> Iterator[Outline]:
+        yield self.path(), self.token, self.px
 
 
 @dataclass(frozen=True)
@@ -86,11 +91,14 @@ class Words:
     words: str
     x: float
     y: float
-    anchor: str  # start, middle, end
-    size_px: float
-    bold: bool
-    halo: bool  # of the ground's colour, so that they can be read over a curve
+    anchor: str = "start"  # or middle, or end
+    size_px: float = LABEL_PX
+    bold: bool = False
+    halo: bool = False  # of the ground's colour, so that they can be read over a curve
     within: Box | None = None
+    alpha: float = 1
+    dash: tuple[float, ...] = ()
+    dots: bool = True  # round ends
 
     def svg(self, clips: Mapping[Box, int]) -> str:
         anchor = f' text-anchor="{self.anchor}"' if self.anchor != "start" else ""
@@ -100,19 +108,19 @@ class Words:
         place = f'x="{_tenths(round(10 * self.x))}" y="{_tenths(round(10 * self.y))}"'
         return f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words)}</text>\n'
 
-    def paint(self, pen: _Pen) -> None:
+    def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")
         outline = TextPath((0, 0), self.words, size=self.size_px, prop=font)
         width = text_px(self.words, self.size_px) * (_BOLD if self.bold else 1)
         left = self.x - width * {"start": 0, "middle": 0.5, "end": 1}[self.anchor]
         path = outline.transformed(Affine2D().scale(1, -1).translate(left, self.y))
         if self.halo:
-            pen.draw(path, "page", _HALO_PX)
-        pen.draw(path, self.token, 0)
+            yield path, "page", _HALO_PX
+        yield path, self.token, 0
 
 
 def label_px(words: str) -> float:
-    """The width of a label, see `Sheet.label`."""
+    """The width of bold words of the small size."""
     return text_px(words, SMALL_PX) * _BOLD
 
 
@@ -123,53 +131,36 @@ class Sheet:
         self.width, self.height = width, height
         self._items: list[Ink | Words] = []
         if ground:
-            self.box(0, 0, width, height, "page", -1)
+            self.box((0, 0, width, height), "page", -1)
 
-    def line(self, x: Places, y: Places, token: str, z: float, px: float = 1, **style: object) -> None:
-        self._add(z, token, x, y, px, **style)
+    @property
+    def size(self) -> tuple[int, int]:
+        return int(self.width), int(self.height)
 
-    def area(self, x: Places, y: Places, token: str, z: float, **style: object) -> None:
-        self._add(z, token, x, y, 0, **style)
-
-    def box(
-        self, left: float, top: float, right: float, foot: float, token: str, z: float, alpha: float = 1
-    ) -> None:
-        self.area([left, right, right, left], [top, top, foot, foot], token, z, alpha=alpha)
-
-    def dots(self, x: Places, y: Places, token: str, z: float, px: float, **style: object) -> None:
-        self._add(z, token, x, y, px, dots=True, **style)
-
-    def _add(self, z: float, token: str, x: Places, y: Places, px: float, **style: object) -> None:
+    def line(self, x: Places, y: Places, token: str, z: float, px: float = 1, **style: Any) -> None:
+        """Ink through points; ``style`` is what else `Ink` has."""
         across, down = (np.asarray(places, np.float64) for places in (x, y))
         if len(across):
-            self._items.append(Ink(z, token, across, down, px, **style))  # type: ignore[arg-type]
+            insort(self._items, Ink(z, token, across, down, px, **style), key=_depth)
 
-    def write(
-        self,
-        words: str,
-        x: float,
-        y: float,
-        token: str = "ink2",
-        z: float = 10,
-        *,
-        anchor: str = "start",
-        size_px: float = LABEL_PX,
-        bold: bool = False,
-        halo: bool = False,
-    ) -> None:
-        self._items.append(Words(z, token, words, x, y, anchor, size_px, bold, halo))
+    def area(self, x: Places, y: Places, token: str, z: float, **style: Any) -> None:
+        self.line(x, y, token, z, 0, **style)
 
-    def label(self, words: str, box: Box, token: str) -> None:
-        """Bold words in a box `label_px` wide and ``ROW_PX`` high, which can be read over a curve."""
-        place = box[0], box[1] + ROW_PX - 2.5, token
-        self.write(words, *place, size_px=SMALL_PX, bold=True, halo=True)
+    def box(self, box: Box, token: str, z: float, alpha: float = 1) -> None:
+        left, top, width, height = box
+        across, down = [left, left + width, left + width, left], [top, top, top + height, top + height]
+        self.area(across, down, token, z, alpha=alpha)
 
-    def _ordered(self) -> list[Ink | Words]:
-        return sorted(self._items, key=lambda item: item.z)
+    def dots(self, x: Places, y: Places, token: str, z: float, px: float, **style: Any) -> None:
+        self.line(x, y, token, z, px, dots=True, **style)
+
+    def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
+        """A line of text; ``style`` is what else `Words` has."""
+        insort(self._items, Words(10, token, words, x, y, **style), key=_depth)
 
     def svg(self, light: Tokens = LIGHT, dark: Tokens = DARK) -> bytes:
         """The file. Light is what shows where nothing says otherwise."""
-        items = self._ordered()
+        items = self._items
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
         boxes = {box: i for i, box in enumerate(dict.fromkeys(item.within for item in items if item.within))}
         clips = "".join(
@@ -186,40 +177,27 @@ class Sheet:
 
     def png(self, scale: float, tokens: Tokens = LIGHT) -> bytes:
         """The same as pixels, so many to a CSS pixel, in one theme."""
-        pen = _Pen(self, scale, tokens)
-        for item in self._ordered():
-            item.paint(pen)
-        image = Image.fromarray(np.asarray(pen.renderer.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
+        height = round(self.height * scale)
+        renderer = RendererAgg(round(self.width * scale), height, 72)  # type: ignore[no-untyped-call]
+        place = Affine2D().scale(scale, -scale).translate(0, height)
+        for ink, (path, token, px) in ((item, each) for item in self._items for each in item.outlines()):
+            gc = renderer.new_gc()
+            gc.set_foreground(tokens[token])
+            gc.set_linewidth(px * scale)
+            gc.set_joinstyle("round")
+            gc.set_capstyle("round" if ink.dots else "butt")
+            gc.set_alpha(ink.alpha)
+            gc.set_dashes(0, [length * px * scale for length in ink.dash] or None)
+            if ink.within:
+                left, top, across, down = (scale * length for length in ink.within)
+                gc.set_clip_rectangle(Bbox.from_bounds(left, height - top - down, across, down))
+            renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
+        image = Image.fromarray(np.asarray(renderer.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
         data = io.BytesIO()
         # A third of the bytes in half of the time.
         image = image.quantize(_COLOURS, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         image.save(data, "png", compress_level=6)
         return data.getvalue()
-
-
-class _Pen:
-    """Paths of a sheet on pixels."""
-
-    def __init__(self, sheet: Sheet, scale: float, tokens: Tokens) -> None:
-        self._width, self._height = round(sheet.width * scale), round(sheet.height * scale)
-        self.renderer = RendererAgg(self._width, self._height, 72)  # type: ignore[no-untyped-call]
-        self._scale, self._tokens = scale, tokens
-
-    def draw(self, path: Path, token: str, px: float, ink: Ink | None = None) -> None:
-        scale = self._scale
-        gc = self.renderer.new_gc()
-        gc.set_foreground(self._tokens[token])
-        gc.set_linewidth(px * scale)
-        gc.set_joinstyle("round")
-        gc.set_capstyle("round" if ink is None or ink.dots else "butt")
-        if ink is not None:
-            gc.set_alpha(ink.alpha)
-            gc.set_dashes(0, [d * px * scale for d in ink.dash] or None)
-            if ink.within:
-                left, top, width, height = (scale * length for length in ink.within)
-                gc.set_clip_rectangle(Bbox.from_bounds(left, self._height - top - height, width, height))
-        place = Affine2D().scale(scale, -scale).translate(0, self._height)
-        self.renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
 
 
 def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:
@@ -255,23 +233,17 @@ def _tenths(number: int) -> str:
 def _data(path: Path, dots: bool) -> str:
     """The path in tenths of a pixel, each point told by its way from the last one."""
     points = np.rint(10 * np.asarray(path.vertices, np.float64)).astype(np.int64)
-    return "".join(_steps(points.tolist(), np.asarray(path.codes).tolist(), dots))
-
-
-def _steps(points: Sequence[tuple[int, int]], codes: Sequence[int], dots: bool) -> Iterator[str]:
-    at_x = at_y = 0
-    begun = False
-    for (x, y), code in zip(points, codes, strict=True):
+    ways = np.diff(points, axis=0, prepend=0)
+    parts, letter = [], "l"
+    for code, at, way in zip(np.asarray(path.codes).tolist(), points.tolist(), ways.tolist(), strict=True):
         if code == Path.MOVETO:
-            yield f"M{_tenths(x)}{_next(y)}"
-            begun = False
+            parts.append(f"M{_tenths(at[0])}{_next(at[1])}")
+            letter = "l"
         elif code == Path.LINETO:
-            if begun:
-                yield f"{_next(x - at_x)}{_next(y - at_y)}"
-            else:
-                yield "h0" if dots else f"l{_tenths(x - at_x)}{_next(y - at_y)}"
-            begun = True
-        at_x, at_y = x, y
+            across = letter + _tenths(way[0]) if letter else _next(way[0])
+            parts.append("h0" if dots else f"{across}{_next(way[1])}")
+            letter = ""
+    return "".join(parts)
 
 
 def _next(number: int) -> str:

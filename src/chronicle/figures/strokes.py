@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import RIGHT_PX, Pane, Scale, Window, true_value, value_ticks
-from chronicle.figures.sheet import ROW_PX, Box, label_px
+from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
+from chronicle.figures.sheet import SMALL_PX, Box, label_px
 from chronicle.figures.style import label
 from chronicle.metrics.roles import LOSSES
 from chronicle.model import Floats
@@ -32,6 +32,7 @@ _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
 _NAME_STRIDE_PX = 12
 _APART_PX = 3  # of words beside each other
+ROW_PX = 13  # the height of a label
 _DEAD_DASH = (3.2, 2.2)
 
 
@@ -75,8 +76,7 @@ class Stroke:
 
 def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
     """The stretches without a NaN."""
-    known = np.concatenate([[False], np.isfinite(values), [False]])
-    edges = np.flatnonzero(known[1:] != known[:-1])
+    edges = np.flatnonzero(np.diff(np.isfinite(values), prepend=False, append=False))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
@@ -84,7 +84,7 @@ class Room:
     """What words of a pane may not cover: the curves, by pixel column, and the words that stand already."""
 
     def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
-        self._pane, self._taken = pane, list(taken)
+        self._pane, self.taken = pane, list(taken)
         shape = len(strokes), round(pane.window.width) + 2
         self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)  # no curve, nothing covered
         for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
@@ -106,39 +106,33 @@ class Room:
             tops[first:last] = np.minimum(tops[first:last], np.minimum(high, top))
             feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
 
-    def _over(self, left: float, width: float) -> tuple[Floats, Floats]:
+    def over(self, left: float, width: float) -> tuple[Floats, Floats]:
+        """Upper and lower end of each curve in each column of a stretch; infinite where it does not pass."""
         first = max(0, round(left - self._pane.left))
         columns = slice(first, first + round(width) + 1)
         return self._tops[:, columns], self._feet[:, columns]
 
-    def along(self, left: float, width: float) -> tuple[float, float]:
-        """The highest and the lowest place of all curves over a stretch; infinite without a curve."""
-        tops, feet = self._over(left, width)
-        return float(tops.min(initial=np.inf)), float(feet.max(initial=-np.inf))
-
     def covered(self, box: Box) -> int:
         """Columns in which a curve passes a box; a thousand more for words, or an edge, that it meets."""
         left, top, width, height = box
-        pane, (tops, feet) = self._pane, self._over(left, width)
+        pane, (tops, feet) = self._pane, self.over(left, width)
         inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
         words = [
             x < left + width + _APART_PX and left < x + w + _APART_PX and y < top + height and top < y + h
-            for x, y, w, h in self._taken
+            for x, y, w, h in self.taken
         ]
         met = np.count_nonzero((tops < top + height) & (feet > top))
         return int(met) + 1000 * (sum(words) + (not inside))
 
-    def take(self, box: Box) -> None:
-        self._taken.append(box)
-
-    def place(self, boxes: Sequence[Box], most: float = math.inf) -> Box | None:
-        """The box that covers least, the first of equals, which is taken then; None if each covers more."""
-        best = min(boxes, key=self.covered)
-        if self.covered(best) > most:
-            return None
-        self.take(best)
-        return best
+    def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> None:
+        """Bold words at that left and top where they cover least, the first of equals, or nowhere."""
+        width = label_px(words)
+        best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
+        if self.covered(best) <= most:
+            self.taken.append(best)
+            foot = best[1] + ROW_PX - 2.5
+            self._pane.sheet.write(words, best[0], foot, token, size_px=SMALL_PX, bold=True, halo=True)
 
 
 @dataclass(frozen=True)
@@ -149,11 +143,11 @@ class Clip:
     value: float
     above: bool
     token: str
-    least: bool = False
+    least: bool
 
     @property
     def words(self) -> str:
-        return f"{'≥ ' if self.least else ''}{true_value(self.value)}"
+        return f"{'≥ ' * self.least}{true_value(self.value)}"
 
     def paint(self, pane: Pane, room: Room) -> None:
         """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
@@ -164,52 +158,20 @@ class Clip:
         lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
         tops = [low if self.above else low - ROW_PX for low in lows]
         lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
-        boxes = [(left, top, width, ROW_PX) for top in tops for left in lefts]
-        if box := room.place(boxes, 900):
-            pane.sheet.label(self.words, box, self.token)
+        room.write(self.words, [(left, top) for top in tops for left in lefts], self.token, 900)
 
 
-@dataclass(frozen=True, eq=False)
-class Missing:
-    """Steps (one a pixel column) whose logged value is not a number, and the word for it."""
-
-    x: Floats
-    word: str
-
-    def paint(self, pane: Pane, room: Room) -> None:
-        """A row of crosses below the upper edge, with the word where there is room for it."""
-        x, y = pane.x(self.x), pane.top + 0.08 * pane.height
-        ways = np.array([-1, 1, np.nan, -1, 1, np.nan]) * 2.5, np.array([-1, 1, np.nan, 1, -1, np.nan]) * 2.5
-        across, down = (x[:, None] + ways[0]).ravel(), np.tile(y + ways[1], len(x))
-        pane.sheet.line(across, down, "bad", 8, 1.3, within=pane.box)
-        width = label_px(self.word)
-        room.take((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
-        level, below = y - ROW_PX / 2, y + 6
-        ends = x[0] - 8 - width, x[-1] + 8, x[0] - 3
-        boxes = [(left, top, width, ROW_PX) for top in (level, below) for left in ends]
-        if box := room.place(boxes):
-            pane.sheet.label(self.word, box, "bad")
-
-
-@dataclass(frozen=True, eq=False)
 class Curves:
-    """One panel: what it draws in data units, and its height."""
+    """One panel: what it draws in data units, and its height.
 
-    panel: Panel
-    scale: Scale
-    strokes: Sequence[Stroke]
-    clips: Sequence[Clip]
-    missing: Missing | None
-    height: float
+    A loss from ``edge`` on may be cut off by the picture it was read from.
+    """
 
-    @classmethod
-    def of(cls, panel: Panel, scale: Scale, height: float, window: Window, edge: float = math.inf) -> Curves:
-        """The curves of a panel; a loss from ``edge`` on may be cut off by the picture it was read from."""
-        gaps = missing(panel, window)
-        if gaps:
-            scale = replace(scale, high=scale.beyond(_ROW_SHARE))
-        beyond = clips(panel, scale, window, edge)
-        return cls(panel, scale, strokes(panel, scale, window), beyond, gaps, height)
+    def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
+        self.panel, self.height, self.missing = panel, height, missing(panel, window)
+        self.scale = replace(scale, high=scale.beyond(_ROW_SHARE)) if self.missing else scale
+        self.strokes = strokes(panel, self.scale, window)
+        self.clips = clips(panel, self.scale, window, edge if panel.role in LOSSES else math.inf)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
         """Paints curves, y axis and, so far above the frame, the label; no word covers what is ``taken``."""
@@ -218,7 +180,7 @@ class Curves:
             stroke.paint(pane)
         room = Room(pane, self.strokes, taken)
         if self.missing:
-            self.missing.paint(pane, room)
+            _paint_missing(*self.missing, pane, room)
         for clip in self.clips:
             clip.paint(pane, room)
         if len(panel.lines) > 1:
@@ -238,16 +200,15 @@ class Curves:
         known = np.isfinite(last.mid)
         end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
         alone, width = Room(pane, own), label_px(line.name)
-        boxes = []
+        places: list[Pair] = []
         for left in np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist():
-            top, foot = alone.along(left, width)
-            boxes += [(left, top - ROW_PX - 2, width, ROW_PX), (left, foot + 2, width, ROW_PX)]
-        there = [box for box in boxes if math.isfinite(box[1])]
-        there.sort(key=lambda box: abs(box[1] + ROW_PX / 2 - level) // ROW_PX)
-        rows = (0, -1, 1, -2, 2)  # beside it where all of the line is shorter than its name
-        beside = [(end + 6, level + (row - 0.5) * ROW_PX, width, ROW_PX) for row in rows]
-        if box := room.place([*there, *beside]):
-            pane.sheet.label(line.name, box, line.token)
+            tops, feet = alone.over(left, width)
+            places += [(left, tops.min(initial=np.inf) - ROW_PX - 2), (left, feet.max(initial=-np.inf) + 2)]
+        there = [place for place in places if math.isfinite(place[1])]
+        there.sort(key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
+        # Beside it where all of the line is shorter than its name.
+        there += [(end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2)]
+        room.write(line.name, there, line.token)
 
 
 def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
@@ -306,9 +267,7 @@ def _near(values: Floats, scale: Scale) -> Floats:
 def _alone(values: Floats) -> Mask:
     """Points between two NaN, which no line reaches."""
     known = np.isfinite(values)
-    alone = known.copy()
-    alone[1:] &= ~known[:-1]
-    alone[:-1] &= ~known[1:]
+    alone: Mask = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
     return alone
 
 
@@ -354,37 +313,43 @@ def _median(values: Floats) -> float:
     return float(ordered[low] + ordered[high]) / 2
 
 
-def clips(panel: Panel, scale: Scale, window: Window, edge: float = math.inf) -> list[Clip]:
+def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[Clip]:
     """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
     extremes = []
     for above in (True, False):
-        outside = _outside(panel, scale, window, above, edge if panel.role in LOSSES else math.inf)
+        outside = sorted(_outside(panel, scale, window, above, cut_from), key=lambda clip: clip.x)
         cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > gap) + 1
         groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
         extremes += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
     return extremes
 
 
-def _outside(panel: Panel, scale: Scale, window: Window, above: bool, cut_from: float) -> list[Clip]:
+def _outside(panel: Panel, scale: Scale, window: Window, above: bool, cut_from: float) -> Iterator[Clip]:
     """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
-    sign = 1 if above else -1
-    frame = scale.high if above else scale.low
-    extremes = []
-    for line in panel.lines:
-        for s in line.segments:
-            rows = np.flatnonzero((s.values > frame) if above else (s.values < frame))
-            rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
-            for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
-                i = run[np.argmax(sign * s.values[run])]
-                token = line.token if s.live else "dead"
-                least = above and is_cut(s.values, int(i), cut_from)
-                extremes.append(Clip(float(s.steps[i]), float(s.values[i]), above, token, least))
-    return sorted(extremes, key=lambda clip: clip.x)
+    sign, edge = (1, scale.high) if above else (-1, scale.low)
+    for token, s in ((line.token, segment) for line in panel.lines for segment in line.segments):
+        rows = np.flatnonzero(sign * s.values > sign * edge)
+        rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
+        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
+            i = run[np.argmax(sign * s.values[run])]
+            least = above and is_cut(s.values, int(i), cut_from)
+            yield Clip(float(s.steps[i]), float(s.values[i]), above, token if s.live else "dead", least)
 
 
-def missing(panel: Panel, window: Window) -> Missing | None:
-    """Where the panel's first line was logged as NaN or Inf; None where it never was."""
+def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
+    """A row of crosses below the upper edge, with the word where there is room for it."""
+    x, y = pane.x(steps), pane.top + 0.08 * pane.height
+    ways = np.array([-1, 1, np.nan, -1, 1, np.nan]) * 2.5, np.array([-1, 1, np.nan, 1, -1, np.nan]) * 2.5
+    across, down = (x[:, None] + ways[0]).ravel(), np.tile(y + ways[1], len(x))
+    pane.sheet.line(across, down, "bad", 8, 1.3, within=pane.box)
+    room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
+    ends = x[0] - 8 - label_px(word), x[-1] + 8, x[0] - 3
+    room.write(word, [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends], "bad")
+
+
+def missing(panel: Panel, window: Window) -> tuple[Floats, str] | None:
+    """Steps (one a pixel column) where the panel's first line is NaN or Inf, and the word for it."""
     parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
     if all(np.isfinite(s.values).all() for s in parts):
         return None
@@ -396,4 +361,4 @@ def missing(panel: Panel, window: Window) -> Missing | None:
     columns = int(window.width / _CROSS_PX)
     column = np.round((steps[odd] - window.first) * (columns / (window.last - window.first)))
     _, firsts = np.unique(column, return_index=True)
-    return Missing(steps[odd][firsts], "/".join(words))
+    return steps[odd][firsts], "/".join(words)

@@ -24,18 +24,16 @@ _SHORTEST, _WIDEST_PX = 9, 12.0  # of a name in characters; of a character
 
 Tokens = Mapping[str, str]
 
-LIGHT: Tokens = {
-    "page": "#FFFFFF", "panel": "#F5F6F8", "ink": "#18212D", "ink2": "#4A5666", "line": "#D5DAE1",
-    "grid": "#E9ECF0", "accent": "#1C5CA8", "live": "#1C5CA8", "second": "#18212D", "third": "#A4480F",
-    "dead": "#767D87", "good": "#00806B", "worrying": "#B57B00", "bad": "#96190B", "unexpected": "#6A45C4",
-    "on_badge": "#FFFFFF", "on_worrying": "#18212D",
+_COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
+    "page": ("#FFFFFF", "#11161D"), "panel": ("#F5F6F8", "#1A212B"), "ink": ("#18212D", "#E7EBF1"),
+    "ink2": ("#4A5666", "#A9B4C2"), "line": ("#D5DAE1", "#313B48"), "grid": ("#E9ECF0", "#222A35"),
+    "accent": ("#1C5CA8", "#7FB9F7"), "live": ("#1C5CA8", "#7FB9F7"), "second": ("#18212D", "#E7EBF1"),
+    "third": ("#A4480F", "#F0A071"), "dead": ("#767D87", "#8A94A2"), "good": ("#00806B", "#2FBFA5"),
+    "worrying": ("#B57B00", "#E3AC35"), "bad": ("#96190B", "#FF7F6B"), "unexpected": ("#6A45C4", "#BBA2FF"),
+    "on_badge": ("#FFFFFF", "#11161D"), "on_worrying": ("#18212D", "#11161D"),
 }  # fmt: skip
-DARK: Tokens = {
-    "page": "#11161D", "panel": "#1A212B", "ink": "#E7EBF1", "ink2": "#A9B4C2", "line": "#313B48",
-    "grid": "#222A35", "accent": "#7FB9F7", "live": "#7FB9F7", "second": "#E7EBF1", "third": "#F0A071",
-    "dead": "#8A94A2", "good": "#2FBFA5", "worrying": "#E3AC35", "bad": "#FF7F6B", "unexpected": "#BBA2FF",
-    "on_badge": "#11161D", "on_worrying": "#11161D",
-}  # fmt: skip
+LIGHT: Tokens = {name: light for name, (light, _) in _COLOURS.items()}
+DARK: Tokens = {name: dark for name, (_, dark) in _COLOURS.items()}
 TOKENS: Mapping[str, Tokens] = {"light": LIGHT, "dark": DARK}
 
 # One transparent thumbnail serves both themes: strokes that stand out on all four grounds.

@@ -79,7 +79,7 @@ def clipped(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
 
 
-def plural(number: int, noun: str) -> str:
+def plural(number: float, noun: str) -> str:
     """``1 attempt``, ``3 attempts``, ``2 relaunches``."""
     return f"{count(number)} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
 

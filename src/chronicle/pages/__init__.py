@@ -17,17 +17,9 @@ from chronicle.pages.search import guide_js, search_js
 from chronicle.pages.words import renderer
 from chronicle.workspace.folders import shipped
 
-__all__ = [
-    "PAGE_KINDS",
-    "Page",
-    "PatternPage",
-    "SiteData",
-    "assets",
-    "load",
-    "load_cases",
-    "load_gallery",
-    "pages",
-]
+__all__ = (
+    "PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_cases", "load_gallery", "pages",
+)  # fmt: skip
 
 PAGE_KINDS = (
     home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns,

@@ -8,10 +8,11 @@ site. Without ``site_url`` links are relative in Atom, which allows that, and le
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
+from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import escape, quoteattr
 
@@ -70,16 +71,13 @@ def events_js(site: SiteData) -> str:
 
     time, kind, verdict, mark, title, sentence, who, run, title of the run, href, project
     """
-    lines = ",\n".join(as_json([plain(text) for text in _data(row)]) for row in site.happened)
-    return f"window.chronicleEvents = [\n{lines}\n];\n"
-
-
-def _data(row: Happened) -> tuple[str, ...]:
-    event = row.event
-    sentence = clipped(plain(event.sentence), _LONGEST)
-    about = event.verdict or "", event.mark, event.title, sentence, event.who
-    project = str(row.entry.about.get("project", ""))
-    return row.time, row.kind, *about, row.run, row.title, row.href, project
+    lines = []
+    for row in site.happened:
+        event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST)
+        about = event.verdict or "", event.mark, event.title, sentence, event.who
+        texts = row.time, row.kind, *about, row.run, row.title, row.href, row.entry.about.get("project", "")
+        lines.append(as_json([plain(text) for text in texts]))
+    return "window.chronicleEvents = [\n{}\n];\n".format(",\n".join(lines))
 
 
 def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
@@ -100,16 +98,14 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
     for event in entry.events:
         row, join = Happened(entry, event), joins.get(event.id)
         spoken = [row, *(Happened(entry, note) for note in row.notes)]
-        kinds = (*_DONE, *_WHY, *_OUTCOME)
-        noted = [(note.note_kind, note.event.sentence) for note in spoken if note.note_kind in kinds]
-        changed = event.kind in _SET or (
-            join is not None and bool(join.changes or join.kind is not JoinKind.RESUME)
-        )
-        if event.of or not (noted or changed):
-            continue
         done, why, outcome = (
-            [text for kind, text in noted if kind in kinds] for kinds in (_DONE, _WHY, _OUTCOME)
+            [note.event.sentence for note in spoken if note.note_kind in kinds]
+            for kinds in (_DONE, _WHY, _OUTCOME)
         )
+        restarted = join is not None and bool(join.changes or join.kind is not JoinKind.RESUME)
+        changed = restarted or event.kind in _SET
+        if event.of or not (done or why or outcome or changed):
+            continue
         done = [event.sentence] * changed + done
         why = [event.sentence] * (event.kind is EventKind.FINDING) + why
         outcome = outcome or [row.after] * bool(row.after)
@@ -145,62 +141,53 @@ def _markdown_row(row: Happened) -> str:
 def atom(site: SiteData) -> str:
     """The Atom feed; it has no entry where no event has a time."""
     items, title = list(_items(site)), escape(plain(site.title))
-    newest = items[0]["time"] if items else _time(0.0)
+    newest = items[0]["date_published"] if items else _time(0.0)
     home = f"<link rel='alternate' href={quoteattr(site.site_url or './')}/>"
     own = f"<link rel='self' href={quoteattr(site.site_url + ATOM)}/>" if site.site_url else ""
-    entries = (
-        "<entry><id>{id}</id><title>{title}</title><updated>{time}</updated>"
-        "<link href={href}/>{author}<category term={kind}/><content>{text}</content></entry>".format(
-            **{name: escape(value) for name, value in item.items()}
-            | {name: quoteattr(item[name]) for name in ("href", "kind")},
-            author=f"<author><name>{escape(item['who'])}</name></author>" if item["who"] else "",
-        )
-        for item in items
-    )
     return "\n".join([
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
         f"<id>{_id(site, '')}</id><title>{title}</title><updated>{newest}</updated>",
         f"{home}{own}<author><name>{title}</name></author><generator>chronicle</generator>",
-        *entries,
+        *map(_atom_entry, items),
         "</feed>\n",
     ])  # fmt: skip
+
+
+def _atom_entry(item: Mapping[str, Any]) -> str:
+    names = "".join(f"<author><name>{escape(who['name'])}</name></author>" for who in item.get("authors", ()))
+    title, text = escape(item["title"]), escape(item["content_text"])
+    return (
+        f"<entry><id>{item['id']}</id><title>{title}</title><updated>{item['date_published']}</updated>"
+        f"<link href={quoteattr(item['url'])}/>{names}<category term={quoteattr(item['tags'][0])}/>"
+        f"<content>{text}</content></entry>"
+    )
 
 
 def json_feed(site: SiteData) -> str:
     """The JSON feed of the same events."""
     addresses = {"home_page_url": site.site_url, "feed_url": site.site_url + JSON}
+    absolute = bool(site.site_url)
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": plain(site.title),
-        **(addresses if site.site_url else {}),
-        "items": [
-            {
-                "id": item["id"],
-                **({"url": item["href"]} if site.site_url else {}),
-                "title": item["title"],
-                "content_text": item["text"],
-                "date_published": item["time"],
-                **({"authors": [{"name": item["who"]}]} if item["who"] else {}),
-                "tags": [item["kind"]],
-            }
-            for item in _items(site)
-        ],
+        **(addresses if absolute else {}),
+        "items": [{k: v for k, v in item.items() if k != "url" or absolute} for item in _items(site)],
     }
     return json.dumps(feed, ensure_ascii=False, indent=1) + "\n"
 
 
-def _items(site: SiteData) -> Iterator[dict[str, str]]:
-    """What both feeds say of their events."""
+def _items(site: SiteData) -> Iterator[dict[str, Any]]:
+    """What both feeds say of their events, in the keys of JSON Feed."""
     for row in [row for row in site.happened if moment(row.time)][:MOST]:
         yield {
             "id": _id(site, row.href),
+            "url": site.site_url + row.href,
             "title": plain(f"{row.event.title}: {row.title}"),
-            "time": _time(moment(row.time)),
-            "href": site.site_url + row.href,
-            "who": plain(row.event.who),
-            "kind": plain(row.kind),
-            "text": plain(row.event.sentence),
+            "content_text": plain(row.event.sentence),
+            "date_published": _time(moment(row.time)),
+            **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
+            "tags": [plain(row.kind)],
         }
 
 

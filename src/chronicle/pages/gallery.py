@@ -184,13 +184,10 @@ class SiteData:
         stands = made_of and self.standing.get(path) == made_of
         return Page(path, None if stands else text(), made_of)
 
-    def pattern(self, pattern: str) -> tuple[str, Verdict]:
-        """Title and verdict of a pattern, by its page or the fixed list; its id, and worrying, if neither."""
-        known = self.page_of.get(pattern) or BY_ID.get(pattern)
-        return (known.title, known.verdict) if known else (pattern, Verdict.WORRYING)
-
     def pattern_title(self, pattern: str) -> str:
-        return self.pattern(pattern)[0]
+        """The title of a pattern, by its page or the fixed list; its id, if it has neither."""
+        known = self.page_of.get(pattern) or BY_ID.get(pattern)
+        return known.title if known else pattern
 
 
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
@@ -215,10 +212,8 @@ def load(folder: Path) -> list[PatternPage]:
 def load_cases(folders: Sequence[Path]) -> list[Case]:
     """The cases of all folders by id, the first one that has an id wins (errors as in `load_gallery`)."""
     files = {file.stem: file for folder in reversed(folders) for file in (folder / "cases").glob("*.md")}
-    return [
-        _page(Case, file.read_text("utf-8-sig"), name, f"gallery/cases/{name}.md")
-        for name, file in sorted(files.items())
-    ]
+    texts = ((name, file.read_text("utf-8-sig")) for name, file in sorted(files.items()))
+    return [_page(Case, text, name, f"gallery/cases/{name}.md") for name, text in texts]
 
 
 def parse(text: str, name: str, verdict: Verdict) -> PatternPage:

@@ -72,8 +72,9 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
     """patterns/: the index of all patterns, and one page each."""
     yield Page("patterns/index.md", render("patterns.md.j2", {"base": "../", **columns(site)}))
     for page in site.patterns:
-        happened, cards = precedents(site, page.id), _cards_of(site, page.specimens)
+        happened = precedents(site, page.id)
         numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
+        shown = {"specimens": _cards_of(site, page.specimens), "numbers": numbers, "runs": runs}
         values = {
             "base": "../",
             "site": site,
@@ -82,14 +83,11 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
             "drawing": Html(_drawing(page.id, "wide") + _drawing(page.id, "narrow")),
             "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
             "own_drawing": _drawing(page.id, "small"),
-            "specimens": cards,
             "events": happened[:SHOWN],
-            "numbers": numbers,
-            "runs": runs,
+            **shown,
         }
-        content = cards, [row.content for row in happened[:SHOWN]], numbers, runs
-        text = partial(render, "pattern.md.j2", values)
-        yield site.page(f"patterns/{page.id}.md", content, text)
+        content = [row.content for row in happened[:SHOWN]], shown
+        yield site.page(f"patterns/{page.id}.md", content, partial(render, "pattern.md.j2", values))
 
 
 def cases(site: SiteData, render: Render) -> Iterator[Page]:
@@ -113,11 +111,7 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
         if (review := last_review(entry.notes)) and (verdict := verdict_of(review))
     ]
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
-    stances = [
-        (finding, verdict, verdict.title.lower() == STANCES[0])
-        for entry in site.entries
-        for finding, verdict in _stances(entry)
-    ]
+    stances = [row for entry in site.entries for row in _stances(entry)]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
@@ -138,21 +132,20 @@ def has_reviews(site: SiteData) -> bool:
     return any(e.kind is EventKind.REVIEW for entry in site.entries for e in entry.events)
 
 
-def _stances(entry: Entry) -> Iterator[tuple[Happened, Event]]:
-    """The findings that people confirmed or disputed, each with the last word on it."""
+def _stances(entry: Entry) -> Iterator[tuple[Happened, Event, bool]]:
+    """The findings that people judged, each with the last word on it, and whether that confirms it."""
     findings = {event.id: event for event in entry.events if event.patterns}
     by_time = sorted(entry.events, key=lambda event: moment(event.time))
     last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-    yield from ((Happened(entry, findings[of]), event) for of, event in last.items())
+    for of, event in last.items():
+        yield Happened(entry, findings[of]), event, event.title.lower() == STANCES[0]
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
     """unreadable.md: logs that nothing could be made of, and what to do; only where there are some."""
     if site.unreadable:
-        rows = [
-            (name, problem, place(name) if name in site.entry_of else "")
-            for name, problem in site.unreadable[:LISTED]
-        ]
+        first, known = site.unreadable[:LISTED], site.entry_of
+        rows = [(name, problem, place(name) if name in known else "") for name, problem in first]
         values = {"rows": rows, "more": max(0, len(site.unreadable) - LISTED)}
         yield Page("unreadable.md", render("unreadable.md.j2", values))
 
@@ -207,7 +200,6 @@ def _row(entry: Entry) -> list[object]:
 def card(entry: Entry) -> Card:
     """The card of a run."""
     thumb, page = figure(entry, "thumb"), place(entry.run_id)
-    path = next(iter(thumb.files.values()))[0] if thumb else ""
     project = _caption(str(entry.about.get("project", "")))
     return Card(
         href=page,
@@ -215,7 +207,7 @@ def card(entry: Entry) -> Card:
         verdict=entry.badge,
         measure=_caption(card_words(entry.events, entry.verdict)),
         meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(_points(entry), "point")))),
-        thumb=page.replace("index.html", path) if path else "",
+        thumb=page.replace("index.html", thumb.files["any"][0]) if thumb else "",
     )
 
 
@@ -230,9 +222,7 @@ def _points(entry: Entry) -> int:
 
 def columns(site: SiteData) -> dict[str, Columns]:
     """Patterns that runs show, by verdict, the most frequent first; and ``unseen`` those that none does."""
-    items: dict[str, Columns] = {
-        name: [(verdict, []) for verdict in VERDICTS] for name in ("columns", "unseen")
-    }
+    items: dict[str, Columns] = {name: [(v, []) for v in VERDICTS] for name in ("columns", "unseen")}
     for page in sorted(site.patterns, key=lambda page: -len(site.showing.get(page.id, ()))):
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
         dict(items["columns" if runs else "unseen"])[page.verdict].append((page, gist, runs))
@@ -353,9 +343,8 @@ def needs_attention(entry: Entry) -> bool:
 
 def week(rows: Sequence[Happened]) -> tuple[list[Happened], int]:
     """What happened in the seven days up to the newest event, newest first; and how much more than that."""
-    dated = [row for row in rows if row.time]
-    since = moment(dated[0].time) - 7 * _DAY_S if dated else 0.0
-    recent = [row for row in dated if moment(row.time) >= since]
+    since = moment(rows[0].time) - 7 * _DAY_S if rows else 0.0
+    recent = [row for row in rows if row.time and moment(row.time) >= since]
     return recent[:NEWS], len(recent[NEWS:])
 
 
@@ -370,10 +359,8 @@ def _end(entry: Entry) -> Event | None:
     """The end of a run that was logged with a time of day, not read off a picture or made as a specimen."""
     if entry.about.get("data", "log") != "log" or entry.about.get("synthetic"):
         return None
-    ends = (
-        event for event in entry.events if event.kind is EventKind.END and len(event.time) > len("2026-11-18")
-    )
-    return next(ends, None)
+    ends = (event for event in entry.events if event.kind is EventKind.END)
+    return next((event for event in ends if len(event.time) > len("2026-11-18")), None)
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:

@@ -43,10 +43,7 @@ def runs(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened]) -> str:
-    return render("run.md.j2", _values(site, site.full_entry(entry), alike))
-
-
-def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, object]:
+    entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
@@ -55,7 +52,7 @@ def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, ob
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     listed = [Happened(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
-    return {
+    values = {
         "base": "../../",
         "site": site,
         "entry": entry,
@@ -80,8 +77,9 @@ def _values(site: SiteData, entry: Entry, alike: list[Happened]) -> dict[str, ob
         "similar": alike,
         "rows": ROWS,
         "description": clipped(words.plain(entry.headline), DESCRIBED),
-        "preview": next(iter(preview.files.values()))[0] if preview else "",
+        "preview": preview.files["any"][0] if preview else "",
     }
+    return render("run.md.j2", values)
 
 
 def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Happened]:
@@ -94,11 +92,11 @@ def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Ha
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
     """The gravest events with those of their findings that have criteria."""
     by_id = {finding.id: finding for finding in entry.diagnosis.findings}
-    findings_of = [
+    reasons = [
         (event, [by_id[part] for part in event.parts if part in by_id and by_id[part].criteria])
         for event in gravest(entry.events, entry.verdict)
     ]
-    return [(event, findings) for event, findings in findings_of if findings][:TABLES]
+    return [reason for reason in reasons if reason[1]][:TABLES]
 
 
 def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
@@ -118,8 +116,9 @@ def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
     for event in gravest(entry.events, entry.verdict):
         for pattern in event.patterns:
             first.setdefault(pattern, event)
-    advices = [advice(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
-    return [row for row in advices if row.page.verdict is not Verdict.GOOD and row.causes][:CAUSES]
+    pages = [(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
+    bad = [(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes]
+    return [advice(event, page) for event, page in bad[:CAUSES]]
 
 
 @dataclass(frozen=True)
@@ -143,9 +142,17 @@ class Advice:
 
 
 def advice(event: Event, page: PatternPage) -> Advice:
-    """What a page says of the causes of an event, in the order that this run's evidence gives them."""
-    causes = ranked(page.causes, event.signs)
-    return Advice(event, page, causes, _check(causes))
+    """What a page says of the causes of an event, in the order that this run's evidence gives them.
+
+    The first cause is told from the second by what was not logged and would say it, and by a look.
+    """
+    causes, check = ranked(page.causes, event.signs), ""
+    likely = [row for row in causes[:2] if not row.against]
+    if len(likely) == 2:
+        missing = dict.fromkeys(word for row in likely for word in row.not_logged)
+        logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
+        check = f"{likely[0].cause.tell}{logged}"
+    return Advice(event, page, causes, check)
 
 
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
@@ -164,13 +171,3 @@ def _weighed(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
         tuple(sign.holds if seen[sign] else sign.fails for sign in against),
         tuple(dict.fromkeys(sign.needs for sign in seen if seen[sign] is None and sign.needs)),
     )
-
-
-def _check(causes: Sequence[Ranked]) -> str:
-    """How to tell the first cause from the second: what was not logged and would say it, else by a look."""
-    open_ = [row for row in causes[:2] if not row.against]
-    if len(open_) < 2:
-        return ""
-    missing = dict.fromkeys(word for row in open_ for word in row.not_logged)
-    logged = f" Not logged, and it would tell: {', '.join(missing)}." if missing else ""
-    return f"{open_[0].cause.tell}{logged}"

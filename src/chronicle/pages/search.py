@@ -66,15 +66,10 @@ def search_js(site: SiteData) -> str:
     Of a run: id, title, badge, project, places of its patterns in the list before, and words of its notes,
     tags and events. ``chronicleSearch`` is the name of both.
     """
-    pages = [
-        [
-            page.id,
-            plain(page.title),
-            page.verdict.value,
-            " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")]),
-        ]
-        for page in site.patterns
-    ]
+    pages = []
+    for page in site.patterns:
+        names = " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")])
+        pages.append([page.id, plain(page.title), page.verdict.value, names])
     place = {page.id: number for number, page in enumerate(site.patterns)}
     runs = ",\n".join(_run(entry, place) for entry in site.entries)
     return f'window.chronicleSearch = {{"patterns":{as_json(pages)},"runs":[\n{runs}\n]}};\n'
@@ -82,13 +77,10 @@ def search_js(site: SiteData) -> str:
 
 def guide_js(site: SiteData, guide: Path) -> str:
     """The script of all sections of the guide, pattern pages and cases: address, title, words."""
-    texts = ((file, file.read_text("utf-8")) for file in sorted(guide.rglob("*.md")))
-    rows = [
-        row
-        for file, text in texts
-        if not text.startswith(_APPENDIX)
-        for row in _sections(file.relative_to(guide), text)
-    ]
+    rows: list[list[str]] = []
+    for file in sorted(guide.rglob("*.md")):
+        if not (text := file.read_text("utf-8")).startswith(_APPENDIX):
+            rows += _sections(file.relative_to(guide), text)
     for page in site.patterns:
         text = _bag([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
         rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])

@@ -35,8 +35,7 @@ _LISTED = 6  # phrases of a table's cell
 
 def moment(event: Event) -> str:
     """When an event was, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; a day; or nothing."""
-    day = f"{event.time[:10]} {hour(event.time)}".strip()
-    elapsed_s = event.elapsed_s or 0.0
+    day, elapsed_s = f"{event.time[:10]} {hour(event.time)}".strip(), event.elapsed_s or 0.0
     since = f"{duration(elapsed_s)} after the start" if elapsed_s >= 1 else ""
     return ", ".join(filter(None, (day, since)))
 
@@ -64,13 +63,14 @@ def fact_value(fact: Fact) -> str:
     What a log or run.toml states (it has no unit) is given as stated, to six digits; of a hash the beginning.
     """
     value = fact.value
-    if fact.unit == "" and isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
-        return f"{value[:12]}…"
-    if fact.unit == "" and isinstance(value, int | float) and not isinstance(value, bool):
+    if fact.unit == "" and not isinstance(value, bool):
+        if isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
+            return f"{value[:12]}…"
         if isinstance(value, int):  # a seed only looks like a quantity
             name = re.split(r"[\s_/.-]+", fact.quantity.lower())[-1]
             return str(value) if name in _IDENTIFIERS or abs(value) < 10_000 else count(value)
-        return f"{'−' if value < 0 else ''}{abs(value):.6g}"
+        if isinstance(value, float):
+            return f"{'−' if value < 0 else ''}{abs(value):.6g}"
     return value_words(value) or "not logged"
 
 

@@ -6,6 +6,7 @@ pages and the command line speak from it and measure nothing themselves.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
@@ -13,13 +14,8 @@ from operator import itemgetter
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
-from chronicle.story.measured import Axis as Axis
-from chronicle.story.measured import Happening as Happening
 from chronicle.story.measured import RunView
-from chronicle.story.measured import axis_of as axis_of
-from chronicle.story.measured import happenings as happenings
 from chronicle.story.measured import picture_edge as picture_edge
-from chronicle.story.measured import ranked as ranked
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
@@ -65,13 +61,14 @@ def tell(
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
-    headline = " ".join(filter(None, [*decisive, _restarts(run, diagnosis), *_ending(happened)]))
-    sequence = _sequence(run, diagnosis, happened, chosen)
+    ending = [event.sentence for event in happened if event.kind is EventKind.END]
+    headline = " ".join(filter(None, [*decisive, _restarts(run), *ending]))
+    sequence = _sequence(run, happened, chosen)
     paragraphs = (
-        "" if all(part in headline for part in sequence) else " ".join([*sequence, *_ending(happened)]),
+        "" if all(part in headline for part in sequence) else " ".join([*sequence, *ending]),
         _reviewed(review, diagnosis) if review else "",
         _decides(diagnosis, happened, "The classifier's verdict" if review else "The verdict"),
-        _open(timeline, diagnosis, happened),
+        _open(run, happened),
     )
     badge = CANNOT_TELL if is_open else verdict.value
     shown = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
@@ -96,9 +93,8 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     if verdict is Verdict.UNEXPECTED:
         findings = [event for event in findings if set(event.patterns) & _ODD]
     elif verdict is not Verdict.GOOD:
-        findings = [event for event in findings if event.verdict is verdict] or [
-            event for event in findings if not set(event.patterns) & _OVERALL
-        ]
+        single = [event for event in findings if not set(event.patterns) & _OVERALL]
+        findings = [event for event in findings if event.verdict is verdict] or single
     return sorted(findings, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
 
 
@@ -128,16 +124,15 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
 
 
-def _restarts(run: RunView, diagnosis: Diagnosis) -> str:
+def _restarts(run: RunView) -> str:
     """How often the run was taken up again, and what that discarded."""
-    joins = diagnosis.joins
-    if not joins:
+    if not (joins := run.diagnosis.joins):
         return ""
-    kinds = [(sum(join.kind is kind for join in joins), kind.value) for kind in JoinKind]
-    kinds_listed = _listed([plural(number, kind) for number, kind in kinds if number])
+    number = Counter(join.kind for join in joins)
+    kinds = _listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
     lost = sum(join.discarded_steps for join in joins)
     discarded = f", and {run.axis.lost(lost)}" if lost else ""
-    return f"The run has {plural(len(run.timeline.attempts), 'attempt')} ({kinds_listed}){discarded}."
+    return f"The run has {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -146,16 +141,10 @@ def _listed(words: Sequence[str]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _ending(happened: Sequence[Event]) -> list[str]:
-    return [event.sentence for event in happened if event.kind is EventKind.END]
-
-
-def _sequence(
-    run: RunView, diagnosis: Diagnosis, happened: Sequence[Event], chosen: Sequence[Event]
-) -> list[str]:
+def _sequence(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[str]:
     """What happened, in sequence: the findings that count, those of the headline above all, and restarts."""
     calm = [e for e in happened if set(e.patterns) & _CALM]
-    grave = [*chosen, *(e for e in gravest(happened, diagnosis.verdict) if e not in chosen)]
+    grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     alike: dict[str, list[Event]] = {}
     for event in grave:
         if event.live and not set(event.patterns) & _OVERALL:
@@ -171,7 +160,7 @@ def _sequence(
         if rest := [event for event in same if event not in shown]:
             steps = [event.step or 0 for event in rest]
             where = f"at {run.axis.place(steps[0])}"
-            if len(rest) > 1:
+            if len(steps) > 1:
                 where = f"over {run.axis.places(min(steps), max(steps))}"
             last = max(map(happened.index, rest))
             is_first = all(last < happened.index(event) for event in same if event not in rest)
@@ -180,11 +169,11 @@ def _sequence(
             parts.append((last, f"“{title}” was found {times}, {where}."))
     told = [*(e.sentence for e in calm), *(sentence for _, sentence in sorted(parts, key=itemgetter(0)))]
     if len(joins) > _MOST_JOINS:
-        told.append(_restarts(run, diagnosis))
+        told.append(_restarts(run))
     faults = [e for e in happened if e.kind is EventKind.FAULT]
     if left := len(faults) - sum(e in shown for e in faults):
-        were, more = "was" if left == 1 else "were", "more " if left < len(faults) else ""
-        told.append(f"{plural(left, f'{more}fault')} of machines or jobs {were} logged.")
+        more = "more " if left < len(faults) else ""
+        told.append(f"{plural(left, f'{more}fault')} of machines or jobs {_were(left)} logged.")
     return told
 
 
@@ -206,6 +195,10 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
     return [e for k, e in enumerate(causes) if e not in shown and e not in causes[:k]]
 
 
+def _were(number: int) -> str:
+    return "was" if number == 1 else "were"
+
+
 def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> str:
     """Which events make the verdict; where none does, the classifier's own reason."""
     decide = deciding(happened, diagnosis.verdict)
@@ -224,22 +217,17 @@ def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> s
     return f"{verdict} is {diagnosis.verdict}{why}. It rests on {noun} {listed}."
 
 
-def _open(timeline: Timeline, diagnosis: Diagnosis, happened: Sequence[Event]) -> str:
+def _open(run: RunView, happened: Sequence[Event]) -> str:
     """What is still open: what was not over, was discarded, could not be judged or is in doubt."""
     parts = []
     findings = [event for event in happened if event.kind is EventKind.FINDING]
-    unfinished = [e for e in findings if e.live and e.end_step is None and e.ending]
-    if unfinished:
-        marks = _listed([e.mark for e in unfinished])
-        noun = "Finding" if len(unfinished) == 1 else "Findings"
-        verb = "was" if len(unfinished) == 1 else "were"
-        parts.append(f"{noun} {marks} {verb} not over when the log ended.")
+    if marks := [e.mark for e in findings if e.live and e.end_step is None and e.ending]:
+        noun, were = "Finding" if len(marks) == 1 else "Findings", _were(len(marks))
+        parts.append(f"{noun} {_listed(marks)} {were} not over when the log ended.")
     if gone := sum(not event.live for event in findings):
         lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")
-    if diagnosis.not_assessed:
-        number = plural(len(diagnosis.not_assessed), "pattern")
-        need = "it needs" if len(diagnosis.not_assessed) == 1 else "they need"
-        parts.append(f"{number} could not be judged, because what {need} was not logged.")
-    parts += [clipped(doubt, 400) for doubt in timeline.doubts[:1]]
-    return " ".join(parts)
+    if unjudged := len(run.diagnosis.not_assessed):
+        why = f"because what {'it needs' if unjudged == 1 else 'they need'} was not logged"
+        parts.append(f"{plural(unjudged, 'pattern')} could not be judged, {why}.")
+    return " ".join([*parts, *(clipped(doubt, 400) for doubt in run.timeline.doubts[:1])])

@@ -13,10 +13,10 @@ that ends in NaN, is a lower bound. A duration is never told finer than the log 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -106,23 +106,21 @@ class Axis:
 @dataclass(frozen=True)
 class Rise:
     """From the level before to the highest value (of an objective the lowest); ``least`` where the true peak
-    is not known."""
+    is not known. ``unit`` is the declared one with a space before it."""
 
     before: float
     peak: float
     least: bool
+    unit: str
 
     @property
-    def before_words(self) -> str:
-        return plainly(self.before)
-
-    @property
-    def peak_words(self) -> str:
-        return ("at least " if self.least else "") + plainly(self.peak)
+    def words(self) -> tuple[str, str]:
+        """``2.22``, ``at least 4.1 nats``."""
+        return plainly(self.before), f"{'at least ' * self.least}{plainly(self.peak)}{self.unit}"
 
     @property
     def short(self) -> str:
-        return f"{plainly(self.before)} → {'≥ ' if self.least else ''}{plainly(self.peak)}"
+        return f"{plainly(self.before)} → {'≥ ' * self.least}{plainly(self.peak)}{self.unit}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +152,11 @@ class RunView:
         """The place of an attempt of a name; that of the only one for None."""
         if attempt is None:
             return 0 if len(self.views) == 1 else None
-        return next((view.index for view in self.views if view.name == attempt), None)
+        return self._index_of.get(attempt)
+
+    @cached_property
+    def _index_of(self) -> Mapping[str, int]:
+        return {view.name: view.index for view in reversed(self.views)}
 
     def is_live(self, attempt: str | None, step: int) -> bool:
         """Whether a step of an attempt (None: of any) lies on the course that the run kept."""
@@ -173,92 +175,9 @@ class RunView:
         alone = len(self.timeline.by_role(track.role)) == 1 or track is self.loss
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
 
-    def unit(self, metric: str | None) -> str:
-        """The declared unit with a space before it; empty where none was declared."""
-        track = self.timeline.series.get(metric or "")
-        return f" {track.unit}" if track is not None and track.unit else ""
-
-    def falls(self, finding: Finding, metric: str = "") -> bool:
-        """Whether a finding's metric is one that ought to rise: then what a loss does upwards is a fall."""
-        track = self.track(finding, metric)
-        return track is not None and track.role in (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
-
-    def track(self, finding: Finding, metric: str = "") -> Track | None:
-        """The track that a finding is measured on: its own, else the loss."""
-        return self.timeline.series.get(metric or finding.metric or "") or self.loss
-
-    def samples(self, finding: Finding, metric: str = "") -> tuple[Steps, Floats]:
-        """Steps and values of a finding's metric in its attempt (of several: on the live course)."""
-        track, at = self.track(finding, metric), self.index(finding.attempt)
-        if track is None:
-            return np.empty(0, np.int64), np.empty(0)
-        rows = track.live if at is None else track.attempt == at
-        return track.steps[rows], track.values[rows]
-
-    def _earlier(self, finding: Finding, metric: str) -> Floats:
-        """Values before a finding: in its attempt, where that begins with it in the one before."""
-        track, at = self.track(finding, metric), self.index(finding.attempt)
-        steps, values = self.samples(finding, metric)
-        earlier = values[steps < finding.start_step]
-        join = next((j for j in self.timeline.joins if j.after == at), None)
-        if not len(earlier) and track is not None and join is not None:
-            rows = (track.attempt == join.before) & (track.steps < finding.start_step)
-            earlier = track.values[rows]
-        known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
-        return known
-
-    def until(self, finding: Finding) -> float:
-        """Where a finding ends; of one that is not over where the next one in its series begins."""
-        if finding.end_step is not None:
-            return finding.end_step
-        later = (
-            other.start_step - 1
-            for other in self.diagnosis.findings
-            if (other.metric, other.attempt) == (finding.metric, finding.attempt)
-            and other.start_step > finding.start_step
-            and not _goes_on(finding, other)
-        )
-        return min(later, default=math.inf)
-
-    def rise(self, finding: Finding, metric: str = "") -> Rise | None:
-        """The rise of a finding; None where there is nothing before it, or where nothing rises."""
-        sign = -1.0 if self.falls(finding, metric) else 1.0
-        steps, values = self.samples(finding, metric)
-        values = sign * values
-        known = np.isfinite(values)
-        inside = (steps >= finding.start_step) & (steps <= self.until(finding))
-        before = sign * self._earlier(finding, metric)
-        rows = np.flatnonzero(known & inside)
-        if not len(before) or not len(rows):
-            return None
-        top = int(rows[np.argmax(values[rows])])
-        onset = values[rows[rows < top]][:_AT_ONSET]
-        base = min(float(np.median(part)) for part in (before, onset) if len(part))
-        peak = float(values[top])
-        return Rise(sign * base, sign * peak, is_cut(sign * values, top, self.edge)) if peak > base else None
-
     @cached_property
     def edge(self) -> float:
         return picture_edge(self.timeline, self.config)
-
-    def resolution(self, finding: Finding) -> float:
-        """The finest duration that can be told of a finding, in steps."""
-        steps, _ = self.samples(finding)
-        low, high = np.searchsorted(steps, [finding.start_step, finding.end_step or finding.start_step])
-        return max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), self.config.resolution)
-
-    def lasted(self, finding: Finding) -> str:
-        """How long a finding took: ``within one logged sample``, ``after at most 700 steps``."""
-        if finding.end_step is None:
-            return ""
-        least, number = self.resolution(finding), float(finding.end_step - finding.start_step)
-        if least <= _EXACTLY:
-            return f"after {self.axis.span(max(number, 1))}"
-        if number <= least and not self.config.resolution:
-            return f"within one logged sample ({self.axis.span(least)})"
-        if number < _ROUGHLY * least:
-            return f"after at most {self.axis.span(rounded(number + least))}"
-        return f"after about {self.axis.span(rounded(number))}"
 
 
 def picture_edge(timeline: Timeline, config: RunConfig) -> float:
@@ -319,6 +238,11 @@ def percent(log_units: float) -> str:
     return share(abs(math.expm1(log_units)))
 
 
+def fallen(log_units: float) -> str:
+    """By how much something fell, of a difference of logarithms: ``16 %``."""
+    return percent(-log_units)
+
+
 def share(part: float) -> str:
     """A part of one: ``16 %``, ``0.07 %``."""
     hundredths = 100 * part
@@ -340,14 +264,6 @@ def evident(finding: Finding, key: str) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-class Words(NamedTuple):
-    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
-
-    sentence: str
-    short: str
-    ending: str = ""
-
-
 @dataclass(frozen=True, eq=False)
 class Teller:
     """A finding with all that its sentence may ask for."""
@@ -355,14 +271,26 @@ class Teller:
     run: RunView
     finding: Finding
     numbers: list[Quantity] = field(default_factory=list)
+    metric: str = ""  # another one than the finding's own
 
     @property
     def what(self) -> str:
         return self.run.name(self.finding.metric)
 
     @property
+    def unit(self) -> str:
+        """The declared unit with a space before it; empty where none was declared."""
+        track = self.run.timeline.series.get(self.metric or self.finding.metric or "")
+        return f" {track.unit}" if track is not None and track.unit else ""
+
+    @property
     def start(self) -> str:
         return self.run.axis.place(self.finding.start_step)
+
+    @property
+    def span(self) -> str:
+        """The steps of the finding: ``steps 250 to 750``."""
+        return self.run.axis.places(self.finding.start_step, self.finding.end_step or self.finding.start_step)
 
     def place(self, step: float) -> str:
         return self.run.axis.place(round(step))
@@ -374,40 +302,111 @@ class Teller:
     def value(self, key: str, default: float = math.nan) -> float:
         return evident(self.finding, key) if self.has(key) else default
 
-    def number(self, name: str, value: float, words: str) -> str:
+    def number(self, name: str, value: float, form: Callable[[float], str]) -> str:
         """Keeps a number with its words, and gives the words."""
-        self.numbers.append(Quantity(name, value, words))
-        return words
+        self.numbers.append(Quantity(name, value, form(value)))
+        return self.numbers[-1].words
 
     def say(self, name: str, key: str, form: Callable[[float], str]) -> str:
-        """Keeps a number of the evidence with its words, and gives the words."""
-        return self.number(name, self.value(key), form(self.value(key)))
+        """The same of a number of the evidence."""
+        return self.number(name, self.value(key), form)
 
-    def rise(self, metric: str = "") -> Rise | None:
-        """The rise of the loss, its two numbers kept."""
-        rise = self.run.rise(self.finding, metric)
-        if rise is not None:
-            unit = self.run.unit(metric or self.finding.metric)
-            self.number("before", rise.before, f"{rise.before_words}{unit}")
-            self.number("peak", rise.peak, f"{rise.peak_words}{unit}")
-        return rise
+    @cached_property
+    def track(self) -> Track | None:
+        """The track that the finding is measured on: its own, else the loss."""
+        return self.run.timeline.series.get(self.metric or self.finding.metric or "") or self.run.loss
 
-    def risen(self, verb: str, metric: str = "") -> tuple[str, str]:
+    @property
+    def falls(self) -> bool:
+        """Whether its metric is one that ought to rise: then what a loss does upwards is a fall."""
+        rising = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
+        return self.track is not None and self.track.role in rising
+
+    @cached_property
+    def samples(self) -> tuple[Steps, Floats]:
+        """Steps and values of its metric in its attempt (of several: on the live course)."""
+        track, at = self.track, self.run.index(self.finding.attempt)
+        if track is None:
+            return np.empty(0, np.int64), np.empty(0)
+        rows = track.live if at is None else track.attempt == at
+        return track.steps[rows], track.values[rows]
+
+    def _earlier(self) -> Floats:
+        """Values before the finding: in its attempt, where that begins with it in the one before."""
+        track, at, start = self.track, self.run.index(self.finding.attempt), self.finding.start_step
+        steps, values = self.samples
+        earlier = values[steps < start]
+        join = next((j for j in self.run.timeline.joins if j.after == at), None)
+        if not len(earlier) and track is not None and join is not None:
+            earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
+        known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
+        return known
+
+    @property
+    def until(self) -> float:
+        """Where the finding ends; of one that is not over where the next one in its series begins."""
+        found = self.finding
+        if found.end_step is not None:
+            return found.end_step
+        series = found.metric, found.attempt
+        alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
+        later = [other for other in alike if other.start_step > found.start_step]
+        return min((other.start_step - 1 for other in later if not _goes_on(found, other)), default=math.inf)
+
+    @cached_property
+    def rise(self) -> Rise | None:
+        """The rise of the loss; None where there is nothing before it, or where nothing rises."""
+        sign = -1.0 if self.falls else 1.0
+        steps, values = self.samples[0], sign * self.samples[1]
+        inside = (steps >= self.finding.start_step) & (steps <= self.until)
+        before, rows = sign * self._earlier(), np.flatnonzero(np.isfinite(values) & inside)
+        if not len(before) or not len(rows):
+            return None
+        top = int(rows[np.argmax(values[rows])])
+        onset = values[rows[rows < top]][:_AT_ONSET]
+        base = min(float(np.median(part)) for part in (before, onset) if len(part))
+        if (peak := float(values[top])) <= base:
+            return None
+        return Rise(sign * base, sign * peak, is_cut(sign * values, top, self.run.edge), self.unit)
+
+    def lasted(self) -> str:
+        """How long the finding took: ``within one logged sample``, ``after at most 700 steps``."""
+        start, end, span = self.finding.start_step, self.finding.end_step, self.run.axis.span
+        if end is None:
+            return ""
+        steps, drawn = self.samples[0], self.run.config.resolution
+        low, high = np.searchsorted(steps, [start, end or start])
+        # The finest duration that can be told, in steps.
+        least = max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), drawn)
+        if least <= _EXACTLY:
+            return f"after {span(max(end - start, 1))}"
+        if end - start <= least and not drawn:
+            return f"within one logged sample ({span(least)})"
+        if end - start < _ROUGHLY * least:
+            return f"after at most {span(rounded(end - start + least))}"
+        return f"after about {span(rounded(end - start))}"
+
+    def from_to(self, rise: Rise) -> str:
+        """``from 2.22 to 4.1``; keeps the two numbers."""
+        before, peak = rise.words
+        self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
+        self.numbers.append(Quantity("peak", rise.peak, peak))
+        return f"from {before} to {peak}"
+
+    def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
-        rise, at = self.rise(metric), self.start
+        rise, at = self.rise, self.start
         if rise is not None:
-            unit = self.run.unit(metric or self.finding.metric)
-            phrase = f"{verb} from {rise.before_words} to {rise.peak_words}{unit} at {at}"
-            return phrase, f"{rise.short}{unit} at {at}"
+            return f"{verb} {self.from_to(rise)} at {at}", f"{rise.short} at {at}"
         if self.has("height_log"):
-            over = self.number("height", self.value("height_log"), percent(self.value("height_log")))
+            over = self.say("height", "height_log", percent)
             return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
         return f"{verb} at {at}", f"from {at}"
 
     @property
     def close(self) -> str:
         """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
-        until, at = self.run.until(self.finding), self.run.index(self.finding.attempt)
+        until, at = self.until, self.run.index(self.finding.attempt)
         if math.isfinite(until):
             return f"by {self.place(until)}"
         is_last = at is None or at == len(self.run.views) - 1
@@ -415,7 +414,7 @@ class Teller:
 
     def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
-        if lasted := self.run.lasted(self.finding):
+        if lasted := self.lasted():
             return f"was back {lasted}", f"back {lasted}"
         return f"had not come {back} {self.close}", f"not over {self.close}"
 

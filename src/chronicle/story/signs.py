@@ -122,137 +122,120 @@ class Scene:
         steps = [o.step for o in self.others if o.kind in kinds and o.step is not None]
         return any(abs(self.step - step) <= around for step in steps)
 
+    def resumed(self, samples: int = _WITH) -> bool:
+        return not self.from_start and self.step - self.begun <= self.near(samples)
 
-def _resumed(scene: Scene, samples: int = _WITH) -> bool:
-    return not scene.from_start and scene.step - scene.begun <= scene.near(samples)
+    def every_resume(self) -> bool | None:
+        if len(self.run.diagnosis.joins) < 2 or not self.resumed():
+            return None
+        alike = [o for o in self.others if o.kind is EventKind.FINDING and o.title == self.event.title]
+        return len({o.attempt for o in alike}) > 1
 
+    def first_sample(self) -> bool | None:
+        if self.run.config.data == "digitised picture":  # a line has no first sample
+            return None
+        values = self.since(self.view.loss, 2 * _WITH)
+        values = values[np.isfinite(values)]
+        return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
 
-def _every_resume(scene: Scene) -> bool | None:
-    if len(scene.run.diagnosis.joins) < 2 or not _resumed(scene):
-        return None
-    alike = [o for o in scene.others if o.kind is EventKind.FINDING and o.title == scene.event.title]
-    return len({o.attempt for o in alike}) > 1
+    def calm_before(self) -> bool:
+        """Whether nothing came shortly before, and nothing that came earlier still lasts."""
+        open_ = (o for o in self.others if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
+        lasting = (o.step for o in open_ if o.attempt == self.event.attempt)
+        return not self.shortly_before and not any(step is not None and step < self.step for step in lasting)
 
+    def rate_rose(self) -> bool | None:
+        rate = self.view.learning_rate
+        earlier = self.before(rate)
+        if rate is None or len(earlier) < BEFORE:
+            return None
+        now = max(value_at(rate, self.step), float(earlier[-_WITH:].max()))
+        return now > _ROSE * float(np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier))
 
-def _first_sample(scene: Scene) -> bool | None:
-    if scene.run.config.data == "digitised picture":  # a line has no first sample
-        return None
-    values = scene.since(scene.view.loss, 2 * _WITH)
-    values = values[np.isfinite(values)]
-    return bool(np.argmax(values) == 0) if len(values) > 1 and _resumed(scene) else None
+    def rate_zero(self) -> bool | None:
+        rate = self.view.learning_rate
+        values = self.since(rate)
+        if rate is None or not len(values):
+            return None
+        some = rate.values[:: 1 + len(rate) // 1000]
+        return float(np.median(values)) <= _IDLE * float(np.nanquantile(some, 0.9))
 
+    def gradient(self, led: bool) -> bool | None:
+        norm = self.view.grad_norm
+        earlier = self.before(norm)
+        if len(earlier) < 2 * BEFORE:
+            return None
+        usual = _JUMPS * float(np.median(earlier[:-BEFORE]))
+        leads = float(earlier[-BEFORE:].max()) >= usual or "grad-norm-precursor" in self.event.patterns
+        now = self.since(norm, 3)
+        jumps = bool(len(now)) and bool((now >= usual).any() or np.isnan(now).any())
+        return leads if led else jumps and not leads
 
-def _calm_before(scene: Scene) -> bool:
-    """Whether nothing came shortly before, and nothing that came earlier still lasts."""
-    open_ = (o for o in scene.others if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
-    lasting = (o.step for o in open_ if o.attempt == scene.event.attempt)
-    return not scene.shortly_before and not any(step is not None and step < scene.step for step in lasting)
+    def gradient_nan(self) -> bool | None:
+        norm = self.view.grad_norm
+        return None if norm is None else bool(np.isnan(self.since(norm)).any())
 
+    def above_start(self) -> bool | None:
+        loss = self.view.loss
+        if loss is None or not self.from_start or not len(values := self.since(loss, _AROUND)):
+            return None
+        first = loss.values[:BEFORE]
+        return bool(np.fmax.reduce(values, initial=-np.inf) > np.fmax.reduce(first, initial=-np.inf))
 
-def _rate_rose(scene: Scene) -> bool | None:
-    rate = scene.view.learning_rate
-    earlier = scene.before(rate)
-    if rate is None or len(earlier) < BEFORE:
-        return None
-    now = max(value_at(rate, scene.step), float(earlier[-_WITH:].max()))
-    return now > _ROSE * float(np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier))
+    def one_source(self) -> bool | None:
+        rises = []
+        for series in self.view.dataset_losses:
+            earlier, now = self.before(series, BEFORE), self.since(series, _AROUND)
+            if len(earlier) and np.isfinite(now).any() and earlier.min() > 0:
+                rises.append(float(np.log(np.nanmax(now) / np.median(earlier))))
+        if len(rises) < 2:
+            return None
+        *_, second, first = sorted(rises)
+        return first > _JUMPS * max(second, 0.0)
 
+    def scale_led(self) -> bool | None:
+        earlier = self.before(self.view.first(Role.LOSS_SCALE))
+        return float(earlier[-1]) <= float(earlier.max()) / 4 if len(earlier) else None
 
-def _rate_zero(scene: Scene) -> bool | None:
-    rate = scene.view.learning_rate
-    values = scene.since(rate)
-    if rate is None or not len(values):
-        return None
-    some = rate.values[:: 1 + len(rate) // 1000]
-    return float(np.median(values)) <= _IDLE * float(np.nanquantile(some, 0.9))
+    def epoch_ended(self) -> bool | None:
+        epoch = self.view.first(Role.EPOCH)
+        if epoch is None:
+            return None
+        ends = [value_at(epoch, self.step + side * self.near(2)) for side in (-1, 1)]
+        return bool(np.floor(ends[1]) > np.floor(ends[0]))
 
+    def validation_still(self) -> bool | None:
+        """By two evaluations on either side of the event; the loss by as many samples as tell its level."""
+        kept, loss = self.view.validation_loss, self.view.loss
+        if kept is None or loss is None:
+            return None
+        sides = (kept, 2), (loss, 2 * BEFORE)
+        pairs = [(self.before(*side), self.since(*side)) for side in sides]
+        if any(not len(a) or not np.isfinite(b).any() or a.min() <= 0 for a, b in pairs):
+            return None
+        moved = [abs(float(np.log(np.nanmedian(b) / np.median(a)))) for a, b in pairs]
+        return moved[0] < _SHARE * moved[1]
 
-def _gradient(scene: Scene, led: bool) -> bool | None:
-    norm = scene.view.grad_norm
-    earlier = scene.before(norm)
-    if len(earlier) < 2 * BEFORE:
-        return None
-    usual = _JUMPS * float(np.median(earlier[:-BEFORE]))
-    leads = float(earlier[-BEFORE:].max()) >= usual or "grad-norm-precursor" in scene.event.patterns
-    now = scene.since(norm, 3)
-    jumps = bool(len(now)) and bool((now >= usual).any() or np.isnan(now).any())
-    return leads if led else jumps and not leads
+    def others_move(self) -> bool | None:
+        loss = self.view.loss
+        if "frozen-metric" not in self.event.patterns:
+            return None
+        others = [s for s in self.view.series.values() if s is not loss and s.role is not Role.LEARNING_RATE]
+        return any(len(np.unique(self.since(s))) > 2 for s in others) if others else None
 
+    def decimal(self) -> bool | None:
+        if "quantised-loss" not in self.event.patterns or self.view.loss is None:
+            return None
+        values = np.unique(self.view.loss.values[np.isfinite(self.view.loss.values)])
+        power = np.log10(np.diff(values).min())
+        return bool(abs(power - round(power)) < 0.01)
 
-def _gradient_nan(scene: Scene) -> bool | None:
-    norm = scene.view.grad_norm
-    return None if norm is None else bool(np.isnan(scene.since(norm)).any())
-
-
-def _above_start(scene: Scene) -> bool | None:
-    loss = scene.view.loss
-    if loss is None or not scene.from_start or not len(values := scene.since(loss, _AROUND)):
-        return None
-    first = loss.values[:BEFORE]
-    return bool(np.fmax.reduce(values, initial=-np.inf) > np.fmax.reduce(first, initial=-np.inf))
-
-
-def _one_source(scene: Scene) -> bool | None:
-    rises = []
-    for series in scene.view.dataset_losses:
-        earlier, now = scene.before(series, BEFORE), scene.since(series, _AROUND)
-        if len(earlier) and np.isfinite(now).any() and earlier.min() > 0:
-            rises.append(float(np.log(np.nanmax(now) / np.median(earlier))))
-    if len(rises) < 2:
-        return None
-    *_, second, first = sorted(rises)
-    return first > _JUMPS * max(second, 0.0)
-
-
-def _scale_led(scene: Scene) -> bool | None:
-    earlier = scene.before(scene.view.first(Role.LOSS_SCALE))
-    return float(earlier[-1]) <= float(earlier.max()) / 4 if len(earlier) else None
-
-
-def _epoch_ended(scene: Scene) -> bool | None:
-    epoch = scene.view.first(Role.EPOCH)
-    if epoch is None:
-        return None
-    ends = [value_at(epoch, scene.step + side * scene.near(2)) for side in (-1, 1)]
-    return bool(np.floor(ends[1]) > np.floor(ends[0]))
-
-
-def _validation_still(scene: Scene) -> bool | None:
-    """By two evaluations on either side of the event; the loss by as many samples as tell its level."""
-    kept, loss = scene.view.validation_loss, scene.view.loss
-    if kept is None or loss is None:
-        return None
-    pairs = [
-        (scene.before(series, n), scene.since(series, n)) for series, n in ((kept, 2), (loss, 2 * BEFORE))
-    ]
-    if any(not len(a) or not np.isfinite(b).any() or a.min() <= 0 for a, b in pairs):
-        return None
-    moved = [abs(float(np.log(np.nanmedian(b) / np.median(a)))) for a, b in pairs]
-    return moved[0] < _SHARE * moved[1]
-
-
-def _others_move(scene: Scene) -> bool | None:
-    loss = scene.view.loss
-    if "frozen-metric" not in scene.event.patterns:
-        return None
-    others = [s for s in scene.view.series.values() if s is not loss and s.role is not Role.LEARNING_RATE]
-    return any(len(np.unique(scene.since(s))) > 2 for s in others) if others else None
-
-
-def _decimal(scene: Scene) -> bool | None:
-    if "quantised-loss" not in scene.event.patterns or scene.view.loss is None:
-        return None
-    values = np.unique(scene.view.loss.values[np.isfinite(scene.view.loss.values)])
-    power = np.log10(np.diff(values).min())
-    return bool(abs(power - round(power)) < 0.01)
-
-
-def _learned_before(scene: Scene) -> bool | None:
-    if "grokking" not in scene.event.patterns:
-        return None
-    findings = [f for f in scene.run.diagnosis.findings if f.id in scene.event.parts]
-    tracks = [scene.run.timeline.series.get(f.metric or "") for f in findings]
-    return any(t is not None and t.role in (Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) for t in tracks)
+    def learned_before(self) -> bool | None:
+        if "grokking" not in self.event.patterns:
+            return None
+        findings = [f for f in self.run.diagnosis.findings if f.id in self.event.parts]
+        tracks = [self.run.timeline.series.get(f.metric or "") for f in findings]
+        return any(t is not None and t.role in (Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) for t in tracks)
 
 
 Ask = Callable[[Scene], bool | None]
@@ -276,31 +259,32 @@ class Sign(StrEnum):
         return sign
 
     # fmt: off
-    RESUMED = "resumed", _resumed, "it begins at a restart", "it begins at no restart"
-    AFTER_RESUME = "after-resume", lambda scene: _resumed(scene, _LATER), "a restart shortly before", \
+    RESUMED = "resumed", Scene.resumed, "it begins at a restart", "it begins at no restart"
+    AFTER_RESUME = "after-resume", lambda scene: scene.resumed(_LATER), "a restart shortly before", \
         "no restart shortly before"
-    EVERY_RESUME = "every-resume", _every_resume, "it comes at several restarts", \
+    EVERY_RESUME = "every-resume", Scene.every_resume, "it comes at several restarts", \
         "it came at one restart alone"
-    FIRST_SAMPLE = "first-sample", _first_sample, "highest in the first sample", \
+    FIRST_SAMPLE = "first-sample", Scene.first_sample, "highest in the first sample", \
         "it grows after the first sample"
-    RATE_ROSE = "rate-rose", _rate_rose, "the learning rate rose", "the learning rate did not rise", \
+    RATE_ROSE = "rate-rose", Scene.rate_rose, "the learning rate rose", "the learning rate did not rise", \
         "learning rate"
     RATE_LOST = "rate-lost", lambda scene: scene.has(Role.LEARNING_RATE, "lr-not-restored"), \
         "the rate was not restored", "the rate was restored", "learning rate"
-    RATE_ZERO = "rate-zero", _rate_zero, "the learning rate is as good as zero", "the rate is not zero", \
-        "learning rate"
-    GRADIENT_LED = "gradient-led", lambda scene: _gradient(scene, led=True), \
+    RATE_ZERO = "rate-zero", Scene.rate_zero, "the learning rate is as good as zero", \
+        "the rate is not zero", "learning rate"
+    GRADIENT_LED = "gradient-led", lambda scene: scene.gradient(led=True), \
         "the gradient norm rose first", "the gradient norm did not lead", "gradient norm"
-    GRADIENT_JUMPED = "gradient-jumped", lambda scene: _gradient(scene, led=False), \
+    GRADIENT_JUMPED = "gradient-jumped", lambda scene: scene.gradient(led=False), \
         "the gradient norm jumped in the same step", "the gradient norm did not jump with it", "gradient norm"
-    GRADIENT_NAN = "gradient-nan", _gradient_nan, "the gradient norm is NaN", \
+    GRADIENT_NAN = "gradient-nan", Scene.gradient_nan, "the gradient norm is NaN", \
         "the gradient norm is a number", "gradient norm"
-    ABOVE_START = "above-start", _above_start, "worse than an untrained model", \
+    ABOVE_START = "above-start", Scene.above_start, "worse than an untrained model", \
         "not above the loss of an untrained model", "the first steps"
-    CALM_BEFORE = "calm-before", _calm_before, "nothing else shortly before", "other events shortly before"
-    ONE_SOURCE = "one-source", _one_source, "one data set alone or far ahead", "all data sets alike", \
+    CALM_BEFORE = "calm-before", Scene.calm_before, "nothing else shortly before", \
+        "other events shortly before"
+    ONE_SOURCE = "one-source", Scene.one_source, "one data set alone or far ahead", "all data sets alike", \
         "loss by data set"
-    SCALE_LED = "scale-led", _scale_led, "the loss scale fell first", \
+    SCALE_LED = "scale-led", Scene.scale_led, "the loss scale fell first", \
         "the loss scale did not fall before", "loss scale"
     LOGITS_GREW = "logits-grew", lambda scene: scene.has(Role.ATTENTION_LOGIT, "attention-logit-growth"), \
         "attention logits grew", "attention logits did not grow", "attention logits"
@@ -311,17 +295,16 @@ class Sign(StrEnum):
         "a fault of a machine nearby", "no fault of a machine nearby", "machine logs"
     BATCH_CHANGED = "batch-changed", \
         lambda s: None if s.view.first(Role.BATCH_SIZE) is None else s.is_near(EventKind.BATCH), \
-        "the batch changed there", \
-        "the batch did not change", "batch size"
+        "the batch changed there", "the batch did not change", "batch size"
     YOUNG = "young", lambda scene: scene.from_start and scene.step <= _YOUNG, \
         "in the first 20 000 steps of a run from the start", "far from the start of the run"
-    EPOCH_ENDED = "epoch-ended", _epoch_ended, "an epoch ended there", "no epoch ended there", "epoch"
-    VALIDATION_STILL = "validation-still", _validation_still, "validation did not move", \
+    EPOCH_ENDED = "epoch-ended", Scene.epoch_ended, "an epoch ended there", "no epoch ended there", "epoch"
+    VALIDATION_STILL = "validation-still", Scene.validation_still, "validation did not move", \
         "validation moved with it", "validation loss"
-    OTHERS_MOVE = "others-move", _others_move, "other series go on", "no other series goes on", \
+    OTHERS_MOVE = "others-move", Scene.others_move, "other series go on", "no other series goes on", \
         "another series"
-    DECIMAL = "decimal", _decimal, "steps of a decimal", "steps of no decimal"
-    LEARNED_BEFORE = "learned-before", _learned_before, "the training data had been learned before", \
+    DECIMAL = "decimal", Scene.decimal, "steps of a decimal", "steps of no decimal"
+    LEARNED_BEFORE = "learned-before", Scene.learned_before, "the training data had been learned before", \
         "the training loss itself fell"
     # fmt: on
 

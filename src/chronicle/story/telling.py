@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 
 import numpy as np
@@ -70,22 +70,18 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     joined = [_joined(run, letter, join) for letter, join in lettered(run.diagnosis)]
     plain = [*_launch(run), *joined, *changes(run), *_faults(run), *_end(run)]
     findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
-    placed = [clock.placed(event) for event in _with_ids([*plain, *findings])]
-    placed = [around(run, event, placed) for event in placed]
-    placed, spoken = _with_notes(placed, notes)
-    return tuple(sorted([*placed, *(clock.placed(event) for event in spoken)], key=_order(run)))
+    placed = [*map(clock.placed, _with_ids([*plain, *findings]))]
+    placed, spoken = _with_notes([around(run, event, placed) for event in placed], notes)
+    return tuple(sorted([*placed, *map(clock.placed, spoken)], key=partial(_order, run)))
 
 
 def _launch(run: RunView) -> Iterator[Event]:
-    if not run.timeline.attempts:
-        return
-    first = run.timeline.attempts[0]
-    steps = [int(s.steps.min()) for s in first.series.values() if len(s)]
-    if steps:
-        where = first.facts.get("nodes") or first.facts.get("host") or ""
-        on = f" on {clipped(str(where), 60)}" if where else ""
-        words = f"The log begins at {run.axis.place(min(steps))}{on}."
-        yield Event("launch", EventKind.LAUNCH, "Launch", words, step=min(steps), attempt=first.name)
+    for first in run.timeline.attempts[:1]:
+        if steps := [int(s.steps.min()) for s in first.series.values() if len(s)]:
+            where = first.facts.get("nodes") or first.facts.get("host") or ""
+            on = f" on {clipped(str(where), 60)}" if where else ""
+            words = f"The log begins at {run.axis.place(min(steps))}{on}."
+            yield Event("launch", EventKind.LAUNCH, "Launch", words, step=min(steps), attempt=first.name)
 
 
 def _joined(run: RunView, letter: str, join: Join) -> Event:
@@ -182,38 +178,34 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     hosts = list(dict.fromkeys(fault.host for fault in faults if fault.host))
     number = sum(fault.count for fault in faults)
     often = f", {count(number)} times" if number > 1 else ""
-    on = f" on {clipped(', '.join(hosts), 80)}" if hosts else ""
+    who, kind = clipped(", ".join(hosts), 80), fault_words(first.kind)
+    on = f" on {who}" if hosts else ""
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
-    kind = fault_words(first.kind)
-    title = f"Fault: {kind}"
     where = "" if first.at_step is None else f" at {run.axis.place(first.at_step)}"
     return Event(
         f"fault-{first.kind}-{coarse(first.at_step or 0)}",
         EventKind.FAULT,
-        title,
+        f"Fault: {kind}",
         f"{clipped(first.what, 300).rstrip('.')}{on}{often}.",
         f"{kind}{where}",
         step=first.at_step,
         time=instant(first.at_time),
         attempt=max(begun, default=(0, ""))[1],  # the one that had last begun; none where times do not tell
-        who=clipped(", ".join(hosts), 80),
+        who=who,
     )
 
 
 def _end(run: RunView) -> Iterator[Event]:
     """How the run ended: the end of the attempt that is its latest."""
-    ending = last_ending(run.timeline)
-    if ending is None:
+    if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
-    last = max((int(s.steps.max()) for s in attempt.series.values() if len(s)), default=None)
-    if last is None:
-        return
-    form = _ENDED.get(ending.how, f"The log ends at {{}}: {ending.how}.")
-    words = form.format(run.axis.place(last))
-    short = f"{ending.how or 'ends'} at {run.axis.place(last)}"
-    yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=ending.how)
+    if steps := [int(s.steps.max()) for s in attempt.series.values() if len(s)]:
+        last, how, place = max(steps), ending.how, run.axis.place(max(steps))
+        words = _ENDED.get(how, f"The log ends at {{}}: {how}.").format(place)
+        short = f"{how or 'ends'} at {place}"
+        yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
 
 
 def _of_group(run: RunView, group: Happening) -> Event:
@@ -232,8 +224,7 @@ def _of_group(run: RunView, group: Happening) -> Event:
     same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
     if len(same) > 1:
         sentences.append(_repeated(lead, len(same)))
-    live = lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)
-    if not live:
+    if not (live := lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)):
         sentences.append("This branch was discarded later.")
         shorts += " · discarded"
     at = run.index(lead.attempt)
@@ -270,8 +261,8 @@ def _numbered(listed: Iterable[Event]) -> list[Event]:
     named = []
     for event in listed:
         seen[event.id] += 1
-        again = f".{seen[event.id]}" if seen[event.id] > 1 else ""
-        named.append(replace(event, id=f"{event.id}{again}"))
+        again = seen[event.id] > 1
+        named.append(replace(event, id=f"{event.id}.{seen[event.id]}") if again else event)
     return named
 
 
@@ -289,12 +280,10 @@ def _with_ids(listed: Iterable[Event]) -> list[Event]:
 
 def _neighbours(event_id: str) -> Iterator[str]:
     """The ids that an event would have had a little earlier and later."""
-    match = _ID.fullmatch(event_id)
-    if match is None:
-        return
-    stem, place = event_id[: match.start("place")], int(match["place"])
-    size = 10 ** max(len(match["place"]) - 2, 0)
-    yield from (f"{stem}{near}" for near in (place - size, place + size) if near > 0)
+    if match := _ID.fullmatch(event_id):
+        stem, place = event_id[: match.start("place")], int(match["place"])
+        size = 10 ** max(len(match["place"]) - 2, 0)
+        yield from (f"{stem}{near}" for near in (place - size, place + size) if near > 0)
 
 
 def coarse(step: int) -> int:
@@ -307,24 +296,23 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
     """Events with the ids by which notes know them, and the notes as events of their own."""
     known, spoken = list(happened), []
     for note in notes:
-        place = _meant(note, known)
-        of = known[place] if place is not None else None
-        if place is not None and of is not None and note.event and note.event not in (of.id, *of.also):
-            known[place] = replace(of, also=(*of.also, note.event))
-        spoken.append(
-            Event(
-                f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
-                _KIND_OF_NOTE.get(note.kind, EventKind.NOTE),
-                (note.kind or "note").replace("review ", "review: ").capitalize(),
-                note.text,
-                clipped(note.text.split("\n")[0], 120),
-                step=of.step if note.step is None and of is not None else note.step,
-                time=note.at_time,
-                attempt=of.attempt if of is not None else "",
-                of=of.id if of is not None else "",
-                who=note.author,
-            )
+        event = Event(
+            f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
+            _KIND_OF_NOTE.get(note.kind, EventKind.NOTE),
+            (note.kind or "note").replace("review ", "review: ").capitalize(),
+            note.text,
+            clipped(note.text.split("\n")[0], 120),
+            step=note.step,
+            time=note.at_time,
+            who=note.author,
         )
+        if (place := _meant(note, known)) is not None:
+            of = known[place]
+            if note.event and note.event not in (of.id, *of.also):
+                known[place] = replace(of, also=(*of.also, note.event))
+            step = of.step if note.step is None else note.step
+            event = replace(event, step=step, attempt=of.attempt, of=of.id)
+        spoken.append(event)
     return known, _numbered(spoken)
 
 
@@ -389,37 +377,27 @@ class _Clock:
 
     def _at(self, attempt: str, step: int, tokens: bool) -> float:
         """Unix seconds (or the tokens) of the last point at or before a step; NaN where nothing tells."""
-        best = math.nan, -math.inf
-        index = self.run.index(attempt or None)
-        for track in self.run.timeline.series.values():
-            if tokens and track.role is not Role.TOKENS:
-                continue
-            rows = track.live if index is None else track.attempt == index
-            steps, values = track.steps[rows], (track.values if tokens else track.times)[rows]
-            known = np.isfinite(values)
-            steps, values = steps[known], values[known]
+        index, run = self.run.index(attempt or None), self.run.timeline
+        points = [(-math.inf, math.nan)]
+        for track in run.by_role(Role.TOKENS) if tokens else run.series.values():
+            values = track.values if tokens else track.times
+            known = (track.live if index is None else track.attempt == index) & np.isfinite(values)
+            steps, values = track.steps[known], values[known]
             row = int(np.searchsorted(steps, step, side="right")) - 1
-            if row >= 0 and steps[row] > best[1]:
-                best = float(values[row]), float(steps[row])
-            elif row < 0 and len(steps) and best[1] == -math.inf and math.isnan(best[0]):
-                best = float(values[0]), -math.inf
-        return best[0]
+            if len(steps):  # the first one counts where all are later
+                points.append((float(steps[row]) if row >= 0 else -1e300, float(values[max(row, 0)])))
+        return max(points, key=lambda point: point[0])[1]
 
 
-def _order(run: RunView) -> Callable[[Event], tuple[bool, int, float, int, str]]:
+def _order(run: RunView, event: Event) -> tuple[bool, int, float, int, str]:
     """The order of events: by attempt, by step, and at one step what may be the cause first."""
-    index = {attempt.name: k for k, attempt in reversed(list(enumerate(run.timeline.attempts)))}
-    last = len(index)
-
-    def key(event: Event) -> tuple[bool, int, float, int, str]:
-        overall = event.kind is EventKind.END or bool(set(event.patterns) & _OVERALL)
+    overall = event.kind is EventKind.END or bool(set(event.patterns) & _OVERALL)
+    if (at := run.index(event.attempt)) is None:
         kept = (view.index for view in run.views if event.step is not None and view.is_live(event.step))
-        at = index.get(event.attempt, last if event.step is None else next(kept, 0))
-        step = math.inf if event.step is None else float(event.step)
-        kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
-        return overall or event.step is None, at, step, _KINDS.index(kind), event.time
-
-    return key
+        at = len(run.views) if event.step is None else next(kept, 0)
+    step = math.inf if event.step is None else float(event.step)
+    kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
+    return overall or event.step is None, at, step, _KINDS.index(kind), event.time
 
 
 def changes(run: RunView) -> Iterator[Event]:
@@ -466,13 +444,10 @@ def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[i
     short = f"at {run.axis.place(begin)}"
     move = f"{verb} {ends} {short}"
     if len(jumps) > 1:
-        over, short = f"over {run.axis.places(begin, end)}", f"in {count(len(jumps))} stages"
+        number, over = count(len(jumps)), f"over {run.axis.places(begin, end)}"
+        short = f"in {number} stages"
         one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
-        move = (
-            f"{verb} {ends} {short} {over}"
-            if one_way
-            else f"changed {count(len(jumps))} times {over}, {ends}"
-        )
+        move = f"{verb} {ends} {short} {over}" if one_way else f"changed {number} times {over}, {ends}"
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,

@@ -126,6 +126,7 @@ def _copied(log: Path, to: Path, follow: bool) -> Iterator[Path]:
     for folder, folders, names in os.walk(log, onerror=_raised, followlinks=follow):
         place = to / Path(folder).relative_to(log)
         place.mkdir(exist_ok=True)
+        folders.sort()
         for path in sorted(Path(folder, name) for name in (*folders, *names)):
             if path.is_symlink() and not (follow and path.exists()):
                 yield path
