@@ -30,6 +30,7 @@ from chronicle.timeline import stitch
 
 BATCH_GOAL_S, STREAM_GOAL_US, PLAIN_GOAL_US, IMPORT_GOAL_S = 0.5, 5.0, 100.0, 0.2
 ATTEMPT_POINTS = 1000
+SHORT = (100, 1000)  # points of short logs; before the compiled kernel is in this process
 PLAIN_SHARE = 20  # the plain kernel is timed on a twentieth of the points
 
 
@@ -97,6 +98,15 @@ def diagnosis_s(attempts: int) -> float:
     return time.process_time() - start
 
 
+def short_ms(points: int) -> float:
+    """Milliseconds for a whole diagnosis of one short log, by the plain kernel: the mean of twenty."""
+    made = [stitch({"loss": curve(points + k)}) for k in range(20)]
+    start = time.process_time()
+    for timeline in made:
+        classify(timeline)
+    return (time.process_time() - start) / len(made) * 1e3
+
+
 def monitor_growth_kib(steps: int) -> float:
     """By how much a process grows while a Monitor goes from a tenth of the steps to all of them, KiB."""
     monitor, before = Monitor(compile=True), 0
@@ -131,6 +141,9 @@ def best(measure: Callable[[], float]) -> float:
 
 def rows(points: int, attempts: int) -> list[tuple[str, float, float, str]]:
     """(what, with numba, without, unit) of every measurement."""
+    short = [
+        (f"a whole diagnosis, {n:,} points", float("nan"), best(lambda n=n: short_ms(n)), "ms") for n in SHORT
+    ]
     fast, many, few = kernel.compiled(), curve(points), curve(points // PLAIN_SHARE)
     batch_s(many[:100], fast)
     same = [Detector(DEFAULTS, engine=e) for e in (fast, plain)]
@@ -138,6 +151,7 @@ def rows(points: int, attempts: int) -> list[tuple[str, float, float, str]]:
     per_point = best(lambda: batch_s(few, plain)) / len(few)
     tenfold, some, none = curve(10 * points), few[: len(few) // 4], float("nan")
     return [
+        *short,
         (f"batch, {points:,} points", best(lambda: batch_s(many, fast)), per_point * points, "s"),
         (f"batch, {10 * points:,} points", batch_s(tenfold, fast), 10 * per_point * points, "s"),
         (f"a whole diagnosis, {points:,} points", best(lambda: whole_s(many)), none, "s"),

@@ -17,6 +17,7 @@ from chronicle.classify.course import (
     came_back,
     families,
     fitted,
+    in_doubt,
     likeliest,
     medians_of,
     shapes,
@@ -74,17 +75,41 @@ def test_the_likeliest_member_is_that_of_the_least_squares_of_each(name: str) ->
     error = np.full(len(t), 0.01)
     family = next(family for family in families(t.tobytes()) if family.name == name)
     tried = []
-    for column, place in zip(family.columns[0], family.places, strict=True):
+    for column, place in zip(family.columns[1], family.places, strict=True):
         design = np.stack([np.ones(len(t)), column], axis=1) / (error * value)[:, None]
         found, *_ = np.linalg.lstsq(design, 1 / error, rcond=None)
         off = design @ found - 1 / error
         if found[1] > 0 and (found[0] + found[1] * column > 0).all():
             tried.append((float(off @ off), float(place), found[0] + found[1] * column))
-    best = likeliest(value, error, family)
+    best = likeliest(value, 1 / (error * value) ** 2, family)
     assert best is not None
     _, place, curve = min(tried, key=lambda one: one[0])
-    assert (best.at, best.parameters) == (place, family.parameters)
-    np.testing.assert_allclose(best.curve, curve, rtol=1e-6)
+    assert best[0] == place
+    np.testing.assert_allclose(best[1], curve, rtol=1e-6)
+
+
+@pytest.mark.parametrize("samples", [999, 20_001])
+def test_medians_are_those_of_each_bin(samples: int) -> None:
+    y = np.random.default_rng(1).standard_normal(samples)
+    steps, level, size = medians_of(np.arange(samples) * 3.0, y)
+    bins = np.split(y, np.cumsum(size.astype(int))[:-1])
+    assert level.tolist() == [float(np.median(part)) for part in bins]
+    assert (steps % 3 == 0).all()
+
+
+T = np.linspace(0, 1, 600)
+COURSES = {
+    "descends": 8 * (1 + T / 0.03) ** -0.5,
+    "stops": 2 + 6 * (1 + np.minimum(T, 0.4) / 0.03) ** -0.5,
+    "waits": 2 + 6 * np.exp(-np.maximum(T - 0.3, 0) / 0.1),
+    "climbs": 2 + 2 * np.exp(-T / 0.4) - np.exp(-T / 0.01),
+}
+
+
+@pytest.mark.parametrize("course", COURSES)
+def test_what_does_not_only_descend_is_asked_for_its_course(course: str) -> None:
+    asked = [in_doubt(np.arange(600.0), noisy(COURSES[course], seed), DEFAULTS) for seed in range(20)]
+    assert sum(asked) <= 6 if course == "descends" else all(asked)
 
 
 def test_medians_leave_no_sample_out() -> None:

@@ -22,6 +22,7 @@ from chronicle.classify import kernel
 from chronicle.classify.detect import Detector, Event, Kind
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
+from chronicle.classify.kernel import stretches
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats
 
@@ -87,6 +88,27 @@ def test_batch_is_stream(name: str) -> None:
     detector = Detector(DEFAULTS)
     streamed = [e for v in CURVES[name] for e in detector.update(v)] + detector.finish()
     assert bits(streamed) == expected(name)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("name", CURVES)
+def test_stretches_leave_the_memory_that_single_samples_leave(name: str, sign: float) -> None:
+    together, singly = (Detector(DEFAULTS, sign=sign) for _ in range(2))
+    events = together.extend(CURVES[name])
+    assert bits(events) == bits(e for value in CURVES[name].tolist() for e in singly.update(value))
+    assert together.save() == singly.save()
+
+
+def test_a_calm_series_is_passed_over_in_stretches() -> None:
+    values, passed = Curve(1).loss.tolist(), []
+    mem, i = Detector(DEFAULTS).memory, 0
+    while i < len(values):
+        plain.step(mem, values[i])
+        i += 1
+        if stretches.is_calm(mem.state):
+            passed.append(stretches.pass_over(mem, values[i:]))
+            i += passed[-1]
+    assert sum(passed) > 0.8 * len(values)
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -74,6 +74,11 @@ def noise(loss: Series) -> Noise | None:
     return Noise(int(place[0]), gap, values)
 
 
+def noise_of(view: View, loss: Series) -> Noise | None:
+    """The noise of a loss, worked out once a run."""
+    return view.once(("noise", loss), lambda: noise(loss))
+
+
 def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing | None:
     """Whether the later one reads what the earlier one read ``lag_steps`` before; None if it does not.
 
@@ -174,7 +179,7 @@ def rereads(view: View) -> Mapping[int, Reread]:
     earlier: list[tuple[AttemptView, Noise]] = []
     for attempt in view.attempts:
         loss = attempt.loss
-        stretch = noise(loss) if loss is not None and loss.role is Role.LOSS else None
+        stretch = noise_of(view, loss) if loss is not None and loss.role is Role.LOSS else None
         if loss is not None and stretch is not None:
             candidates = [
                 *_from_the_start(attempt, earlier, stretch, view.thresholds),

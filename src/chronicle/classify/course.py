@@ -28,6 +28,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, inflation, median, positive, running, wiggle
@@ -35,6 +36,9 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 MOST = 96  # medians a course is fitted to: more cost time and tell no more of five parameters
+GLANCE = 64  # medians that tell whether there is anything to explain
+EARLY, LATE = 0.15, 0.7  # of the log: it waits for longer, or stops before, or nobody asks
+MOST_SORTED = 10_000  # samples that are sorted in one go
 MOST_TOLD = 256  # medians that explanations compete for: more change no winner
 FEWEST = 12  # medians of a course that five parameters do not simply follow
 NU, ROUNDS = 4.0, 4  # degrees of freedom of the Student-t weights, and how often they are set
@@ -118,9 +122,40 @@ def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floa
     even = np.linspace(0, x[-1], most // 2, endpoint=False)
     later = np.geomspace(max(x[1], 1.0), x[-1], most // 2, endpoint=False)
     edges = np.unique(np.r_[np.searchsorted(x, np.r_[even, later]), n])
-    parts = list(pairwise(edges))
-    middle = [(a + b - 1) // 2 for a, b in parts]
-    return steps[middle], np.array([median(y[a:b]) for a, b in parts]), np.diff(edges).astype(float)
+    sizes, first = np.diff(edges), edges[:-1]
+    middle = first + (sizes - 1) // 2
+    if n > MOST_SORTED:
+        level = np.array([median(y[a:b]) for a, b in pairwise(edges)])
+    else:  # by bin, then by size: complex numbers are sorted like that
+        row = np.sort(np.repeat(np.arange(len(first)), sizes) + 1j * y).imag
+        level = np.where(sizes % 2, row[middle], (row[middle] + row[first + sizes // 2]) / 2)
+    return steps[middle], level, sizes.astype(float)
+
+
+def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
+    """Whether a course, if it is long enough to be one, may be another one than a descent that goes on:
+    whether it stands still at either end, or rises from its first level. A few medians tell."""
+    if len(y) < GLANCE:
+        return False
+    x, level, samples = medians_of(steps, y, GLANCE)
+    t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), wiggle(y)
+
+    def falls(first: NDArray[np.bool_], last: NDArray[np.bool_], share: float) -> bool:
+        error = MEDIAN_ERROR * noise * (1 / samples[first].sum() + 1 / samples[last].sum()) ** 0.5
+        fall = median(level[first]) - median(level[last])
+        return bool(fall >= max(limits.moved, limits.single_t * error, share * (level[0] - level[-1])))
+
+    parts = (
+        t < EARLY / 3,
+        (t >= EARLY * 2 / 3) & (t < EARLY),
+        (t >= LATE) & (t < (1 + 2 * LATE) / 3),
+        t >= (2 + LATE) / 3,
+    )
+    if not all(part.any() for part in parts):
+        return True
+    calm = running(level, SOON)
+    climbs = calm.max() - calm[0] >= SURE * noise / 2
+    return bool(climbs) or not falls(*parts[:2], 0.1) or not falls(*parts[2:], 0.0)
 
 
 def in_units(level: Floats) -> Floats:
@@ -288,7 +323,6 @@ class Explanation:
     score: float
     at: float
     curve: Floats  # at the medians, log units
-    parameters: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,29 +365,32 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
         level = base + np.clip(level - base, -4 * noise, 4 * noise)
     error = np.sqrt(noise**2 * MEDIAN_ERROR**2 / samples + MISFIT**2)
     value, t = in_units(level), (x - x[0]) / (x[-1] - x[0])
-    fits = [(family.name, likeliest(value, error, family)) for family in families(t.tobytes())]
-    found = [(name, fit) for name, fit in fits if fit is not None]
-    best = max((fit for _, fit in found), key=lambda fit: fit.score)
-    left = (value - best.curve) / value / error
+    weight = 1 / (error * value) ** 2
+    fits = [(family, fit) for family in families(t.tobytes()) if (fit := likeliest(value, weight, family))]
+    curves = np.stack([curve for _, (_, curve) in fits])
+    likely = student((value - curves) / (value * error))
+    best = curves[int(np.argmax(likely))]
+    left = (value - best) / value / error
     left = np.clip(left / max(float(np.std(left)), 1e-9), -3, 3)
     rho = min(max(float(left[1:] @ left[:-1]) / max(float(left @ left), 1e-9), 0.0), 0.9)
     count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # medians that there are in effect
     told: dict[str, Explanation] = {}
-    for name, fit in found:
-        score = count * fit.score - 0.5 * fit.parameters * float(np.log(count))
-        if name not in told or score > told[name].score:
-            told[name] = replace(fit, score=score, curve=np.log(fit.curve) + level.max())
+    for (family, (at, curve)), mean in zip(fits, likely.tolist(), strict=True):
+        score = count * mean - 0.5 * family.parameters * math.log(count)
+        if family.name not in told or score > told[family.name].score:
+            told[family.name] = Explanation(score, at, np.log(curve) + level.max())
     return Contest(x, level, told)
 
 
 class Family(NamedTuple):
     """The members of one explanation: ``columns`` (member, place) beside the floor, each of positive weight,
-    T of each member, and the free parameters, the scale among them."""
+    T of each member, the free parameters, the scale among them, and the products of all pairs of columns."""
 
     name: str
     columns: tuple[Floats, ...]
     places: Floats
     parameters: int
+    products: tuple[tuple[int, int, Floats], ...]
 
 
 @functools.lru_cache(maxsize=1)  # attempts of one run are mostly logged alike
@@ -366,46 +403,50 @@ def families(places: bytes) -> tuple[Family, ...]:
     waits = shapes((t - times[:, None]).ravel(), COARSE)
     pairs = np.array([(a, b) for a in TAUS for b in TAUS if a >= APART * b])
     slow, fast = np.exp(-t / pairs[:, :1]), np.exp(-t / pairs[:, 1:])
+
+    def family(name: str, *columns: Floats, at: Floats | None = None) -> Family:
+        every = (np.ones((1, n)), *columns)
+        products = tuple((p, q, c * every[q] if q else c) for p, c in enumerate(every) for q in range(p + 1))
+        free = 2 if not columns else 5 if at is None and len(columns) == 1 else 6
+        return Family(name, every, np.zeros(len(every[-1])) if at is None else at, free, products)
+
     return (
-        Family(NEVER, (), np.zeros(1), 2),
-        Family(HEALTHY, (phi,), np.zeros(laws), 5),
-        Family(HEALTHY, (phi, np.tile(-(t**3), (laws, 1))), np.zeros(laws), 6),
-        Family(STOPPED, (stopped.reshape(-1, n),), np.tile(times, laws), 6),
-        Family(WAITS, (waits.reshape(-1, n),), np.tile(times, laws), 6),
-        Family(CLIMBS, (slow, -fast), np.zeros(len(pairs)), 6),
+        family(NEVER),
+        family(HEALTHY, phi),
+        family(HEALTHY, phi, np.tile(-(t**3), (laws, 1))),
+        family(STOPPED, stopped.reshape(-1, n), at=np.tile(times, laws)),
+        family(WAITS, waits.reshape(-1, n), at=np.tile(times, laws)),
+        family(CLIMBS, slow, -fast),
     )
 
 
-def likeliest(value: Floats, error: Floats, family: Family) -> Explanation | None:
-    """The member that fits best, its score the mean log likelihood of a median; None if none has the right
-    signs."""
-    weight, columns = 1 / (error * value) ** 2, (np.ones((1, len(value))), *family.columns)
-    members, size = len(columns[-1]), len(columns)
+def likeliest(value: Floats, weight: Floats, family: Family) -> tuple[float, Floats] | None:
+    """The member of least squares, its T and its curve; None if none has the right signs."""
+    columns, members, size = family.columns, len(family.places), len(family.columns)
     normal, right = np.empty((members, size, size)), np.empty((members, size, 1))
+    for p, q, product in family.products:
+        normal[:, p, q] = normal[:, q, p] = product @ weight
     for p, column in enumerate(columns):
         right[:, p, 0] = column @ (weight * value)
-        for q, other in enumerate(columns[: p + 1]):
-            normal[:, p, q] = normal[:, q, p] = (column * other if q else column) @ weight
-    ridge = 1e-10 * np.einsum("mpp->mp", normal)[:, :, None] * np.eye(size)
-    found = np.linalg.solve(normal + ridge, right)
+    found = np.linalg.solve(normal * (1 + 1e-10 * np.eye(size)), right)
     # the squares of what is left, less those of the values: the curves need not be made for it
     cost = (found * (normal @ found - 2 * right)).sum(axis=(1, 2))
-    for m in np.argsort(np.where((found[:, 1:, 0] > 0).all(axis=1), cost, np.inf), kind="stable").tolist():
+    cost[~(found[:, 1:, 0] > 0).all(axis=1)] = np.inf
+    while cost[m := int(np.argmin(cost))] < np.inf:
         curve: Floats = sum(found[m, p] * column[m if p else 0] for p, column in enumerate(columns))
-        if not (found[m, 1:] > 0).all():
-            return None
         if (curve > 0).all():
-            off = (value - curve) / (value * error)
-            return Explanation(student(off), float(family.places[m]), curve, family.parameters)
+            return float(family.places[m]), curve
+        cost[m] = np.inf
     return None
 
 
-def student(z: Floats) -> float:
-    """Mean log likelihood of residuals under Student-t errors of their own scale."""
-    square, n = z * z, len(z)
-    spread = max(float(np.add.reduce(square)) / n, 1e-18)
+def student(z: Floats) -> Floats:
+    """Mean log likelihood of rows of residuals under Student-t errors, each of its own scale."""
+    square = z * z
+    spread = np.maximum(square.mean(axis=1, keepdims=True), 1e-18)
     for _ in range(ROUNDS):
         weight = (NU + 1) / (NU + square / spread)
-        spread = max(float(weight @ square) / n, 1e-18)
-    far = float(np.add.reduce(np.log1p(square / (NU * spread))))
-    return -0.5 * (math.log(spread) + (NU + 1) * far / n)
+        spread = np.maximum((weight * square).mean(axis=1, keepdims=True), 1e-18)
+    far = np.log1p(square / (NU * spread)).mean(axis=1)
+    likely: Floats = -0.5 * (np.log(spread[:, 0]) + (NU + 1) * far)
+    return likely

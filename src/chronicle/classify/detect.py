@@ -15,13 +15,14 @@ import numpy as np
 from chronicle.classify import kernel
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
+from chronicle.classify.kernel import stretches
 from chronicle.classify.kernel.memory import Memory
 from chronicle.classify.measure import median
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 READ_FROM = 100_000  # samples: below, plain Python is done before numba is imported
-COMPILE_FROM = 1_500_000  # samples that plain Python judges in the time of compiling
+COMPILE_FROM = 3_000_000  # samples that plain Python judges in the time of compiling
 _judged = Counter[str]()  # samples, in this process
 
 
@@ -42,6 +43,11 @@ SHAPES: tuple[tuple[int, ...], ...] = (
     *((at.STATE,), (at.LEVELS, at.LEVEL), (at.RING,), (at.SLOTS, at.EVENT), (at.WARM, 2), (at.CONFIG,)),
     (at.ROWS, at.OUT),
 )
+INDICES = {"onset": at.ONSET, "peak": at.PEAK, "opened": at.OPENED}
+NUMBERS = {
+    "height": at.HEIGHT, "residual": at.RESIDUAL, "noise": at.NOISE_SCALE, "score": at.SCORE,
+    "abruptness": at.ABRUPT, "growth": at.GROWTH, "falling": at.FALLING, "last": at.LAST_OVER,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -105,10 +111,11 @@ class Detector:
     def extend(self, values: Floats) -> list[Event]:
         """Take many logged values."""
         # other layouts would be other types to numba, and compiled for half a minute
-        samples = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
+        samples: Any = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
+        run = stretches.run if self.engine is plain else self.engine.run
         events, i = [], 0
         while i < len(samples):
-            i = self.engine.run(self.memory, samples, i)
+            i = run(self.memory, samples, i)
             events += self._drain()
         return events
 
@@ -147,24 +154,11 @@ class Detector:
 
 def event(row: Any) -> Event:
     """A row of kernel output as an Event."""
-    f = [float(x) for x in row]
-    return Event(
-        kind=KINDS[int(f[at.KIND])],
-        onset=int(f[at.ONSET]),
-        peak=int(f[at.PEAK]),
-        end=None if f[at.END] < 0 else int(f[at.END]),
-        height=f[at.HEIGHT],
-        residual=f[at.RESIDUAL],
-        noise=f[at.NOISE_SCALE],
-        score=f[at.SCORE],
-        level_samples=4 ** int(f[at.SEEN_BY]),
-        into_nan=f[at.INTO_NAN] > 0,
-        abruptness=f[at.ABRUPT],
-        growth=f[at.GROWTH],
-        falling=f[at.FALLING],
-        last=f[at.LAST_OVER],
-        opened=int(f[at.OPENED]),
-    )
+    named: dict[str, Any] = {name: int(row[place]) for name, place in INDICES.items()}
+    named |= {name: float(row[place]) for name, place in NUMBERS.items()}
+    end, seen_by = (int(row[place]) for place in (at.END, at.SEEN_BY))
+    named |= {"end": None if end < 0 else end, "level_samples": 4**seen_by}
+    return Event(kind=KINDS[int(row[at.KIND])], into_nan=bool(row[at.INTO_NAN] > 0), **named)
 
 
 def engine_for(samples: int) -> Any:

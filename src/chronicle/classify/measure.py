@@ -196,16 +196,18 @@ def median(values: NDArray[Any]) -> float:
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
+def row_medians(rows: Floats) -> Floats:
+    """The median of each row (numpy's own takes three to five times as long)."""
+    ranked, half = np.sort(rows, axis=-1), rows.shape[-1] // 2
+    high = ranked[:, half]
+    middle = high if rows.shape[-1] % 2 else (ranked[:, half - 1] + high) / 2
+    return np.where(np.isnan(ranked[:, -1]), np.nan, middle)
+
+
 def medians(values: Floats, window: int) -> Floats:
-    """The median of each ``window`` samples in a row (numpy's own takes three to five times as long)."""
+    """The median of each ``window`` samples in a row."""
     windows = np.lib.stride_tricks.sliding_window_view(values, window)
-    middle = np.empty(len(windows))
-    for first in range(0, len(windows), AT_ONCE):
-        rows = np.sort(windows[first : first + AT_ONCE], axis=-1)
-        low, high = rows[:, (window - 1) // 2], rows[:, window // 2]
-        half = low if window % 2 else (low + high) / 2
-        middle[first : first + AT_ONCE] = np.where(np.isnan(rows[:, -1]), np.nan, half)
-    return middle
+    return np.concatenate([row_medians(windows[k : k + AT_ONCE]) for k in range(0, len(windows), AT_ONCE)])
 
 
 def running(y: Floats, width: int) -> Floats:

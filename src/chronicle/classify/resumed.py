@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.batch_noise import alike, noise
+from chronicle.classify.batch_noise import alike, noise_of
 from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import tidy
@@ -243,7 +243,7 @@ def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str
 def _cursor(view: View, join: Join) -> dict[str, Any]:
     """Whether the data cursor went back with the step; no proof of anything where the noise is not alike."""
     before, after = view.attempts[join.before].loss, view.attempts[join.after].loss
-    old, new = (noise(loss) if loss is not None else None for loss in (before, after))
+    old, new = (noise_of(view, loss) if loss is not None else None for loss in (before, after))
     pairing = alike(old, new, 0, view.thresholds) if old is not None and new is not None else None
     return {"noise_alike_share": tidy(pairing.share), "noise_pairs": pairing.pairs} if pairing else {}
 

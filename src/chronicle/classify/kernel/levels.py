@@ -51,9 +51,9 @@ def set_level(q: Row, y: float) -> None:
     q[at.TREND2] = y
 
 
-def warming(q: Row) -> float:
+def warming(fresh: float) -> float:
     """Thresholds are doubled at the start of a level and single from its 24th sample on."""
-    return 1.0 + (1.0 - q[at.FRESH] / 24.0 if q[at.FRESH] < 24.0 else 0.0)
+    return 1.0 + (1.0 - fresh / 24.0 if fresh < 24.0 else 0.0)
 
 
 def kinship(mem: Memory, k: int) -> float:
@@ -85,7 +85,7 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
     if q[at.UP] <= cfg[at.CUSUM]:
         return False
     often = math.log(max(q[at.CALM_RATE], cfg[at.CALM_TAIL]) / cfg[at.CALM_TAIL])
-    return q[at.UP] > max(cfg[at.CUSUM], at.CALM_FROM + q[at.CALM_MEAN] * often) * warming(q)
+    return q[at.UP] > max(cfg[at.CUSUM], at.CALM_FROM + q[at.CALM_MEAN] * often) * warming(q[at.FRESH])
 
 
 def added(total: float, z: float, cfg: Row) -> float:
@@ -106,7 +106,7 @@ def fall_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
         q[at.DOWN_ONSET] = since
     if q[at.FRESH] >= 24.0:
         q[at.DOWN] = added(q[at.DOWN], z, cfg)
-    return q[at.DOWN] > cfg[at.CUSUM] and q[at.DOWN] > cfg[at.CUSUM] * warming(q)
+    return q[at.DOWN] > cfg[at.CUSUM] and q[at.DOWN] > cfg[at.CUSUM] * warming(q[at.FRESH])
 
 
 def follow(cfg: Row, q: Row, y: float, settled: float) -> None:

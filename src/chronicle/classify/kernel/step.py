@@ -128,6 +128,13 @@ def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: f
 
 def replay(mem: Memory) -> None:
     """Scale the first samples together, then judge them one by one: short logs are judged as well."""
+    first = scale(mem)
+    for j in range(len(first)):
+        judge(mem, first[j], mem.warm[j][1])
+
+
+def scale(mem: Memory) -> list[float]:
+    """The first samples in log units (asinh units where not all are positive), and by them the noise."""
     state, count = mem.state, int(mem.state[at.WARMED])
     positive = True
     for j in range(count):
@@ -142,8 +149,7 @@ def replay(mem: Memory) -> None:
     state[at.SHORT] = first[0]
     state[at.LAST] = first[0]
     state[at.STARTED] = 1.0
-    for j in range(count):
-        judge(mem, first[j], mem.warm[j][1])
+    return first
 
 
 def judge(mem: Memory, y: float, i: float) -> None:
@@ -189,7 +195,9 @@ def watch(mem: Memory, y: float, before: float, i: float) -> None:
     z, k, value, fall = climb(mem, y, i)
     # none of three samples is near the tail: nothing that asks for its edge could hold
     calm = z <= 2.0 and state[at.Z] <= 2.0 and state[at.Z_BEFORE] <= 2.0
-    edge = 0.0 if calm else max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
+    edge = (
+        0.0 if calm else max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q[at.FRESH])
+    )
     onset = -1.0
     if k < 0 and not calm and state[at.SEEN] > 8.0:
         onset = two_of_three(mem, y, reference, z, edge, i)
@@ -278,7 +286,9 @@ def lone_spike(
 ) -> None:
     """The sample before this one stood alone: far beyond the tail, ordinary before and after."""
     state, cfg = mem.state, mem.config
-    need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(mem.levels[0])
+    need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(
+        mem.levels[0][at.FRESH]
+    )
     least = cfg[at.RISE] * (3.0 if cfg[at.SPARSE] > 0.0 else 10.0)
     alone = z < max(3.0, 0.25 * state[at.Z]) and state[at.Z_BEFORE] < 3.0
     if alone and state[at.Z] > max(edge, need) and before - reference > least:

@@ -63,7 +63,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAITS, Contest
+from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAITS, Contest, in_doubt
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
@@ -109,11 +109,17 @@ EVALUATIONS = 6  # evaluations of which a noise can be told
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
     told = idle(view, attempt, loss)
-    contest = None if told else view.contest(loss)
+    contest = None if told else course_of(view, loss)
     if contest is not None:
         tries = (rule(view, attempt, loss, contest) for rule in (at_chance, waits, stops))
         told = next(filter(None, tries), None)
     yield from filter(None, [told])
+
+
+def course_of(view: View, loss: Series) -> Contest | None:
+    """The competition over a loss; None for a short log, and where it only descends."""
+    asked = view.once(("doubt", loss), lambda: in_doubt(*positive(loss), view.thresholds))
+    return view.contest(loss) if asked else None
 
 
 def settled(contest: Contest, after: float, moved: float) -> bool:
@@ -289,7 +295,7 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
 
 def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Worse from the first step on, and back much later at its first level, not that of guessing."""
-    contest = view.contest(loss)
+    contest = course_of(view, loss)
     lead = -np.inf if contest is None else contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS, NEVER))
     if contest is None or lead < LEAD:
         return

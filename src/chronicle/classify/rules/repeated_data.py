@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from chronicle.classify.batch_noise import Reread, rereads
-from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, row_medians, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, with_more
 from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays_at
 from chronicle.classify.rules import slow_changes
@@ -40,7 +40,7 @@ PROVED = 0.98  # confidence where the noise proves it: five standard errors and 
 
 def find(view: View) -> Iterator[Finding]:
     honest: dict[str, tuple[Resume, float]] = {}  # of attempts with a replay: its line, the step of its end
-    proofs = rereads(view)
+    proofs = view.once(("rereads",), lambda: rereads(view))
     for attempt in view.attempts:
         joins, proof = resumes(view, attempt), proofs.get(attempt.index)
         jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *further(joins, honest)))
@@ -93,7 +93,7 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     """The sample at which the surest step up is, and the samples of its window; None if there is no step."""
     n = min(len(join.off), join.reach)
     block = max(n // MOST_PLACES, 1)
-    level = np.median(join.off[: n // block * block].reshape(-1, block), axis=-1)
+    level = row_medians(join.off[: n // block * block].reshape(-1, block))
     error = MEDIAN_ERROR * join.line.noise * join.line.inflation / block**0.5
     best, near, window = 0.0, 0, 0
     for w in WINDOWS:

@@ -37,7 +37,17 @@ import numpy as np
 
 from chronicle.classify.course import came_back
 from chronicle.classify.detect import Kind
-from chronicle.classify.measure import log_values, median, positive, running, scale, sure, tremble, wiggle
+from chronicle.classify.measure import (
+    log_values,
+    median,
+    positive,
+    row_medians,
+    running,
+    scale,
+    sure,
+    tremble,
+    wiggle,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import BEFORE, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -50,6 +60,7 @@ PASSING = (Kind.BACK, Kind.LONE)
 EARLY = 3  # windows from the start on: before, a power law bends too much for a parabola
 KINKS = np.linspace(-0.75, 0.75, 13)  # of a window from the step: where a slope may change instead
 FEWEST = 48  # points of a log that can be cut into blocks
+SEEN = 0.5  # of the evidence for a step that a taller one has whose foot is no step
 
 
 class Turn(NamedTuple):
@@ -83,7 +94,11 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 
 
 def risen(view: View, loss: Series) -> Turn | None:
-    """The first scale on which the loss ends above its minimum, or None."""
+    """The first scale on which the loss ends above its minimum, or None; looked for once."""
+    return view.once(("risen", loss), lambda: _risen(view, loss))
+
+
+def _risen(view: View, loss: Series) -> Turn | None:
     y = log_values(loss)
     finite = np.isfinite(y)
     if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
@@ -125,8 +140,7 @@ def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: f
 def block_medians(y: Floats, block: int) -> Floats:
     """Medians of the last (at most 64) blocks of so many samples."""
     count = min(len(y) // block, 64)
-    medians: Floats = np.median(y[len(y) - count * block :].reshape(count, block), axis=1)
-    return medians
+    return row_medians(y[len(y) - count * block :].reshape(count, block))
 
 
 class Step(NamedTuple):
@@ -182,7 +196,7 @@ def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator
     """Steps of ``least`` log units and beyond the limits, the clearest first, at least a window apart."""
     level = running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
-    tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise)]
+    tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, SEEN * limits.step_t)]
     chosen: list[Step] = []
     for step in sorted(tried, key=lambda s: -abs(s.t)):
         if abs(step.t) < limits.step_t:
@@ -196,7 +210,7 @@ def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator
 
 def overshadows(other: Step, step: Step, step_t: float) -> bool:
     """Whether a taller step lies within the window of this one: what is seen here is its foot."""
-    taller = abs(other.height) > abs(step.height) and abs(other.t) >= 0.5 * step_t
+    taller = abs(other.height) > abs(step.height) and abs(other.t) >= SEEN * step_t
     return taller and step.window // 8 < abs(other.at - step.at) < step.window
 
 
@@ -208,8 +222,8 @@ def place(y: Floats, step: Step) -> int:
     return max(first - short, 0) + short + int(np.argmax(heights))
 
 
-def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
-    """The step at every place where it is largest around."""
+def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[Step]:
+    """The step at every place where it is largest around, if it is as sure as ``least_t``."""
     weights = kernel(window)
     heights = np.correlate(y, weights, "valid")
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
@@ -222,8 +236,10 @@ def steps_of(y: Floats, window: int, noise: float) -> Iterator[Step]:
         j = i + int(np.argmax(part))
         if j == first:
             continue  # the foot of a step that lies too early to be judged
-        error = max(usual, white, broad, slow(y[j : j + 2 * window], weights))
-        yield Step(j + window, float(heights[j]), float(heights[j]) / error, window)
+        height, error = float(heights[j]), max(usual, white, broad)
+        if abs(height) >= least_t * error:
+            error = max(error, slow(y[j : j + 2 * window], weights))
+            yield Step(j + window, height, height / error, window)
 
 
 def slow(y: Floats, weights: Floats) -> float:
