@@ -79,6 +79,7 @@ CONFOUNDERS: dict[str, Callable[[int], Run]] = {
     "loss scale": lambda s: _healthy(series.loss_scale(Curve(s, 4000))),
     "logits": lambda s: _healthy(series.logits(Curve(s))),
     "longer answers that pay": lambda s: _healthy(series.answers(Curve(s), 3.0, 0.4)),
+    "gradients that are clipped half of the time": lambda s: _healthy(series.clipped(Curve(s), 0.5)),
     "judge that agrees": lambda s: _healthy(series.judged(Curve(s), 0.5, 0.6)),
     "experts that share": lambda s: _healthy(series.experts(Curve(s), 0)),
     "policy that has learned it all": lambda s: _healthy(series.agent(Curve(s), 0.97)),

@@ -238,6 +238,8 @@ CONTEXT: dict[str, Callable[[int, Generator], Run]] = {
     "output logits": lambda s, rng: series.logits(Curve(s), output_drift=9.0).run(),
     "length explosion": lambda s, rng: series.answers(Curve(s), rng.uniform(3, 9)).run(),
     "reward hacking": lambda s, rng: series.judged(Curve(s), rng.uniform(0.15, 0.5)).run(),
+    "KL blow-up": lambda s, rng: series.fled(Curve(s), rng.uniform(0.4, 0.7)).run(),
+    "clipping at every step": lambda s, rng: series.clipped(Curve(s), rng.uniform(0.98, 1.0)).run(),
     "router collapse": lambda s, rng: series.experts(Curve(s), int(rng.integers(3, 7))).run(),
     "entropy collapse": lambda s, rng: series.agent(Curve(s), rng.uniform(0.3, 0.8)).run(),
     "never learned": lambda s, rng: _never_learned(Curve(s), rng).run(),

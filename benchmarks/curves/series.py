@@ -219,6 +219,27 @@ def judged(c: Curve, turn: float = 0.25, left: float = 0.1) -> Curve:
     return c
 
 
+def fled(c: Curve, turn: float = 0.6, times: float = 50.0) -> Curve:
+    """A reward that is learned and lost, and a divergence that ends ``times`` as large as it was then."""
+    t = np.arange(c.n) / c.n
+    reward = np.interp(t, [0, 0.1, turn, min(turn + 0.1, 1)], [0.2, 0.6, 0.6, 0.0])
+    c.log("reward", Role.OBJECTIVE, reward + c.own_noise(0.01))
+    grown = np.interp(t, [0, 0.1, turn, 1], [0.0, 1.0, 1.0, times])
+    c.log("objective/kl", Role.POLICY_KL, 0.05 * grown * np.exp(c.own_noise(0.05)))
+    if times >= 20:
+        c.label("kl-blow-up", c.i(turn), None, None, metric="reward", tolerance_samples=c.n // 8)
+    return c
+
+
+def clipped(c: Curve, share: float = 1.0) -> Curve:
+    """Gradients that are clipped at a share of the steps, and a log of that."""
+    hits = np.random.default_rng(c.n).random(c.n) < share
+    c.log("grad_clip_fraction", Role.CLIPPED_SHARE, hits.astype(float))
+    if share > 0.95:
+        c.label("clip-saturation", 0, None, None, metric="grad_clip_fraction", tolerance_samples=c.n // 8)
+    return c
+
+
 def experts(c: Curve, idle: int = 5, at: float = 0.1, of: int = 8) -> Curve:
     """Loads of a layer's experts, alike until the first gets what the last ``idle`` had."""
     shares = np.exp(np.array([c.own_noise(0.05) for _ in range(of)]))

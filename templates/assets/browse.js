@@ -125,7 +125,7 @@
 
   function card(entry) {
     const picture = entry.thumb
-      ? make("img", { className: "ch-thumb", src: entry.thumb, width: 320, height: 160, alt: "", loading: "lazy" })
+      ? make("img", { className: "ch-thumb", src: entry.thumb, width: 320, height: 160, alt: "" })
       : make("span", { className: "ch-thumb" });
     const tick = make("input", { type: "checkbox", checked: ticked.has(entry.href) });
     tick.setAttribute("aria-label", `Compare ${entry.title}`);

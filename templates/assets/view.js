@@ -62,13 +62,14 @@
     }
     return told;
   }
-  function together(runs) { // several runs as one: the judged metrics share a panel, others by name
+  function together(runs) { // several runs as one: the judged metrics share a panel, others by what they are, else by name
     const panels = new Map(), attempts = [];
+    const alone = (one, panel) => panel.role !== "other" && one.panels.filter(other => other.role === panel.role).length === 1;
     runs.forEach((one, k) => {
       const [token, dash] = STYLES[k], before = attempts.length;
       attempts.push(...one.attempts.map(name => `${one.title}, ${name}`));
       one.panels.forEach((panel, i) => {
-        const key = i ? panel.name : "";
+        const key = !i ? "" : alone(one, panel) ? `role:${panel.role}` : panel.name;
         if (!panels.has(key)) panels.set(key, { ...panel, name: i ? panel.name : panel.lines[0].name, lines: [] });
         panels.get(key).lines.push(...panel.lines.slice(0, i ? undefined : 1).map(line => ({
           ...line, name: one.title, token, dash, parts: line.parts.map(part => ({ ...part, attempt: part.attempt + before })),

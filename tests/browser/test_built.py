@@ -173,6 +173,10 @@ def test_figures_below_the_fold_are_there_when_the_page_has_loaded(
             "e => e.map(i => i.complete && i.naturalWidth > 0)"
         )
         assert len(drawn) >= 2 and all(drawn)
+        cards = opened.go("browse.html").locator("img.ch-thumb")
+        ready = "i => i.complete && i.naturalWidth > 0 && i.loading !== 'lazy'"
+        drawn = cards.evaluate_all(f"e => e.map({ready})")
+        assert len(drawn) >= 2 and all(drawn)
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
-from chronicle.model import Event, EventKind, Fact, Verdict
+from chronicle.model import Event, EventKind, Fact, Role, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped
 
@@ -49,6 +49,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         other, diagnosis(verdict=Verdict.GOOD), (), title="Other", headline="It fell.", facts=facts
     )
     (root / "runs" / "run-2" / "view.js").write_text(script, "utf-8")
+    for name, norm in (("run-3", "grad_norm"), ("run-4", "train/gnorm")):
+        (root / "runs" / name).mkdir()
+        both = series("loss", np.arange(500), falling(500)), series(norm, [0, 9], [1, 2], Role.GRAD_NORM)
+        script = view_script(stitch([attempt(name, *both)]), diagnosis(), (), title=name)
+        (root / "runs" / name / "view.js").write_text(script, "utf-8")
     return root
 
 
@@ -131,6 +136,13 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
     assert page.locator("#metrics label").first.text_content() == " loss"  # what all of them are judged by
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
+    assert opened.wrong == []
+
+
+def test_metrics_of_one_kind_share_a_panel_whatever_they_are_called(opened: Opened) -> None:
+    page = opened.go("assets/view.html#run=run-3&run=run-4")
+    page.wait_for_selector("#panels[data-drawn]")
+    assert page.locator("#metrics label").all_text_contents() == [" loss", " grad_norm"]
     assert opened.wrong == []
 
 

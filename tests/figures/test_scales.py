@@ -84,6 +84,13 @@ def test_the_true_value_beside_a_clip(value, said):
     assert true_value(value) == said
 
 
+@pytest.mark.parametrize("role", list(Role))
+def test_a_reward_that_is_lost_ends_near_zero(role):
+    segments = [Segment(np.arange(100.0), np.repeat([0.6, 1e-5], [60, 40]), True)]
+    logarithmic = role not in (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE, Role.LEARNING_RATE)
+    assert full_scale(segments, role).log is logarithmic
+
+
 @given(
     values=st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=60),
     role=st.sampled_from([Role.LOSS, Role.GRAD_NORM, Role.LEARNING_RATE]),

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from chronicle.figures.panels import Segment
 from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet
 from chronicle.figures.style import text_px
+from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import count, level
 from chronicle.model import Floats, Role
 
@@ -32,6 +33,7 @@ _BODY = (0.002, 0.985)  # quantiles
 _REACH_SPANS = 0.5  # all is shown if nothing is further from the body
 _PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further above the body
 _LOG_FROM = {Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0}  # ratio of largest to smallest; other roles:
+_LOG_FROM |= dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf)  # one that is lost is seen to end near 0
 _LOG_FROM_ELSE = 1e3
 _ENOUGH = 100_000  # values; more do not move a quantile by a pixel
 
