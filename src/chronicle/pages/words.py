@@ -28,6 +28,7 @@ _ROLES: dict[str, str] = {
     "attempts": "a second attempt",
 }
 _MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
+_CLOCK = re.compile(r"[T ](\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)?")
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _LISTED = 6  # phrases of a table's cell
@@ -41,9 +42,9 @@ def moment(event: Event) -> str:
 
 
 def hour(time: str) -> str:
-    """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day alone."""
-    clock = time[11:]
-    return clock[:5] + re.sub(r"^[\d:.]+", "", clock)
+    """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day or a text."""
+    clock = _CLOCK.fullmatch(time[10:])
+    return "".join(clock.groups("")) if clock else ""
 
 
 def short_name(name: str) -> str:
