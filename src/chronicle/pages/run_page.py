@@ -73,7 +73,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
         "unlisted_joins": len(joins[KEY:]),
         "reasons": _reasons(entry),
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
-        "unassessed": _unassessed(site, entry),
+        "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _helpful(site, entry),
         "similar": alike,
@@ -99,17 +99,6 @@ def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
         for event in gravest(entry.events, entry.verdict)
     ]
     return [reason for reason in reasons if reason[1]][:TABLES]
-
-
-def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
-    """What was not logged, and the patterns that nobody can judge without it."""
-    by_missing: dict[tuple[str, ...], list[str]] = {}
-    for item in entry.diagnosis.not_assessed:
-        by_missing.setdefault(item.missing, []).append(site.pattern_title(item.pattern))
-    return [
-        (" and ".join(words.role_words(role) for role in missing), ", ".join(titles))
-        for missing, titles in by_missing.items()
-    ]
 
 
 def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
