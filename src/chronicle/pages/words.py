@@ -121,7 +121,7 @@ def role_words(role: str) -> str:
 def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, str]:
     """What was not logged, and the patterns that nobody can judge without it; none of them stands twice.
 
-    One that lacks several things stands with what most others lack: ``Entropy collapse (also policy entropy)``.
+    One that lacks several things stands with what most others lack: ``hang (also step time)``.
     """
     lacking = Counter(role for item in diagnosis.not_assessed for role in item.missing)
     patterns: dict[str, list[str]] = {}
