@@ -48,8 +48,8 @@ QUESTIONS = [
     ("Zeppelin", "noted"),  # a project
     ("22 308", "demo-rollback"),  # a step of an event
     ("lower rate rolback", "demo-rollback"),
-    ("blow-up", "divergence-after-spike|divergence-no-spike|nan-inf"),  # what people call it
-    ("blowup", "divergence-after-spike|divergence-no-spike|nan-inf"),
+    ("blow-up", "divergence-after-spike|divergence-no-spike|nan-inf|kl-blow-up"),  # what people call it
+    ("blowup", "divergence-after-spike|divergence-no-spike|nan-inf|kl-blow-up"),
     ("exploded", "divergence-after-spike|divergence-no-spike|nan-inf"),
     ("NaN", "nan-inf"),
     ("divergance", "divergence-after-spike|divergence-no-spike"),
