@@ -6,6 +6,7 @@ import functools
 import pickle
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -232,11 +233,14 @@ def test_a_spike_that_becomes_a_divergence_is_one_finding() -> None:
     assert any(patterns[-1].startswith("divergence") for patterns in revised), by_id
 
 
-def test_columns_stand_on_disk_and_are_gone_with_the_monitor(tmp_path: Path) -> None:
+def test_columns_stand_on_disk_and_are_gone_with_the_monitor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monitor = Monitor()
     for step in range(3 * KEPT):
         monitor.update(step, {"norm": 1.0})
-    folder = monitor._spool.folder
+    (folder,) = tmp_path.iterdir()
     assert [f.stat().st_size for f in folder.iterdir()] == [2 * KEPT * 24]
     del monitor
     assert not folder.exists()

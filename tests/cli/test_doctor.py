@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -177,7 +176,7 @@ def test_it_works_for_every_format(example, tmp_path):
     for printed, one in zip(report["attempts"], attempts, strict=True):
         for metric, series in zip(printed["metrics"], one.series.values(), strict=True):
             assert metric["points"] == len(series)
-            assert metric["first"] == series.values[0] or math.isnan(metric["first"])
+            assert metric["first"] == pytest.approx(series.values[0], rel=0, abs=0, nan_ok=True)
 
 
 def test_a_folder_in_which_nothing_is_read(chronicle, tmp_path):

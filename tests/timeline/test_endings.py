@@ -76,8 +76,7 @@ def test_faults_are_in_order_of_their_time_whatever_the_order_of_the_logs() -> N
     logs = [run(faults=(fault(at_step=30), fault(START + 70))), machine(fault(START + 20), fault(START + 5))]
     timelines = [stitch(order) for order in (logs, logs[::-1])]
     assert [f.at_step for f in timelines[0].faults] == [0, 20, 70, 30]
-    assert timelines[0].faults == timelines[1].faults or np.isnan(timelines[0].faults[-1].at_time)
-    assert [f.at_step for f in timelines[0].faults] == [f.at_step for f in timelines[1].faults]
+    assert repr(timelines[0].faults) == repr(timelines[1].faults)  # NaN is no number of itself
 
 
 def test_after_a_rollback_the_step_is_that_of_the_attempt_that_ran() -> None:
