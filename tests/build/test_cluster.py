@@ -102,6 +102,7 @@ def test_a_build_whose_workers_are_killed_ends_complete(cluster: LocalCluster, t
     assert [entry.run_id for entry in report.entries] == [run.run_id for run in runs]
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="--dask no-scheme://x: no scheduler answers"):
         next(on_cluster(double, [1], "no-scheme://x", lost))
