@@ -229,13 +229,15 @@ ALIASES: tuple[Alias, ...] = (
         r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
-        r"|^(dt|time)( (ms|s|sec|seconds))?$|^seconds$|\btime this (iters?|step|batch)\b",
+        r"|^(dt|time)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
         "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s",
     ),
     Alias(
         Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
-        r"|batches|batch)( \w+)? " + PER_SECOND + r"|\b(tokens?|tok|samples?|it|iter|steps?) (sec|s)\b"
+        r"|batches|batch)( \w+)? "
+        + PER_SECOND
+        + r"|\b(tokens?|tok|samples?|images?|img|it|iter|steps?) (sec|s)\b"
         r"|\bthroughput\b(?!.* total )|\b(wps|tps|sps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
         "tokens_per_sec, tok/sec, samples per second, wps, SPS, throughput, TFLOPs per gpu, mfu",
     ),
