@@ -113,7 +113,7 @@ PREFERENCES = _words("chosen rejected margin margins")
 OF_AGENTS = _words(
     "actor act policy pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
-BARE_SCORES = frozenset(("score", "scores", "episode score", "mean score"))
+BARE_SCORES = frozenset(("score", "scores", "episode score"))
 OF_EPISODES = _words("ep episode episodes episodic return returns")
 # Scores that are better the lower they are.
 BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
