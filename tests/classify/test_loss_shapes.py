@@ -164,6 +164,33 @@ def test_a_few_zeros_are_hidden_nan_where_the_gradient_norm_of_each_is_none(rows
     assert ("nan-inf" in classify({"loss": loss, "grad_norm": norms}).patterns) is is_found
 
 
+@pytest.mark.parametrize(
+    ("lowest", "zeros", "is_found"),
+    [
+        (9.0, range(100, 300, 15), True),
+        (9.0, range(392, 400), True),
+        (9.0, (100, 200), False),
+        (0.02, range(392, 400), False),
+    ],
+    ids=["among", "at the end", "two", "of a loss that was nearly zero"],
+)
+def test_exact_zeros_of_a_loss_that_is_never_near_zero_are_lost_values(lowest, zeros, is_found) -> None:
+    values = lowest + 3 * np.exp(-np.arange(400) / 40)
+    values += 0.005 * lowest * np.random.default_rng(0).standard_normal(400)
+    values[list(zeros)] = 0.0
+    diagnosis = classify({"loss": values})
+    assert not {*diagnosis.patterns} - {"nan-inf", "near-perfect", "plateau"}
+    assert [f.evidence["zero_samples"] for f in diagnosis.findings if f.pattern == "nan-inf"] == (
+        [len(zeros)] if is_found else []
+    )
+
+
+def test_a_rise_has_to_rise() -> None:
+    """spaCy's log of a healthy training, whose first row is told before anything was learned."""
+    loss = [0.25, 4.69, 4.34, 3.92, 3.54, 3.24, 3.00, 2.66, 2.50, 2.20, 2.01]
+    assert classify({"loss": np.array(loss)}).patterns == ()
+
+
 def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     loss, norm = Curve(1).loss.copy(), np.ones(2000)
     loss[::3] = norm[::3] = math.nan

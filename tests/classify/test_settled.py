@@ -56,6 +56,13 @@ def test_of_each_epoch_its_mean_stays(epoch: Series, seed: int) -> None:
     assert kept(means(samples(seed), EPOCH), epoch=epoch) == ENDS.tolist()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_epochs_that_only_an_evaluation_at_their_ends_tells(seed: int) -> None:
+    evaluation = series(np.linspace(2.0, 1.0, EPOCHS), STEPS[ENDS], Role.VALIDATION_LOSS)
+    assert kept(means(samples(seed), EPOCH), val=evaluation) == ENDS.tolist()
+    assert kept(samples(seed), val=evaluation) == STEPS.tolist()
+
+
 @pytest.mark.parametrize("every", [5, 10])
 def test_a_mean_that_is_printed_now_and_then(every: int) -> None:
     values, some = means(samples(1), EPOCH), slice(every - 1, None, every)

@@ -59,6 +59,13 @@ def test_half_a_minute_is_no_hang_and_neither_is_a_pause_that_comes_again() -> N
     assert "hang" not in patterns(curve.run())
 
 
+@pytest.mark.parametrize(("pause_s", "is_found"), [(12.0, True), (9.0, False), (4.0, False)])
+def test_a_pause_that_took_longer_than_all_the_rest_of_a_short_run(pause_s: float, is_found: bool) -> None:
+    curve = Curve(5)
+    curve.seconds = curve.steps * 0.003 + pause_s * (curve.steps > 1000)
+    assert ("hang" in patterns(curve.run())) is is_found
+
+
 def test_without_times_a_step_time_of_unknown_unit_must_be_far_out() -> None:
     curve = throughput(Curve(6))
     curve.extra = {"step_time": (Role.STEP_TIME, curve.extra["step_time"][1].copy(), "")}

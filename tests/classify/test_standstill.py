@@ -162,6 +162,15 @@ def test_a_rate_that_is_written_too_coarsely_is_not_nothing(decimals: int, stand
     assert ("plateau" in diagnosis.patterns) == stands_still
 
 
+def test_the_last_step_of_a_schedule_in_steps_is_trained_for_something() -> None:
+    k, noise = np.arange(600), np.exp(0.03 * np.random.default_rng(2).standard_normal(600))
+    loss = 0.9 + 1.5 * (1 + k / 20) ** -0.6
+    loss[200:] -= 0.25 * (1 - np.exp(-(k[200:] - 200) / 8))
+    loss[400:] = loss[399] - 0.03 * (1 - np.exp(-(k[400:] - 400) / 8))
+    rate = np.choose(k // 200, [0.1, 0.01, 0.001])
+    assert classify({"loss": loss * noise, "lr": rate}).patterns == ("lr-decay-drop", "near-perfect")
+
+
 @pytest.mark.parametrize(("noise", "stands_still"), [(0.005, True), (0.2, False)])
 def test_noise_that_hides_a_fall_shows_no_standstill(noise: float, stands_still: bool) -> None:
     """1.2 to 0.88 in a twentieth of a thousand steps, then level, or falling by 4 % below the noise."""

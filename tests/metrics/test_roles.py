@@ -466,3 +466,11 @@ def test_a_score_is_judged_where_nothing_else_is() -> None:
     assert judged(scored.values(), fewest=3) is scored["wer"]
     both = assign(log("val_acc", "val_loss"))
     assert judged(both.values(), fewest=3) is both["val_loss"]
+
+
+@pytest.mark.parametrize("name", ["score", "Average Score", "mean_score", "avg score"])
+def test_a_score_that_stands_alone_is_the_objective(name: str) -> None:
+    one = Series(name, Role.OTHER, np.arange(3), np.arange(3.0), np.full(3, np.nan))
+    assert assign({name: one})[name].role is Role.OBJECTIVE
+    loss = replace(one, metric="loss")
+    assert assign({name: one, "loss": loss})[name].role is not Role.OBJECTIVE

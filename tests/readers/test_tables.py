@@ -36,6 +36,31 @@ def points(attempt: Attempt, metric: str = "loss") -> list[tuple[int, float]]:
     return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
 
 
+# --- separators, and what nothing counts ---
+
+ODD_TABLES = {
+    "bars": ("step|loss|lr\n0|2.5|1e-3\n1|2.25|1e-3\n", [(0, 2.5), (1, 2.25)], "step"),
+    "clock alone": (
+        '"Time","loss"\n2026-11-20 09:00:00,2.5\n2026-11-20 09:00:15,2.25\n2026-11-20 09:00:30,2.0\n',
+        [(0, 2.5), (1, 2.25), (2, 2.0)],
+        "row",
+    ),
+    "German Excel": ("\ufeffEpoche;loss\r\n3;2,5\r\n5;2,25\r\n", [(3, 2.5), (5, 2.25)], "epoch"),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_TABLES)
+def test_tables_as_other_tools_save_them(tmp_path: Path, kind: str) -> None:
+    text, expected, axis = ODD_TABLES[kind]
+    attempt = log(tmp_path, text)
+    assert (points(attempt), attempt.axis) == (expected, axis)
+
+
+def test_prices_by_date_are_no_training(tmp_path: Path) -> None:
+    with pytest.raises(LogError):
+        log(tmp_path, "date,close\n2026-11-20,2.5\n2026-11-21,2.25\n2026-11-22,2.0\n")
+
+
 # --- cells ---
 
 

@@ -95,6 +95,7 @@ class Thresholds:
     slow_samples: float = limit(8.0, "samples", "a median of fewer may be chance")
     hang_times: float = limit(20.0, "times the median", "an evaluation takes less")
     hang_s: float = limit(300.0, "seconds", "shorter is a pause, however long the steps")
+    hang_short: float = limit(10.0, "seconds", "longer, and than all the rest: a short run's hang")
     hang_unknown: float = limit(100.0, "times the median", "where the unit of the step time is not declared")
     # ---- the kernel: what opens and closes an event
     cusum: float = limit(15.0, "noise scales, summed", "three clipped samples stay below it: no pair opens")

@@ -10,7 +10,7 @@ is a measurement, the mean of the epoch. The rows stay in the log; the rules do 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar, cast
@@ -23,7 +23,7 @@ from chronicle.classify.detect import Event, detect, engine_for, in_order
 from chronicle.classify.measure import median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Join, Role, Series, Timeline
+from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
 
 T = TypeVar("T")
 COURSE = 64  # [samples] of a loss that has a course
@@ -195,11 +195,12 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     """The series, of running means that begin again with each epoch or step only what they came to."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
-    return {m: _settled(s, epoch) if s.role in _MEASURED else s for m, s in series.items()}
+    told = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _TEETH}
+    return {m: _settled(s, epoch, told.values()) if s.role in _MEASURED else s for m, s in series.items()}
 
 
-def _settled(series: Series, epoch: Series | None) -> Series:
-    for begins in _begins(series, epoch):
+def _settled(series: Series, epoch: Series | None, told: Iterable[Steps]) -> Series:
+    for begins in _begins(series, epoch, told):
         lengths = np.diff(np.append(begins, len(series)))
         if np.count_nonzero(lengths >= _LEAST) >= _TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
@@ -207,9 +208,10 @@ def _settled(series: Series, epoch: Series | None) -> Series:
     return series
 
 
-def _begins(series: Series, epoch: Series | None) -> Iterator[NDArray[np.intp]]:
+def _begins(series: Series, epoch: Series | None, told: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
     """Where teeth may begin, the first sample among them: where the step grows after it stood, or the epoch
-    is another one. An epoch that is told once may be told at its end or at its start."""
+    is another one. An epoch that is told once may be told at its end or at its start. Where none is told,
+    it may end with each point of what is logged at other steps (``told``), and seldom enough."""
     steps = series.steps
     if np.count_nonzero(np.diff(steps)) < 0.5 * len(steps):
         yield np.append(0, np.flatnonzero(np.diff(steps)) + 1)
@@ -219,6 +221,11 @@ def _begins(series: Series, epoch: Series | None) -> Iterator[NDArray[np.intp]]:
         edges = np.flatnonzero(np.diff(whole)) + 1
         for rows in (np.searchsorted(steps, at[edges]), np.searchsorted(steps, at[edges - 1], "right")):
             yield np.unique(np.append(0, rows[rows < len(steps)]))
+    else:
+        for ends in told:
+            if len(ends) * _LEAST <= len(steps):
+                rows = np.searchsorted(steps, ends, "right")
+                yield np.unique(np.append(0, rows[rows < len(steps)]))
 
 
 def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:

@@ -113,7 +113,7 @@ PREFERENCES = _words("chosen rejected margin margins")
 OF_AGENTS = _words(
     "actor act policy pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
-BARE_SCORES = frozenset(("score", "scores", "episode score", "mean score"))
+BARE_SCORES = frozenset(("score", "scores", "episode score"))
 OF_EPISODES = _words("ep episode episodes episodic return returns")
 # Scores that are better the lower they are.
 BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
@@ -229,13 +229,15 @@ ALIASES: tuple[Alias, ...] = (
         r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
-        r"|^(dt|time)( (ms|s|sec|seconds))?$|^seconds$|\btime this (iters?|step|batch)\b",
+        r"|^(dt|time)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
         "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s",
     ),
     Alias(
         Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
-        r"|batches|batch)( \w+)? " + PER_SECOND + r"|\b(tokens?|tok|samples?|it|iter|steps?) (sec|s)\b"
+        r"|batches|batch)( \w+)? "
+        + PER_SECOND
+        + r"|\b(tokens?|tok|samples?|images?|img|it|iter|steps?) (sec|s)\b"
         r"|\bthroughput\b(?!.* total )|\b(wps|tps|sps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
         "tokens_per_sec, tok/sec, samples per second, wps, SPS, throughput, TFLOPs per gpu, mfu",
     ),

@@ -32,6 +32,7 @@ _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of d
 _CLOCKS = ("time", "seconds")  # of a step, or since the start
 _MOST_NAMED = 4  # names that a reason lists
 _MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
+_AVERAGED = re.compile(r"^(average|avg|mean) ")
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
 _UNITS = (
@@ -257,7 +258,8 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
     of_an_agent = all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
     if not rewards and Role.OBJECTIVE not in given.values() and of_an_agent:
-        rewards = [name for name in _named(roles, Role.OTHER) if plain(name) in aliases.BARE_SCORES]
+        bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
+        rewards = [name for name, score in bare.items() if score in aliases.BARE_SCORES]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [name for name in evaluated if re.search(aliases.REWARDED, plain(name))]
     if not rewards and Role.OBJECTIVE not in given.values():

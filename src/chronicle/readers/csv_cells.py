@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Fault, Place
 from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
+from chronicle.readers.console.pairs import in_english
 from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.text import SMALL_BYTES, Faults, Line, head_lines, numbered_lines
@@ -241,6 +242,9 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     return lines[:-1], lines[-1:]
 
 
+_BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
+
+
 def has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:
     """Whether the cells of these lines have a comma where others have a point."""
     if delimiter == ",":
@@ -250,8 +254,8 @@ def has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:
 
 
 def delimiter_of(header: str) -> str:
-    """The separator of a header line: the most frequent of comma, tab and semicolon."""
-    return max(",\t;", key=header.count)
+    """The separator of a header line: the most frequent of comma, tab and semicolon; or bars alone."""
+    return "|" if _BARS.fullmatch(header) else max(",\t;", key=header.count)
 
 
 def header_names(cells: Sequence[str]) -> list[str]:
@@ -259,6 +263,8 @@ def header_names(cells: Sequence[str]) -> list[str]:
     seen: Counter[str] = Counter()
     names = []
     for cell in map(str.strip, cells):
+        if counts_steps(counter := in_english(cell)):  # "Epoche" of a table that was made in German
+            cell = counter
         seen[cell] += 1
         names.append(f"{cell} ({seen[cell]})" if cell and seen[cell] > 1 else cell)
     return names

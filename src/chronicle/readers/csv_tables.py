@@ -21,6 +21,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.counters import TIME_NAMES
+from chronicle.metrics.roles import names_a_loss
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers.columns import (
     LENGTH,
@@ -79,7 +80,8 @@ def identify(head: Head) -> bool:
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
     counts = any(map(counts_steps, header))
-    apart = [counts and column_key(name) in _NAMES_AND_DATES for name in header]
+    tells = counts or any(map(names_a_loss, header))
+    apart = [tells and column_key(name) in _NAMES_AND_DATES for name in header]
     shares = [_share_of_numbers(row, apart) for row in body if len(row) == len(header)]
     if counts:
         return not body or max(shares, default=0.0) >= 0.5

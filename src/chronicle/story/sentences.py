@@ -267,7 +267,8 @@ class Sentences(Teller):
         was, start = f"{self.what} was {what}", self.start
         if self.finding.end_step is None:
             return Words(f"{was} from {start} to the end ({values})", f"{what} from {start}", "to the end")
-        when = f"for one logged value at {start}" if number == 1 else f"over {self.span}"
+        over = f"for {values} over {self.span}" if zero else f"over {self.span}"  # zeros may stand apart
+        when = f"for one logged value at {start}" if number == 1 else over
         return Words(f"{was} {when}", f"{what} at {start}", "over")
 
     def loss_scale_collapse(self) -> Words:

@@ -377,6 +377,20 @@ def test_a_bar_is_a_sample_only_where_it_is_given_numbers(tmp_path):
     assert points(attempt)["batch loss"] == wanted
 
 
+def test_a_bar_that_is_closed_early_is_drawn_once_more_and_told_no_more(tmp_path):
+    """tqdm's bar of a training that was killed: drawn at each count with the loss before, then with its own,
+    and when it is closed with the mean rate."""
+    bars = "".join(
+        f"\r 50%|##   | {i}/20 [00:01<00:02, {rate}it/s, loss={loss}]"
+        for i in range(1, 11)
+        for rate, loss in ((90.5 + i, 3.125 - i / 8), (90.5 + i, 3.0 - i / 8))
+    )
+    closed = "\r 55%|##   | 11/20 [00:01<00:02, 101.5it/s, loss=1.75]"
+    closed += "\r 55%|##   | 11/20 [00:02<00:02, 88.25it/s, loss=1.75]\n"
+    attempt = read_text(tmp_path, bars + closed)
+    assert points(attempt)["loss"] == [(1, 3.0), *((i, 3.0 - i / 8) for i in range(1, 11))]
+
+
 @pytest.mark.parametrize("zeros", [0, 5, 8192, 20_000])
 def test_a_log_that_was_emptied_while_it_was_written_begins_with_zeros(zeros, tmp_path):
     attempt = read_text(tmp_path, "\0" * zeros + repeated("step {i} | loss {loss}\n"))

@@ -102,7 +102,15 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         "nanogpt",
         "step 0: train loss 10.5, val loss 10.25\n1 | loss 10.5 | lr 1.0e-05 | 300.5ms | mfu 1.25%\n",
         {"train loss": [(0, 10.5)], "val loss": [(0, 10.25)], "loss": [(1, 10.5)], "lr": [(1, 1e-05)],
-         "mfu": [(1, 1.25)]},
+         "ms": [(1, 300.5)], "mfu": [(1, 1.25)]},
+        "step",
+    ),
+    "nanoGPT's lines, and others between them": (
+        "nanogpt",
+        "step 0/9 | loss 4.5 | 12.5 ms | 5,000 tok/s\n[eval] step 0 val loss 4.25\n"
+        "step 1/9 | loss 4.0 | 12.0 ms | 5,120 tok/s\n[eval] step 1 loss 3.75\nsaved step 1 to a/b.pt\n",
+        {"loss": [(0, 4.5), (1, 4.0)], "ms": [(0, 12.5), (1, 12.0)], "tok/s": [(0, 5000.0), (1, 5120.0)],
+         "val loss": [(0, 4.25)], "eval/loss": [(1, 3.75)]},
         "step",
     ),
     "a bar that is there only at the end": (

@@ -23,7 +23,8 @@ plateau
     nothing was learned until something was changed. A fall that is over within a tenth of the log is a
     sudden improvement instead (grokking).
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
-    and the loss falls by less than 1.5 % there: trained for nothing. (Noise may hide that: then no word.)
+    and the loss falls by less than 1.5 % there: trained for nothing. (Noise may hide that: then no word.
+    Nor is there one for the last step of a schedule in steps, which is small by design.)
     Blind to: smooth convergence. False alarm: a search for frozen parameters in a run that has converged.
     Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
@@ -191,6 +192,9 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     works = np.flatnonzero(~(rate.values <= limits.idle * highest))
     if highest <= 0 or not len(works) or works[-1] + 1 == len(rate):
         return None
+    last, then = float(rate.values[works[-1]]), rate.values[works[-1] + 1 :]
+    if then[0] > 0 and (then == then[0]).all() and last >= limits.lr_falls * then[0]:
+        return None  # a phase of a schedule in steps, of which the last is the smallest
     (steps, y), start = positive(loss), float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
     if len(rest) < COURSE or fall_of(y) >= CONVERGED:

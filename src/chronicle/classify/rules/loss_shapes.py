@@ -29,11 +29,11 @@ level-shift
     Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
 
 nan-inf
-    Sees: non-finite values of the loss; exact zeros at its end while the gradient norm is not finite.
+    Sees: non-finite values of the loss; exact zeros that stand for such values.
     Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written, unless
-    more of them end the log than ever came before); or eight zeros and more at the end, after a loss that was
-    never near zero, with a gradient norm that is NaN, Inf or exactly zero; or two, if it is NaN or Inf in
-    all of them.
+    more of them end the log than ever came before); or eight exact zeros and more, in a loss that is
+    never below a twentieth of its first value elsewhere, or at the end with a gradient norm of which half is
+    NaN, Inf or exactly zero; or two at the end, if it is NaN or Inf in all of them.
     Blind to: a filter that repeats the last mean instead (see frozen-metric). False alarm: a row left blank
     on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -71,7 +71,7 @@ NAN, FROZEN = "nan-inf", "frozen-metric"
 SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
 RISES = BUMPS | having(Trait.DIVERGES)  # what a rise of the loss looks like for want of its context
-ZEROS = 8  # samples of exactly 0.0 at the end of a loss
+ZEROS = 8  # samples of exactly 0.0 in a loss
 FEW_ZEROS = 2  # of these at the end, where the gradient norm of each is NaN or Inf
 BEFORE = 8  # samples whose median is the level before an event
 RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
@@ -89,6 +89,22 @@ class Shape:
     @property
     def is_open(self) -> bool:
         return self.event.kind is Kind.OPEN
+
+    @cached_property
+    def before(self) -> float:
+        """The level before the event, in the unit of the series: the lower of that of a few samples and of
+        the last ones, for a loss may fall steeply."""
+        onset = self.event.onset
+        return float(np.nanmin([self.value(onset - BEFORE, onset), self.value(onset - 3, onset)]))
+
+    @cached_property
+    def rises(self) -> bool:
+        """Whether any sample of a rise is above the level before it. A forecast that fell faster than the
+        loss did, from a first value of zero for one, is no reason to speak of a rise."""
+        e = self.event
+        if e.kind not in RISING_KINDS or e.into_nan:
+            return True
+        return not bool(np.nanmax(self.series.values[e.onset : e.end], initial=-np.inf) <= self.before)
 
     @cached_property
     def is_jump(self) -> bool:
@@ -226,7 +242,7 @@ class Shape:
             score_noise_scales=e.score,
             scale_samples=e.level_samples,
             rise_samples=e.peak - e.onset,
-            before_loss=self.value(e.onset - BEFORE, e.onset),
+            before_loss=self.before,
             peak_loss=self.value(e.peak, e.peak + 1),
         )
         checks = [*measured, *self.checks(), *checks]
@@ -248,11 +264,14 @@ def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
     """Events of a series as findings of loss shapes, in order of onset; worked out once a run."""
 
     def typed() -> tuple[Finding, ...]:
-        attempt, events = view.attempt_of[series], view.events(series)
-        zeros = _hidden_nan(attempt, series)
+        attempt, judged = view.attempt_of[series], series
+        zeros = _hidden_nan(attempt, series, view.thresholds)
         if zeros is not None:
-            events = tuple(e for e in events if series.steps[e.onset] < zeros.start_step)
-        shapes = (Shape(event, series, attempt, view.thresholds) for event in events)
+            judged = replace(series, values=np.where(series.values == 0.0, np.nan, series.values))
+        events = (
+            e for e in view.events(judged) if e.kind is not Kind.NONFINITE or series.values[e.onset] != 0.0
+        )
+        shapes = (Shape(event, judged, attempt, view.thresholds) for event in events)
         return tuple(filter(None, (zeros, *by_shape(shapes))))
 
     return view.once(("findings", series), typed)
@@ -271,7 +290,8 @@ def provisional(
 def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
     """The findings of events of one series, each by the first family that knows it; drops need context."""
     families = (_nonfinite, _frozen, _spike, _divergence, _level_shift)
-    named = ((s, next(filter(None, (family(s) for family in families)), None)) for s in shapes)
+    real = (s for s in shapes if s.rises)
+    named = ((s, next(filter(None, (family(s) for family in families)), None)) for s in real)
     yield from climbing_again([(s, f) for s, f in named if f is not None])
 
 
@@ -363,25 +383,34 @@ def _nonfinite(shape: Shape) -> Finding | None:
     return finding(NAN, shape.at(e.onset), checks, 0.95 if e.end is None else 0.75, 0.99, same)
 
 
-def _hidden_nan(attempt: AttemptView, series: Series) -> Finding | None:
-    values, norm = series.values, attempt.grad_norm
-    if norm is None or len(values) < 2 * ZEROS or values[-1] != 0.0:
+def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Finding | None:
+    """Exact zeros that stand for values that were lost."""
+    zero, norm = series.values == 0.0, attempt.grad_norm
+    rest, count = series.values[~zero & np.isfinite(series.values)], int(zero.sum())
+    if count < FEW_ZEROS or len(series) < 2 * ZEROS or not (rest > 0).all():
         return None
-    start = int(np.flatnonzero(values != 0.0)[-1]) + 1 if (values != 0.0).any() else len(values)
-    zeros, late = len(values) - start, norm.values[norm.steps >= series.steps[min(start, len(values) - 1)]]
-    if not len(late) or not (values[:start] > 0).all():
-        return None
+    at_end = bool(zero[np.argmax(zero) :].all())
+    late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
     lost = ~np.isfinite(late)
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else ZEROS
-    dead, meanwhile = float(np.mean(lost | (late == 0.0))), "gradient norm NaN, Inf or zero meanwhile"
-    if zeros < need or dead < 0.5:
+    dead = float(np.mean(lost | (late == 0.0))) if len(late) else 0.0
+    lowest = float(rest.min()) / median(rest[:2]) if len(rest) else 0.0
+    clear = lowest > limits.trifle
+    if count < need or (dead < 0.5 and not clear):
         return None
+    norms, apart = (">= 0.5", "< 0.5, or not logged"), (f"> {limits.trifle:g}", f"<= {limits.trifle:g}")
     checks = [
-        Check("exact zeros at the end", zeros, "samples", f">= {need}", key="zero_samples"),
-        Check(meanwhile, dead, "share", ">= 0.5", key="dead_grad_norm_share"),
+        Check("exact zeros", count, "samples", f">= {need}", key="zero_samples"),
+        side("gradient norm NaN, Inf or zero meanwhile", dead, "share", dead >= 0.5, norms),
+        side("lowest value besides", lowest, "of the first value", clear, apart),
     ]
-    at = At(attempt, series, series.steps[start], series.steps[start])
-    return finding(NAN, at, checks, 0.95, 0.9, (FROZEN, "the gradient norm went on as before"))
+    first, last = np.flatnonzero(zero)[[0, -1]].tolist()
+    at = At(attempt, series, series.steps[first], series.steps[first])
+    if not at_end:
+        at = replace(at, end=series.steps[last + 1])
+    return finding(
+        NAN, at, checks, 0.95 if at_end else 0.75, 0.9, (FROZEN, "the loss were zero now and then")
+    )
 
 
 def _frozen(shape: Shape) -> Finding | None:

@@ -10,7 +10,8 @@ throughput-drop
 
 hang
     Sees: a run that stands still and goes on.
-    Rule: between two logged points passes 20 times the usual time and five minutes, and no other pause of
+    Rule: between two logged points passes 20 times the usual time and five minutes (or ten seconds, and more
+    than all the rest of the attempt took), and no other pause of
     the attempt is nearly as long (evaluations and checkpoints come again and again). The first 8 points of
     an attempt are its start-up, in which a step compiles and caches fill: no pause is told from that.
     Blind to: a hang that ends the attempt, which looks like any other end. False alarm: one long evaluation.
@@ -126,7 +127,11 @@ def standstill(
     if ok.sum() < LEAST // 2:
         return
     usual = median(gaps[ok])
-    least = max(limits.hang_times * usual, limits.hang_s / unit_s) if unit_s else limits.hang_unknown * usual
+    if unit_s:  # of a short run, a pause that took longer than all the rest counts as well
+        rest = max(float(gaps[ok].sum() - gaps[ok].max()), limits.hang_short / unit_s)
+        least = max(limits.hang_times * usual, min(limits.hang_s / unit_s, rest))
+    else:
+        least = limits.hang_unknown * usual
     long = np.flatnonzero(ok & (gaps >= least))
     for i in long[long >= limits.slow_samples]:
         alike = int(np.sum(ok & (gaps >= limits.midway * gaps[i]))) - 1

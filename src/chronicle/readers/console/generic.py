@@ -50,6 +50,7 @@ _ARGUMENTS = re.compile(
 )
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
+_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -289,11 +290,12 @@ class Course:
 class Bar:
     """A bar that is drawn at the next count with the numbers of the last one, until it is given new ones.
 
-    So does every loop over `tqdm` that calls `set_postfix`: only what it is given is a sample.
+    So does every loop over `tqdm` that calls `set_postfix`: only what it is given is a sample. A bar that is
+    closed before its end is drawn once more, with the rate of all its steps.
     """
 
     def __init__(self) -> None:
-        self._drawn = (-1.0, "")
+        self._drawn = (-1.0, "", "")
         self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
 
     def state(self) -> Any:
@@ -302,8 +304,8 @@ class Bar:
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        (count, numbers), self._again, self._redraws = state
-        self._drawn = count, numbers
+        drawn, self._again, self._redraws = state
+        self._drawn = tuple(drawn)
 
     def repeats(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
@@ -312,12 +314,15 @@ class Bar:
         told = [pair.value for pair in record.pairs if pair.name not in counted]
         if at is None or not told:
             return False
-        (count, numbers), given = self._drawn, repr(told)  # NaN is NaN
+        (count, numbers, rate), given = self._drawn, repr(told)  # NaN is NaN
+        rates = _RATE.findall(record.sources[0].line.text)
         if self._again:  # what is given at the count of a redraw is new, whatever it is
             self._redraws += 1 if at.value == count else -1
         moved, ends = at.value != count, at.value == at.of
-        again = numbers == given and (ends or (self._redraws >= 0 and (moved or not self._again)))
-        self._drawn, self._again = (at.value, given), again and moved
+        drawn = (at.value, given, "".join(rates))
+        closed = bool(rates) and not moved and drawn[2] != rate
+        again = numbers == given and (ends or (self._redraws >= 0 and (moved or closed or not self._again)))
+        self._drawn, self._again = drawn, again and moved
         return again
 
 

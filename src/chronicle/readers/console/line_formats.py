@@ -14,12 +14,14 @@ from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
+from chronicle.readers.console.line_records import is_judged, records
 from chronicle.readers.console.log import SETTING, Epochs, Line, Log
-from chronicle.readers.console.pairs import NUMBER, comma_number, numbers, pairs
+from chronicle.readers.console.pairs import NUMBER, axis_of, comma_number, numbers, pairs, units_as_names
 from chronicle.readers.console.prefixes import NAN, Prefix
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
+_ANY_RECORD = rb"|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"  # what others printed between the lines
 
 
 def short_number(cell: str) -> float | None:
@@ -59,7 +61,7 @@ class LineFormat:
     def read(self, path: Path) -> list[Attempt]:
         log = Log(path, self.NAME, units=dict(self.units), early={}, before=[])
         own = log.own
-        for line in log.lines(self.line):
+        for line in log.lines(re.compile(self.line.pattern + _ANY_RECORD, self.line.flags)):
             if match := self.single.match(line.text):
                 pair = match.groupdict().get("name", "loss"), match["value"]
                 values = numbers([pair], self.as_number)
@@ -87,6 +89,8 @@ class LineFormat:
                 own["early"] |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
+            else:
+                _add_otherwise(log, line)
         attempt = log.attempt(units=own["units"])
         roles = {metric: role for metric, role in self.roles.items() if metric in attempt.series}
         named = {metric: replace(attempt.series[metric], role=role) for metric, role in roles.items()}
@@ -95,7 +99,10 @@ class LineFormat:
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
         of = "validation/" if match.groupdict().get("evaluation") else ""
-        pairs = [(of + name.strip(), text, unit) for name, text, unit in self.pair.findall(match["rest"])]
+        pairs = [
+            (of + name.strip(), text, unit)
+            for name, text, unit in self.pair.findall(units_as_names(match["rest"]))
+        ]
         units |= {name: unit for name, _, unit in pairs if unit and name not in units}
         known = [pair for pair in pairs if not (pair[0] in self.durations and "n" in pair[1])]
         values = numbers(((name, text) for name, text, _ in known), self.as_number)
@@ -103,6 +110,19 @@ class LineFormat:
             if name in self.durations and unit == "s" and units[name] == "ms":
                 values[name] *= 1000
         return values
+
+
+def _add_otherwise(log: Log, line: Line) -> None:
+    """Reads a line that the trainer of a log does not print as the lines of any text are read: what its step
+    was told with, if trainings are judged by any of it."""
+    record = next(records([line]), None)
+    rank, step = record.counters[0] if record and record.counters else (0, None)
+    if record is None or step is None or axis_of(rank) != "step" or step.name == "progress":
+        log.look(line)
+        return
+    values = record.numbers(step.name, phases=True)
+    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
+        log.look(line)
 
 
 class OwnFormat(NamedTuple):

@@ -77,7 +77,7 @@ _PAIR = re.compile(
         | (?<=epoch)[ ]\#(?=\d) | \s+(?=[-+.\d]|(?:nan|inf)\b) )
     )? (?:["'] | [(\[][ ]{{0,8}} )?
     (?P<value> {_NUMBER} ) (?: (?:\s?/\s?|\ of\ )(?P<of>\d{{1,18}}) )?
-    (?: [ ]?(?:{_UNIT})(?!\|) )?
+    (?: [ ]?(?:{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
     (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) ) (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -307,8 +307,21 @@ _LEVANTER = re.compile(
 
 # A number without a blank behind it, but the next name: `tf=0.00lr=0.001`, `idx: 0loss: 0.693`.
 _GLUED = re.compile(r"(?<=[:=])(\s?[-+]?\d[\d.]{0,20})(?=[A-Za-z_]{2,40}(?:=|: )\s?[-+\dtnT])")
+# A number that has its cell to itself and a unit for a name: "| 12 ms | 5000 tok/s".
+_UNIT_ALONE = re.compile(
+    rf"(?<=[|,;])(\s{{0,8}})({_NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
+)
 # A number whose comma parts no thousands, behind a sign of its name: 0,523 and 12,5 and 3,1416.
 _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
+
+
+def units_as_names(text: str) -> str:
+    """The line, in which a number that has a unit alone is named by it.
+
+    >>> units_as_names("step 5 | loss 2.5 | 12.5 ms | 5,000 tok/s")
+    'step 5 | loss 2.5 | ms: 12.5 | tok/s: 5,000'
+    """
+    return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
 
 
 def reworded(text: str) -> str:
@@ -323,7 +336,7 @@ def reworded(text: str) -> str:
     """
     if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
         text = re.sub(r"(?<=\d),(?=\d)", ".", text)
-    text = _GLUED.sub(r"\1 ", text)
+    text = units_as_names(_GLUED.sub(r"\1 ", text))
     for literal, pattern, into in _WORDINGS:
         if literal in text:
             text = pattern.sub(into, text, count=1)
