@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.timeline.timeline_logs import HOUR, course, joins, log, names, series
+from tests.work import in_proportion
 
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt
@@ -52,6 +53,16 @@ def test_seeds_and_frozen_losses_are_no_copies():
     for attempt in smooth:
         attempt.series["loss"].values[:] = 4.085
     assert stitch(smooth).copies == ()
+
+
+def test_logs_of_other_times_are_not_compared_one_by_one():
+    """Here values rule nothing out: all are equal."""
+
+    def work(logs: int) -> None:
+        courses = [course_of(log(f"run-{k}", UP, start=k * HOUR)) for k in range(logs)]
+        assert copies.without_copies([c for c in courses if c])[1] == []
+
+    assert in_proportion(work, 64)
 
 
 def test_the_same_values_an_hour_apart_are_another_process():

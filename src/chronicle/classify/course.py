@@ -153,9 +153,10 @@ def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     )
     if not all(part.any() for part in parts):
         return True
+    if not falls(*parts[2:], 0.0) or not falls(*parts[:2], 0.1):
+        return True
     calm = running(level, SOON)
-    climbs = calm.max() - calm[0] >= SURE * noise / 2
-    return bool(climbs) or not falls(*parts[:2], 0.1) or not falls(*parts[2:], 0.0)
+    return bool(calm.max() - calm[0] >= SURE * noise / 2)
 
 
 def in_units(level: Floats) -> Floats:

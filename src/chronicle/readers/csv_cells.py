@@ -234,10 +234,9 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     """
     lines = [line for line in start if line.strip()]
     for comments, (line, below) in enumerate(pairwise(lines)):
-        delimiter = delimiter_of(line)
-        cells = below.split(delimiter)
+        cells = below.split(delimiter_of(line)) if line[0] == "#" else []
         numbers = sum(number(cell) is not None for cell in cells)
-        if line[0] != "#" or (line.count(delimiter) + 1 == len(cells) and 2 * numbers >= len(cells)):
+        if not cells or (line.count(delimiter_of(line)) + 1 == len(cells) <= 2 * numbers):
             return lines[:comments], lines[comments:]
     return lines[:-1], lines[-1:]
 

@@ -20,6 +20,7 @@ from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
 from chronicle.timeline.relation import (
     SAME,
+    SAME_TIME_S,
     Pair,
     Relation,
     are_equal,
@@ -76,6 +77,8 @@ class _Logs:
         self._first, self._last, self._kind = np.zeros((3, len(clocks)), np.int64)
         self._kinds: dict[frozenset[str], int] = {}  # what logs may measure, each in another number
         self._begins = np.array([clock.steps[0] for clock in clocks], np.int64)
+        # NaN where a row has no time, and then times rule nothing out.
+        self._times = np.array([(c.times.min(), c.times.max()) for c in clocks]).T
 
     @cached_property
     def _points(self) -> tuple[Steps, Floats, Index]:
@@ -99,9 +102,16 @@ class _Logs:
         near = np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
         other = np.array([kind.isdisjoint(log.attempt.series) for kind in self._kinds], bool)
         equal = near
-        if len(near) > _FEW:
-            equal = near[self._changed[near] | ~self._with_other_values(near, rank)]
+        for ruled_out in (self._at_another_time, self._with_other_values):
+            if len(equal) > _FEW:
+                equal = equal[self._changed[equal] | ~ruled_out(equal, rank)]
         return [*np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()]
+
+    def _at_another_time(self, ranks: Index, rank: int) -> Mask:
+        """Whether no row of one clock was logged at the time of one of the other."""
+        starts, ends = self._times
+        later = starts[ranks] > ends[rank] + SAME_TIME_S
+        return np.asarray(later | (ends[ranks] < starts[rank] - SAME_TIME_S))
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
         """Whether at more than three of eight of a few steps, where copies differ at one in twenty (of two
@@ -112,12 +122,13 @@ class _Logs:
         steps, values, by_rank = self._points
         low = np.searchsorted(steps, clock.steps[rows])
         high = np.searchsorted(steps, clock.steps[rows], "right")
-        at = np.concatenate([np.arange(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)])
+        at = [slice(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
+        there, whose = (np.concatenate([points[rows] for rows in at]) for points in (values, by_rank))
         expected = np.repeat(clock.values[rows], high - low)
         with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-            off = np.abs(values[at] - expected) > SAME * abs(expected)
-        logged = np.bincount(by_rank[at], minlength=len(self._clocks))[ranks]
-        differing = np.bincount(by_rank[at], off, minlength=len(self._clocks))[ranks]
+            off = np.abs(there - expected) > SAME * abs(expected)
+        logged = np.bincount(whose, minlength=len(self._clocks))[ranks]
+        differing = np.bincount(whose[off], minlength=len(self._clocks))[ranks]
         begins, begin = self._begins[ranks], int(self._begins[rank])
         return np.asarray((8 * differing > 3 * logged) & (begins != begin - 1) & (begins != begin + 1))
 

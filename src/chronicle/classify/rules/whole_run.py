@@ -83,9 +83,10 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
     gain = learned(y[2:] if scores else y)
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
     elsewhere = any(learned(part) >= limits.learned for part in others if len(part) >= FEWEST)
+    if gain >= limits.learned or elsewhere or any(rises(direction(s) * s.values) for s in scores):
+        return []
     contest = view.contest(loss) if gain >= limits.step_least else None
-    bends = contest is not None and contest.learns  # a large constant part keeps the logarithm from moving
-    if bends or gain >= limits.learned or elsewhere or any(rises(direction(s) * s.values) for s in scores):
+    if contest is not None and contest.learns:  # a large constant part keeps the logarithm from moving
         return []
     checks = [
         Check("lowest eighth below the start", gain, "log units", f"< {limits.learned}", key="gained_log"),
