@@ -62,7 +62,7 @@ from chronicle.classify.measure import median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.model import Attempt, Finding, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
@@ -244,18 +244,15 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
                 yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
 
 
+@kept
 def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
-    """Events of a series as findings of loss shapes, in order of onset; worked out once a run."""
-
-    def typed() -> tuple[Finding, ...]:
-        attempt, events = view.attempt_of[series], view.events(series)
-        zeros = _hidden_nan(attempt, series)
-        if zeros is not None:
-            events = tuple(e for e in events if series.steps[e.onset] < zeros.start_step)
-        shapes = (Shape(event, series, attempt, view.thresholds) for event in events)
-        return tuple(filter(None, (zeros, *by_shape(shapes))))
-
-    return view.once(("findings", series), typed)
+    """Events of a series as findings of loss shapes, in order of onset."""
+    attempt, events = view.attempt_of[series], view.events(series)
+    zeros = _hidden_nan(attempt, series)
+    if zeros is not None:
+        events = tuple(e for e in events if series.steps[e.onset] < zeros.start_step)
+    shapes = (Shape(event, series, attempt, view.thresholds) for event in events)
+    return tuple(filter(None, (zeros, *by_shape(shapes))))
 
 
 def provisional(
@@ -280,8 +277,15 @@ def _spike(shape: Shape) -> Finding | None:
         return _recovered(shape)
     if not shape.is_open or shape.event.into_nan:
         return None
-    if shape.nearly_back or shape.coming_down:
-        return on_its_way(shape)
+    if shape.nearly_back or shape.coming_down:  # slow is all that can be said
+        since, falling = (
+            shape.step(len(shape.series) - 1) - shape.step(shape.event.onset),
+            shape.event.falling,
+        )
+        check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
+        stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
+        severity = 0.35 + 0.1 * shape.event.height
+        return shape.finding(SLOW, severity, stays, [check, *noted(since_steps=since)])
     if shape.lost or shape.grows or (shape.is_jump and shape.is_step):
         return None
     left, limit = shape.event.residual, f"< {shape.limits.lost} of the height, not growing"
@@ -299,14 +303,6 @@ def _recovered(shape: Shape) -> Finding:
     return shape.finding(SLOW, 0.3 + tall, (FAST, f"it were back within {most:g} steps"), [check])
 
 
-def on_its_way(shape: Shape) -> Finding:
-    """Still open at the end of the log, but nearly back or clearly falling: slow is all that can be said."""
-    since, falling = shape.step(len(shape.series) - 1) - shape.step(shape.event.onset), shape.event.falling
-    check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
-    stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
-    return shape.finding(SLOW, 0.35 + 0.1 * shape.event.height, stays, [check, *noted(since_steps=since)])
-
-
 def _divergence(shape: Shape) -> Finding | None:
     e, limits = shape.event, shape.limits
     gone = shape.lost and not (shape.is_jump and shape.is_step)
@@ -314,10 +310,8 @@ def _divergence(shape: Shape) -> Finding | None:
         return None
     rise, most = e.peak - e.onset, limits.spike_rise
     grown, lost = f"{limits.grown} of the height", f"{limits.lost} of the height"
-    growth, spike = (
-        (f"> {grown}", f"<= {grown}"),
-        (f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"),
-    )
+    growth = f"> {grown}", f"<= {grown}"
+    spike = f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"
     checks = [
         side("grown since it left the trend", e.growth, "log units", shape.grows, growth),
         side("left at the end", e.residual, "log units", shape.lost, (f">= {lost}", f"< {lost}")),

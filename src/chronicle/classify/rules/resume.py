@@ -48,7 +48,7 @@ from chronicle.classify.measure import Excess, departure, median, medians, posit
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST, Resume, jumps_again, learned_before, resumes, seams
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import expected
@@ -59,26 +59,22 @@ SAME_PACE = 1.6  # factor between the times of both courses; a return from a spi
 RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
 
 
-def learned_anew(view: View, attempt: AttemptView) -> tuple[Finding, ...]:
-    """The findings of one attempt, looked for once."""
-    return view.once(("reinitialised", attempt.index), lambda: tuple(_learned_anew(view, attempt)))
-
-
-def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
+@kept
+def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
     """Places where the loss is back at its very first level and learns the same way again."""
     first, loss = view.attempts[0].loss, attempt.loss
     if loss is None or first is None:
-        return
+        return []
     (steps, y), (start, early) = positive(loss), positive(first)
     if min(len(early), len(y)) < 2 * LEAST or start[0] > 0.05 * max(start[-1], steps[-1]):
-        return
+        return []
     soon = start[0] + 2 * LEAST * step_gap(first)
     later = attempt.index and steps[0] > soon
     anew = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
-    yield from anew
     for shape in typed_findings(view, loss) if not anew else ():
         if shape.pattern in RISES and shape.start_step > soon:
-            yield from islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
+            anew += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
+    return anew
 
 
 def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
