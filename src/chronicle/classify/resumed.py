@@ -208,12 +208,14 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
         if finding.pattern in DISTURBANCES:
             disturbances.setdefault(finding.attempt, []).append(drawn(finding))
 
-    def with_evidence(join: Join) -> Join:
-        evidence = {**join.evidence, **_left_behind(view, join, disturbances), **_cursor(view, join)}
-        return replace(join, evidence=evidence)
-
-    joins = view.timeline.joins
-    return tuple(with_evidence(join) if join.kind is JoinKind.ROLLBACK else join for join in joins)
+    return tuple(
+        replace(
+            join, evidence={**join.evidence, **_left_behind(view, join, disturbances), **_cursor(view, join)}
+        )
+        if join.kind is JoinKind.ROLLBACK
+        else join
+        for join in view.timeline.joins
+    )
 
 
 def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:

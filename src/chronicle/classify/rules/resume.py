@@ -14,9 +14,8 @@ resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt, and the excess at least halves later; or 3 standard errors at each of several joins, 5
-    together, or 3 where the learning rate came back too high: then a rise is what must be expected. A spike
-    that the kernel sees within the first 8 samples of a join is one as well. So is a rise inside one log
-    where, after a pause, the learning rate is another one.
+    together, or 3 where the learning rate came back too high: then a rise is what must be expected. So is a
+    rise inside one log where, after a pause, the learning rate is another one.
     Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
@@ -47,7 +46,7 @@ import numpy as np
 from chronicle.classify.measure import Excess, departure, median, medians, positive, running, sure, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST, Resume, jumps_again, learned_before, resumes, seams
-from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
+from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
@@ -179,16 +178,6 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     t = together if start.t >= limits.joint_t else start.t
     raised = any(f.evidence["lr_factor"] > 1 for f in _not_restored(view, join.attempt))
     least = limits.joint_t if raised else limits.join_t
-    for shape in typed_findings(view, join.loss):
-        late = int(np.searchsorted(join.steps, shape.start_step))
-        soon = at_most("begins after the join", late, "samples", limits.same_time)
-        if shape.pattern in SPIKES and soon.met:
-            why, told = (
-                "it had begun later than a few samples after the join",
-                noted(join_height_log=start.height),
-            )
-            yield renamed(shape, SPIKE, [soon, *told, *after], why=why)
-            return
     checks = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
         at_least("height", start.height, "log units", limits.moved, "join_height_log"),
