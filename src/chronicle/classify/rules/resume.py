@@ -44,7 +44,7 @@ from itertools import islice
 import numpy as np
 
 from chronicle.classify.measure import Excess, departure, median, medians, positive, running, sure, wiggle
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
+from chronicle.classify.report import At, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST, Resume, jumps_again, learned_before, resumes, seams
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View, kept
@@ -174,20 +174,26 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
-    limits, after = view.thresholds, noted(after=join.parent.name)
+    limits = view.thresholds
     t = together if start.t >= limits.joint_t else start.t
     raised = any(f.evidence["lr_factor"] > 1 for f in _not_restored(view, join.attempt))
     least = limits.joint_t if raised else limits.join_t
     checks = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
         at_least("height", start.height, "log units", limits.moved, "join_height_log"),
-        *after,
+        *noted(after=join.parent.name),
     ]
     if not all(c.met for c in checks):
         return
     back = medians(join.off, LEAST)[1:] < limits.midway * start.height
-    if not back.any():
-        yield from stays_up(view, join, checks)
+    if not back.any():  # it stays up while the line of the earlier attempt reaches
+        over, higher = join.over(0, join.reach), (SPIKE, "it had come down again")
+        checks += [
+            at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
+            at_least("height of all", over.height, "log units", limits.rise, "step_log"),
+        ]
+        at, confidence = At(join.attempt, join.loss, join.steps[0]), sure(over.t, limits.join_t)
+        yield finding(SHIFT, at, checks, 0.3 + over.height, confidence, higher)
         return
     end = int(np.argmax(back)) + 1
     peak = int(np.argmax(join.off[:end]))
@@ -195,18 +201,6 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
     stays = (SHIFT, "it had not come down again")
     yield finding(SPIKE, at, checks, 0.2 + start.height, sure(t, limits.join_t), stays)
-
-
-def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]:
-    """An attempt that begins higher than the one before it went, and stays there while its line reaches."""
-    over, limits = join.over(0, join.reach), view.thresholds
-    lasting = [
-        at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
-        at_least("height of all", over.height, "log units", limits.rise, "step_log"),
-    ]
-    at, back = At(join.attempt, join.loss, join.steps[0]), (SPIKE, "it had come down again")
-    confidence = sure(over.t, limits.join_t)
-    yield finding(SHIFT, at, [*checks, *lasting], 0.3 + over.height, confidence, back)
 
 
 def seam_spike(
