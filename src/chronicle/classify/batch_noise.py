@@ -16,7 +16,7 @@ import numpy as np
 from chronicle.classify.measure import median, positive
 from chronicle.classify.report import Check, at_least, noted
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.model import Floats, Role, Series
 
 LEAST_PAIRS = 16
@@ -54,6 +54,12 @@ class Pairing:
     last_step: int
 
 
+@kept
+def noise_of(view: View, loss: Series) -> Noise | None:
+    """The noise of a loss, worked out once a run."""
+    return noise(loss)
+
+
 def noise(loss: Series) -> Noise | None:
     """The noise of a loss; None if it is too short, on no grid of steps, or without any noise."""
     steps, y = positive(loss)
@@ -72,11 +78,6 @@ def noise(loss: Series) -> Noise | None:
     values = np.zeros(int(place[-1] - place[0]) + 1)
     values[place - place[0]] = np.clip(left / scale, -_CLIP, _CLIP)
     return Noise(int(place[0]), gap, values)
-
-
-def noise_of(view: View, loss: Series) -> Noise | None:
-    """The noise of a loss, worked out once a run."""
-    return view.once(("noise", loss), lambda: noise(loss))
 
 
 def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing | None:
@@ -130,18 +131,16 @@ def _correlated(
         share = float(a @ b) / power if power else 0.0
         if count < LEAST_PAIRS or not share >= least_share:
             continue
-        t = float(np.arctanh(min(share, _SURE)) * np.sqrt(max(count / _inflation(a, b) - 3, 0)))
+        # noise is like its neighbours, so chance correlations are wider than 1/sqrt(n)
+        own, other = (
+            np.array([float(v[k:] @ v[: n - k]) for k in range(1, _MEMORY)]) / float(v @ v) for v in (a, b)
+        )
+        wider = max(1.0, 1.0 + 2.0 * float(own @ other))
+        t = float(np.arctanh(min(share, _SURE)) * np.sqrt(max(count / wider - 3, 0)))
         if t >= needed_t:
             agreed = np.cumsum(before * after - 0.5 * float((a * b)[both].mean()))  # falls where they part
             last = first + int(np.argmax(agreed))
             yield Pairing(lag * new.gap, share, t, count, last * new.gap)
-
-
-def _inflation(x: Floats, y: Floats) -> float:
-    """How much wider chance correlations are than 1/sqrt(n), because noise is like its neighbours."""
-    lags = range(1, _MEMORY)
-    own, other = (np.array([float(v[k:] @ v[: len(v) - k]) for k in lags]) / float(v @ v) for v in (x, y))
-    return max(1.0, 1.0 + 2.0 * float(own @ other))
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,8 @@ class Kind(StrEnum):
 
 
 KINDS = tuple(Kind)
+# What an event holds as the kernel measured it, in the order of its fields.
+MEASURED = at.HEIGHT, at.RESIDUAL, at.NOISE_SCALE, at.SCORE, at.ABRUPT, at.GROWTH, at.FALLING, at.LAST_OVER
 RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
 SHAPES: tuple[tuple[int, ...], ...] = (
     *((at.STATE,), (at.LEVELS, at.LEVEL), (at.RING,), (at.SLOTS, at.EVENT), (at.WARM, 2), (at.CONFIG,)),
@@ -52,17 +54,17 @@ class Event:
     onset: int
     peak: int
     end: int | None  # the first sample that was back at the baseline, None while it is not over
+    opened: int  # the sample that first showed it: the one index that no later sample revises
+    level_samples: int  # samples that the level of the pyramid averages that saw it
+    into_nan: bool  # it was open when the values turned NaN or Inf
     height: float  # peak over baseline; of NONFINITE and FROZEN the samples
     residual: float  # what was left of the height at the end
     noise: float  # one-sample noise scale
     score: float  # evidence in noise scales
-    level_samples: int  # samples that the level of the pyramid averages that saw it
-    into_nan: bool  # it was open when the values turned NaN or Inf
     abruptness: float  # share of the height that was gained in one jump: 1 jump, 0 ramp
     growth: float  # what was added to the rest since it was first left open
     falling: float  # how much the level still comes down at the end, as a share of the height
     last: float  # the last sample over the baseline
-    opened: int  # the sample that first showed it: the one index that no later sample revises
 
 
 class Detector:
@@ -147,24 +149,11 @@ class Detector:
 
 def event(row: Any) -> Event:
     """A row of kernel output as an Event."""
-    f = [float(x) for x in row]
-    return Event(
-        kind=KINDS[int(f[at.KIND])],
-        onset=int(f[at.ONSET]),
-        peak=int(f[at.PEAK]),
-        end=None if f[at.END] < 0 else int(f[at.END]),
-        height=f[at.HEIGHT],
-        residual=f[at.RESIDUAL],
-        noise=f[at.NOISE_SCALE],
-        score=f[at.SCORE],
-        level_samples=4 ** int(f[at.SEEN_BY]),
-        into_nan=f[at.INTO_NAN] > 0,
-        abruptness=f[at.ABRUPT],
-        growth=f[at.GROWTH],
-        falling=f[at.FALLING],
-        last=f[at.LAST_OVER],
-        opened=int(f[at.OPENED]),
-    )
+    onset, peak, opened = (int(row[place]) for place in (at.ONSET, at.PEAK, at.OPENED))
+    end = None if row[at.END] < 0 else int(row[at.END])
+    kind, level_samples = KINDS[int(row[at.KIND])], 4 ** int(row[at.SEEN_BY])
+    measured = (float(row[place]) for place in MEASURED)
+    return Event(kind, onset, peak, end, opened, level_samples, bool(row[at.INTO_NAN] > 0), *measured)
 
 
 def engine_for(samples: int) -> Any:

@@ -58,6 +58,11 @@ class Excess:
     t: float
 
 
+def finite(series: Series) -> Series:
+    """The series without NaN and Inf."""
+    return series.pick(np.isfinite(series.values))
+
+
 def log_values(series: Series) -> Floats:
     """Natural log of the positive finite values, NaN elsewhere."""
     with np.errstate(all="ignore"):

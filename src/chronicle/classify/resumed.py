@@ -20,7 +20,7 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import tidy
 from chronicle.classify.restarts import drawn
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, Join, JoinKind, Series
 
@@ -54,13 +54,10 @@ class Resume:
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
 
 
+@kept
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:
     """The attempt against every earlier one that it may have resumed (of very many the latest), the best fit
     first. Only lines that are about equally sure are compared: nearly anything fits a vague one."""
-    return view.once(("resumes", attempt.index), lambda: _resumes(view, attempt))
-
-
-def _resumes(view: View, attempt: AttemptView) -> list[Resume]:
     loss, limits = attempt.loss, view.thresholds
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < LEAST:
@@ -121,13 +118,13 @@ def best_line(
         yield min((line for line in lines if line.noise <= calm), key=lambda line: line.error(needed))
 
 
-def validation_stays_at(join: Resume, at: int, least: float) -> bool | None:
-    """Whether the validation loss rises by less than that at a sample (None: cannot be seen)."""
-    validation = join.attempt.validation_loss
-    if validation is None or validation is join.loss:
+def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | None:
+    """Whether the validation loss rises by less than that at a step (None: cannot be seen)."""
+    validation = attempt.validation_loss
+    if validation is None or validation is attempt.loss:
         return None
     steps, y = positive(validation)
-    before, after = y[steps < join.steps[at]][-4:], y[steps >= join.steps[at]][:4]
+    before, after = y[steps < step][-4:], y[steps >= step][:4]
     return median(after) - median(before) < least if len(before) and len(after) else None
 
 
@@ -211,12 +208,14 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
         if finding.pattern in DISTURBANCES:
             disturbances.setdefault(finding.attempt, []).append(drawn(finding))
 
-    def with_evidence(join: Join) -> Join:
-        evidence = {**join.evidence, **_left_behind(view, join, disturbances), **_cursor(view, join)}
-        return replace(join, evidence=evidence)
-
-    joins = view.timeline.joins
-    return tuple(with_evidence(join) if join.kind is JoinKind.ROLLBACK else join for join in joins)
+    return tuple(
+        replace(
+            join, evidence={**join.evidence, **_left_behind(view, join, disturbances), **_cursor(view, join)}
+        )
+        if join.kind is JoinKind.ROLLBACK
+        else join
+        for join in view.timeline.joins
+    )
 
 
 def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import median, positive, told_below
+from chronicle.classify.measure import median, told_below
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
-from chronicle.classify.resumed import judged
+from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.datasets import SPIKE as PARTS
 from chronicle.classify.rules.learning import CONVERGED
@@ -153,7 +153,9 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     left = float(evidence.get("residual_log", 0.0))
     too_high = left >= limits.bad_end
     if finding.pattern == SHIFT and too_high and _lasts(view, finding, limits.for_good):
-        return Verdict.WORRYING if held_out_stayed(view, finding.start_step, left) else Verdict.BAD
+        # a validation loss that rose by less than a third of the training loss: then it is the data
+        told = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
+        return Verdict.WORRYING if next((t for t in told if t is not None), False) else Verdict.BAD
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
@@ -220,17 +222,6 @@ def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
 def _lasts(view: View, finding: Finding, share: float) -> bool:
     first, last = view.span
     return finding.end_step is None and last - finding.start_step >= share * (last - first)
-
-
-def held_out_stayed(view: View, step: float, left: float) -> bool:
-    """Whether a validation loss rose by less than a third of the training loss: then it is the data."""
-    for series in (a.validation_loss for a in view.attempts):
-        if series is not None and series not in [a.loss for a in view.attempts]:
-            steps, y = positive(series)
-            before, after = y[steps < step][-2:], y[steps >= step][:4]
-            if len(before) and len(after):
-                return median(after) - median(before) < left / 3
-    return False
 
 
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:

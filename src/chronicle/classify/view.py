@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import TypeVar, cast
 
 import numpy as np
@@ -20,12 +20,13 @@ from numpy.typing import NDArray
 
 from chronicle.classify.course import Contest, compete, reviewed
 from chronicle.classify.detect import Event, detect, engine_for, in_order
-from chronicle.classify.measure import median, positive
+from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
 
 T = TypeVar("T")
+K = TypeVar("K")
 COURSE = 64  # [samples] of a loss that has a course
 _MEASURED = (*LOSSES, Role.SCORE, Role.VALIDATION_SCORE)
 _LEAST, _TEETH = 6, 3  # [samples] of a tooth that is asked, and so many of those
@@ -157,6 +158,11 @@ class View:
         return cast(T, self._memo[key])
 
 
+def kept(make: Callable[[View, K], T]) -> Callable[[View, K], T]:
+    """A question about something in a run whose answer is kept."""
+    return wraps(make)(lambda view, of: view.once((make, of), lambda: make(view, of)))
+
+
 def look(timeline: Timeline, thresholds: Thresholds) -> View:
     """The view of a timeline."""
     none = np.iinfo(np.int64).min
@@ -261,8 +267,8 @@ def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
 
 def value_at(series: Series, step: float) -> float:
     """The value at a step, linear between logged points, the nearest one outside; NaN for an empty series."""
-    ok = np.isfinite(series.values)
-    return float(np.interp(step, series.steps[ok], series.values[ok])) if ok.any() else float("nan")
+    known = finite(series)
+    return float(np.interp(step, known.steps, known.values)) if len(known) else float("nan")
 
 
 def index_at(series: Series, step: float) -> int:

@@ -113,9 +113,23 @@ def follow(cfg: Row, q: Row, y: float, settled: float) -> None:
     """Move the references and the noise scale of a level towards one sample."""
     fresh, noise = q[at.FRESH] / 4.0, q[at.NOISE]
     memory = 2.0 if fresh < 2.0 else cfg[at.MEMORY] if fresh > cfg[at.MEMORY] else fresh
-    ahead = 2.0 * q[at.TREND] - q[at.TREND2]
-    follow_mean(cfg, q, y, ahead, 1.0 / memory)
-    follow_trend(q, y, ahead, 1.0 / (memory if memory < cfg[at.TREND_MEMORY] else cfg[at.TREND_MEMORY]))
+    mean, ahead, gain = q[at.MEAN], 2.0 * q[at.TREND] - q[at.TREND2], 1.0 / memory
+    # The long reference follows a fall as fast as the short one, a rise slowly, or it would swallow it.
+    lower, upper = (mean if mean < ahead else ahead) - 4.0 * noise, mean + cfg[at.SWALLOW] * noise
+    q[at.MEAN] += gain * ((lower if y < lower else upper if y > upper else y) - mean)
+    q[at.MEAN2] += gain * (q[at.MEAN] - q[at.MEAN2])
+    left = q[at.TREND] + 4.0 * noise
+    above = q[at.MEAN] - (left if left > y else y)
+    if above > 0.0:  # left behind by a steep fall: a spike would start below it
+        q[at.MEAN] -= above
+        q[at.MEAN2] -= above
+    # The short one is clipped at four noise scales; three samples far below it re-acquire the level.
+    gain = 1.0 / (memory if memory < cfg[at.TREND_MEMORY] else cfg[at.TREND_MEMORY])
+    lower, upper = ahead - 4.0 * noise, ahead + 4.0 * noise
+    q[at.BELOW] = q[at.BELOW] + 1.0 if y < lower else 0.0
+    taken = upper if y > upper else lower if y < lower and q[at.BELOW] < 3.0 else y
+    q[at.TREND] += gain * (taken - q[at.TREND])
+    q[at.TREND2] += gain * (q[at.TREND] - q[at.TREND2])
     # Noise is measured against the short trend (a trend is not noise), in bounded multiplicative steps.
     z, half = (y - ahead) / (1.1 * noise), q[at.COUNT] / 2.0
     square = z * z if z * z < 4.0 else 4.0
@@ -124,26 +138,3 @@ def follow(cfg: Row, q: Row, y: float, settled: float) -> None:
     q[at.NOISE] = noise if noise > at.FLOOR else at.FLOOR
     q[at.COUNT] += 1.0
     q[at.FRESH] += 1.0
-
-
-def follow_trend(q: Row, y: float, ahead: float, gain: float) -> None:
-    """Short reference, clipped at four noise scales; three samples far below it re-acquire the level."""
-    lower, upper = ahead - 4.0 * q[at.NOISE], ahead + 4.0 * q[at.NOISE]
-    q[at.BELOW] = q[at.BELOW] + 1.0 if y < lower else 0.0
-    taken = upper if y > upper else lower if y < lower and q[at.BELOW] < 3.0 else y
-    q[at.TREND] += gain * (taken - q[at.TREND])
-    q[at.TREND2] += gain * (q[at.TREND] - q[at.TREND2])
-
-
-def follow_mean(cfg: Row, q: Row, y: float, ahead: float, gain: float) -> None:
-    """Long reference: follows a fall as fast as the short one, a rise slowly, or it would swallow it."""
-    mean, noise = q[at.MEAN], q[at.NOISE]
-    lower = (mean if mean < ahead else ahead) - 4.0 * noise
-    upper = mean + cfg[at.SWALLOW] * noise
-    q[at.MEAN] += gain * ((lower if y < lower else upper if y > upper else y) - mean)
-    q[at.MEAN2] += gain * (q[at.MEAN] - q[at.MEAN2])
-    left = q[at.TREND] + 4.0 * noise
-    above = q[at.MEAN] - (left if left > y else y)
-    if above > 0.0:  # left behind by a steep fall: a spike would start below it
-        q[at.MEAN] -= above
-        q[at.MEAN2] -= above

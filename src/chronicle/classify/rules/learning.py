@@ -68,6 +68,7 @@ from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAI
 from chronicle.classify.detect import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
+    finite,
     inflation,
     median,
     positive,
@@ -81,7 +82,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.rules.whole_run import rises
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import COURSE, AttemptView, View
+from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.roles import direction, plain
 from chronicle.model import Finding, Floats, Role, Series
@@ -94,7 +95,7 @@ WAITED = 0.15  # share of the log that is no warm-up
 NONE = 0.1  # share of a fall that is none, and of the log in which an abrupt one is over
 ABRUPT = 0.8  # of a fall that is over soon
 FAR_LEAD = 25.0  # [nats] for a name that people would like to be true
-FEW = 8  # samples in a third of a stretch
+FEW = 8  # samples in a third of a stretch, and of another series since
 SMALL = 3.0  # [nats] by which an equal curve may be less likely for its free parameter
 CONVERGED = 1.5  # [log units] a fifth of the first value: to stand still there is its right
 CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
@@ -114,10 +115,10 @@ def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     yield from filter(None, [told])
 
 
+@kept
 def course_of(view: View, loss: Series) -> Contest | None:
     """The competition over a loss; None for a short log, and where it only descends."""
-    asked = view.once(("doubt", loss), lambda: in_doubt(*positive(loss), view.thresholds))
-    return view.contest(loss) if asked else None
+    return view.contest(loss) if in_doubt(*positive(loss), view.thresholds) else None
 
 
 def end_of(y: Floats) -> float:
@@ -134,12 +135,6 @@ def guessing(level: float) -> tuple[int, float]:
     """The number of classes among which guessing gives a loss the nearest to this, and how far off it is."""
     classes = min(CLASSES, key=lambda k: abs(level / np.log(k) - 1))
     return classes, abs(level / float(np.log(classes)) - 1)
-
-
-def moves_on(attempt: AttemptView, loss: Series, since: float) -> bool:
-    """Whether any score, objective or other loss gets better or worse after a step."""
-    parts = ((s, s.values[np.isfinite(s.values) & (s.steps >= since)]) for s in attempt.by_role(*OTHERS))
-    return any(s is not loss and len(v) >= 8 and moved(v) for s, v in parts)
 
 
 def moved(v: Floats) -> bool:
@@ -163,7 +158,10 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     rest, third = y[steps >= start], (steps[-1] - start) / 3  # in steps: rows may be dense first
     first, last = y[(steps >= start) & (steps <= start + third)], y[steps >= steps[-1] - third]
     since = fallen(rest, first, last, limits) if min(len(first), len(last)) >= FEW else None
-    if since is None or _lr_comes_down(attempt, limits, start, steps[-1]) or moves_on(attempt, loss, start):
+    if since is None or _lr_comes_down(attempt, limits, start, steps[-1]):
+        return None
+    others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHERS) if s is not loss)
+    if any(len(values) >= FEW and moved(values) for values in others):
         return None
     later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
@@ -226,8 +224,7 @@ def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: 
     rate = attempt.learning_rate
     if rate is None:
         return False
-    ok = np.isfinite(rate.values)
-    steps, values = rate.steps[ok], rate.values[ok]
+    steps, values = finite(rate).steps, finite(rate).values
     seen = values[(steps >= 0.9 * start) & (steps <= start + 0.1 * (end - start))]
     falls = len(seen) > 1 and bool(seen[0] > limits.lr_falls * seen[-1])
     return falls or (len(seen) > 0 and bool(seen[-1] < limits.lr_low * values.max()))
@@ -404,8 +401,8 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
 
 def learned_at(series: Series, sign: float, share: float) -> float | None:
     """The first step at which this share of the way from the first to the best value was made for good."""
-    ok = np.isfinite(series.values)
-    steps, v = series.steps[ok], sign * running(series.values[ok], 3)
+    known = finite(series)
+    steps, v = known.steps, sign * running(known.values, 3)
     if len(v) < 8 or v.max() - v[0] <= 0:
         return None
     goal = v[0] + share * (v.max() - v[0])
@@ -417,7 +414,7 @@ def apart(trained: Series, late: Series, sign: float) -> bool:
 
     Scores from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half) of the first.
     """
-    t, v = (s.values[np.isfinite(s.values)] for s in (trained, late))
+    t, v = finite(trained).values, finite(late).values
     if sign > 0:
         return bool(t.max() >= 0.9 and v.max() >= 0.6 and v[:2].max() <= 0.5)
     return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v[:2].min())

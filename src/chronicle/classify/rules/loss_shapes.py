@@ -62,7 +62,7 @@ from chronicle.classify.measure import median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.model import Attempt, Finding, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
@@ -138,13 +138,6 @@ class Shape:
         return e.residual <= max(min(limits.back * e.height, limits.back_cap), limits.back_noise * e.noise)
 
     @cached_property
-    def coming_down(self) -> bool:
-        """A spike past its middle height that still falls, or whose peak is too recent to say more."""
-        after_samples = len(self.series) - 1 - self.event.peak
-        falls = self.event.falling > 0.15 or after_samples < RECENT
-        return self.is_spike and self.event.last < 0.5 * self.event.height and falls
-
-    @cached_property
     def grows(self) -> bool:
         """The level has risen since it was clear that the event would take long."""
         return self.event.growth > max(self.limits.grown * self.event.height, 2.0 * self.event.noise)
@@ -181,28 +174,9 @@ class Shape:
         # bit-equal values to the end: a filter shows them where NaN were, no level is so calm
         return left and not (len(rest) >= BEFORE and bool((rest == rest[0]).all()))
 
-    @cached_property
-    def recovery_steps(self) -> float:
-        """Steps from the onset until the first sample that was back at the trend (NaN while open)."""
-        e = self.event
-        return math.nan if e.end is None else self.step(e.end) - self.step(e.onset)
-
-    @cached_property
-    def is_fast(self) -> bool:
-        e = self.event
-        few = e.end is not None and e.end - e.onset <= self.limits.fast_samples
-        counts_steps = self.attempt.attempt.axis == "step"  # 100 epochs, or 100 tokens, say nothing
-        return few or (counts_steps and self.recovery_steps <= self.limits.fast_steps)
-
     def step(self, index: int) -> int:
         """The step of a sample, clipped to the series."""
         return int(self.series.steps[min(max(index, 0), len(self.series) - 1)])
-
-    @cached_property
-    def confidence(self) -> float:
-        """How sure it is that something happened: evidence and height, each against its own noise."""
-        e = self.event
-        return 0.5 + 0.5 * (1.0 - math.exp(-max(e.score, 0.0) / 20.0)) * min(1.0, e.height / (4.0 * e.noise))
 
     def value(self, first: int, last: int) -> float:
         """Median of the finite values from one sample to another, in the unit of the series."""
@@ -246,9 +220,11 @@ class Shape:
             peak_loss=self.value(e.peak, e.peak + 1),
         )
         checks = [*measured, *self.checks(), *checks]
+        # how sure it is that something happened: evidence and height, each against its own noise
+        sure = 0.5 + 0.5 * (1.0 - math.exp(-max(e.score, 0.0) / 20.0)) * min(1.0, e.height / (4.0 * e.noise))
         # whatever it turns out to be: rise@600
         seen_at = f"{'rise' if e.kind in RISING_KINDS else e.kind.value}@{self.step(e.opened)}"
-        return finding(pattern, self.at(e.peak), checks, severity, self.confidence, runner_up, seen_at)
+        return finding(pattern, self.at(e.peak), checks, severity, sure, runner_up, seen_at)
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -260,21 +236,18 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
                 yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
 
 
+@kept
 def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
-    """Events of a series as findings of loss shapes, in order of onset; worked out once a run."""
-
-    def typed() -> tuple[Finding, ...]:
-        attempt, judged = view.attempt_of[series], series
-        zeros = _hidden_nan(attempt, series, view.thresholds)
-        if zeros is not None:
-            judged = replace(series, values=np.where(series.values == 0.0, np.nan, series.values))
-        events = (
-            e for e in view.events(judged) if e.kind is not Kind.NONFINITE or series.values[e.onset] != 0.0
-        )
-        shapes = (Shape(event, judged, attempt, view.thresholds) for event in events)
-        return tuple(filter(None, (zeros, *by_shape(shapes))))
-
-    return view.once(("findings", series), typed)
+    """Events of a series as findings of loss shapes, in order of onset."""
+    attempt, judged = view.attempt_of[series], series
+    zeros = _hidden_nan(attempt, series, view.thresholds)
+    if zeros is not None:
+        judged = replace(series, values=np.where(series.values == 0.0, np.nan, series.values))
+    events = (
+        e for e in view.events(judged) if e.kind is not Kind.NONFINITE or series.values[e.onset] != 0.0
+    )
+    shapes = (Shape(event, judged, attempt, view.thresholds) for event in events)
+    return tuple(filter(None, (zeros, *by_shape(shapes))))
 
 
 def provisional(
@@ -300,8 +273,18 @@ def _spike(shape: Shape) -> Finding | None:
         return _recovered(shape)
     if not shape.is_open or shape.event.into_nan:
         return None
-    if shape.nearly_back or shape.coming_down:
-        return on_its_way(shape)
+    e, last = shape.event, len(shape.series) - 1
+    since, falling = shape.step(last) - shape.step(e.onset), e.falling
+    # a spike past its middle height that still falls, or whose peak is too recent to say more
+    coming_down = e.last < 0.5 * e.height and (falling > 0.15 or last - e.peak < RECENT)
+    if shape.nearly_back or (shape.is_spike and coming_down):  # slow is all that can be said
+        since, falling = (
+            shape.step(len(shape.series) - 1) - shape.step(shape.event.onset),
+            shape.event.falling,
+        )
+        check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
+        stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
+        return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
     if shape.lost or shape.grows or (shape.is_jump and shape.is_step):
         return None
     left, limit = shape.event.residual, f"< {shape.limits.lost} of the height, not growing"
@@ -310,21 +293,17 @@ def _spike(shape: Shape) -> Finding | None:
 
 
 def _recovered(shape: Shape) -> Finding:
-    most, tall = shape.limits.fast_steps, 0.1 * shape.event.height
+    e, most, tall = shape.event, shape.limits.fast_steps, 0.1 * shape.event.height
+    assert e.end is not None
+    took, counts_steps = shape.step(e.end) - shape.step(e.onset), shape.attempt.attempt.axis == "step"
+    # 100 epochs, or 100 tokens, say nothing
+    fast = e.end - e.onset <= shape.limits.fast_samples or (counts_steps and took <= most)
     few = f"{most:g}, or {shape.limits.fast_samples:g} samples"
     limits = f"<= {few}", f"> {few.replace('or', 'and')}"
-    check = side("recovery", shape.recovery_steps, "steps", shape.is_fast, limits, "recovery_steps")
-    if shape.is_fast:
+    check = side("recovery", took, "steps", fast, limits, "recovery_steps")
+    if fast:
         return shape.finding(FAST, 0.1 + tall, (SLOW, f"it had taken more than {most:g} steps"), [check])
     return shape.finding(SLOW, 0.3 + tall, (FAST, f"it were back within {most:g} steps"), [check])
-
-
-def on_its_way(shape: Shape) -> Finding:
-    """Still open at the end of the log, but nearly back or clearly falling: slow is all that can be said."""
-    since, falling = shape.step(len(shape.series) - 1) - shape.step(shape.event.onset), shape.event.falling
-    check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
-    stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
-    return shape.finding(SLOW, 0.35 + 0.1 * shape.event.height, stays, [check, *noted(since_steps=since)])
 
 
 def _divergence(shape: Shape) -> Finding | None:
@@ -334,10 +313,8 @@ def _divergence(shape: Shape) -> Finding | None:
         return None
     rise, most = e.peak - e.onset, limits.spike_rise
     grown, lost = f"{limits.grown} of the height", f"{limits.lost} of the height"
-    growth, spike = (
-        (f"> {grown}", f"<= {grown}"),
-        (f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"),
-    )
+    growth = f"> {grown}", f"<= {grown}"
+    spike = f"<= {most:g}, as of a spike", f"> {most:g}, as of a ramp"
     checks = [
         side("grown since it left the trend", e.growth, "log units", shape.grows, growth),
         side("left at the end", e.residual, "log units", shape.lost, (f">= {lost}", f"< {lost}")),

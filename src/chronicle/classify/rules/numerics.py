@@ -47,7 +47,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import median, running, wiggle
+from chronicle.classify.measure import finite, median, running, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Finding, Floats, Role, Series
@@ -59,10 +59,8 @@ LEAST = 16  # [samples] for a growth to be told from noise
 GRID_LEAST = 64  # [samples] of a log that can be told to stand on a grid
 BITS = 8  # significant ones of bfloat16
 SATURATED = 0.9  # share of steps
-_CLIP_LEAST, _CLIP_BLOCKS = (
-    50,
-    50,
-)  # samples of a half; blocks of a log, of which the first are often all clipped
+_CLIP_LEAST = 50  # samples of a half
+_CLIP_BLOCKS = 50  # blocks of a log, of which the first are often all clipped
 _AT_LIMIT = 1 - 1e-3  # of a limit: a norm that was clipped to it and rounded
 _LIMIT = re.compile(
     r"(^|/)(max_grad(ient)?_norm|(opt_)?(clip_)?grad(ient)?s?_?(norm_)?clip(ping)?(_norm|_val)?"
@@ -82,11 +80,9 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def saturated(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Clipping that nearly all steps of the second half meet."""
     norm, logged = attempt.grad_norm, attempt.first(Role.CLIPPED_SHARE)
-    series = logged or norm
-    ok = np.isfinite(series.values) if series is not None else np.zeros(0, bool)
-    if series is None or np.count_nonzero(ok) < 2 * _CLIP_LEAST:
+    if (series := logged or norm) is None or len(known := finite(series)) < 2 * _CLIP_LEAST:
         return
-    steps, values = series.steps[ok], series.values[ok]
+    steps, values = known.steps, known.values
     facts = attempt.attempt.facts.items()
     limits = [value for name, value in facts if _LIMIT.search(name) and isinstance(value, int | float)]
     if logged is not None:
@@ -103,7 +99,7 @@ def saturated(view: View, attempt: AttemptView) -> Iterator[Finding]:
     seldom = [part[-1] for part in parts if clipped[part].mean() < SATURATED / 2]
     checks = [at_least("steps clipped in the second half", share, "share", SATURATED, "clipped_share")]
     if norm is not None:
-        checks += noted(usual_norm=median(norm.values[np.isfinite(norm.values)]))
+        checks += noted(usual_norm=median(finite(norm).values))
     start = steps[min(seldom[-1] + 1, len(steps) - 1)] if seldom else steps[0]
     yield finding("clip-saturation", At(attempt, series, start), checks, 0.1, 0.9)
 
@@ -166,10 +162,10 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
     base = median(level[settled : settled + max(len(level) // 10, 3)])
     eighth = max(len(level) // 8, 3)
     middle, last = median(level[len(level) // 2 :][:eighth]), median(level[-eighth:])
-    noise = wiggle(series.values[np.isfinite(series.values)])
+    noise = wiggle(finite(series).values)
     drift, late = last - base, last - middle
     need = max(limits.drift, limits.drift_share * abs(base), limits.drift_noise * noise)
-    if abs(drift) < need or late / drift < limits.drift_late:
+    if abs(drift) < need:
         return None
     still = np.flatnonzero(np.abs(level[settled:] - base) <= LEAVING * abs(drift))
     checks = [
@@ -183,8 +179,8 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
 
 def levels(series: Series) -> tuple[Floats, Floats]:
     """Steps and the running median of nine samples of what is finite."""
-    ok = np.isfinite(series.values)
-    return series.steps[ok].astype(float), running(series.values[ok], 9)
+    known = finite(series)
+    return known.steps.astype(float), running(known.values, 9)
 
 
 def leaves(level: Floats) -> int:
@@ -196,7 +192,7 @@ def leaves(level: Floats) -> int:
 
 
 def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    values, limits = loss.values[np.isfinite(loss.values)], view.thresholds
+    values, limits = finite(loss).values, view.thresholds
     grid, mantissa = np.unique(values), np.frexp(values)[0] * 2.0**BITS
     if len(values) < GRID_LEAST or len(grid) < 3:
         return
@@ -211,9 +207,8 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
             side("significant bits of every value", None, "bits", coarse, (f"<= {BITS}", f"> {BITS}")),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
-        yield finding(
-            "quantised-loss", at, checks, 0.1, 0.9, ("frozen-metric", "it had shown one value only")
-        )
+        one = ("frozen-metric", "it had shown one value only")
+        yield finding("quantised-loss", at, checks, 0.1, 0.9, one)
 
 
 RULE = Rule.of_attempts(

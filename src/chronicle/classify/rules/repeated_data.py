@@ -23,7 +23,7 @@ import numpy as np
 from chronicle.classify.batch_noise import Reread, rereads
 from chronicle.classify.measure import MEDIAN_ERROR, median, medians, positive, row_medians, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, with_more
-from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays_at
+from chronicle.classify.resumed import LEAST, Resume, resumes, validation_stays
 from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -119,6 +119,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
     limits, height = view.thresholds, _rise(join, at, window)
     half = limits.midway * height
+    stays = validation_stays(join.attempt, join.steps[at], half)
     before, after = join.over(max(at - window, 0), at), join.over(at + 1, min(at + 1 + window, join.reach))
     surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
     checks = [
@@ -126,7 +127,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
         at_least("under the line before it", -before.height, "log units", half, "low_log"),
         at_least("under the line, then or at the join", surest, "standard errors", limits.known_t),
         at_most("off the line after it", abs(after.height), "log units", half),
-        Check("validation loss", None, "", "does not jump", validation_stays_at(join, at, half)),
+        Check("validation loss", None, "", "does not jump", stays),
         *noted(low_start_step=int(join.steps[0]), replayed_steps=int(join.steps[at] - join.steps[0])),
         *noted(after=join.parent.name),
     ]

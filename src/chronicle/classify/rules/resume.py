@@ -14,9 +14,8 @@ resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt, and the excess at least halves later; or 3 standard errors at each of several joins, 5
-    together, or 3 where the learning rate came back too high: then a rise is what must be expected. A spike
-    that the kernel sees within the first 8 samples of a join is one as well. So is a rise inside one log
-    where, after a pause, the learning rate is another one.
+    together, or 3 where the learning rate came back too high: then a rise is what must be expected. So is a
+    rise inside one log where, after a pause, the learning rate is another one.
     Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
@@ -45,10 +44,10 @@ from itertools import islice
 import numpy as np
 
 from chronicle.classify.measure import Excess, departure, median, medians, positive, running, sure, wiggle
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
+from chronicle.classify.report import At, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST, Resume, jumps_again, learned_before, resumes, seams
-from chronicle.classify.rules.loss_shapes import RISES, SHIFT, SPIKES, typed_findings
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.counters import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import expected
@@ -59,26 +58,22 @@ SAME_PACE = 1.6  # factor between the times of both courses; a return from a spi
 RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
 
 
-def learned_anew(view: View, attempt: AttemptView) -> tuple[Finding, ...]:
-    """The findings of one attempt, looked for once."""
-    return view.once(("reinitialised", attempt.index), lambda: tuple(_learned_anew(view, attempt)))
-
-
-def _learned_anew(view: View, attempt: AttemptView) -> Iterator[Finding]:
+@kept
+def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
     """Places where the loss is back at its very first level and learns the same way again."""
     first, loss = view.attempts[0].loss, attempt.loss
     if loss is None or first is None:
-        return
+        return []
     (steps, y), (start, early) = positive(loss), positive(first)
     if min(len(early), len(y)) < 2 * LEAST or start[0] > 0.05 * max(start[-1], steps[-1]):
-        return
+        return []
     soon = start[0] + 2 * LEAST * step_gap(first)
     later = attempt.index and steps[0] > soon
     anew = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
-    yield from anew
     for shape in typed_findings(view, loss) if not anew else ():
         if shape.pattern in RISES and shape.start_step > soon:
-            yield from islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
+            anew += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
+    return anew
 
 
 def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
@@ -179,30 +174,26 @@ def find(view: View) -> Iterator[Finding]:
 
 
 def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Iterator[Finding]:
-    limits, after = view.thresholds, noted(after=join.parent.name)
+    limits = view.thresholds
     t = together if start.t >= limits.joint_t else start.t
     raised = any(f.evidence["lr_factor"] > 1 for f in _not_restored(view, join.attempt))
     least = limits.joint_t if raised else limits.join_t
-    for shape in typed_findings(view, join.loss):
-        late = int(np.searchsorted(join.steps, shape.start_step))
-        soon = at_most("begins after the join", late, "samples", limits.same_time)
-        if shape.pattern in SPIKES and soon.met:
-            why, told = (
-                "it had begun later than a few samples after the join",
-                noted(join_height_log=start.height),
-            )
-            yield renamed(shape, SPIKE, [soon, *told, *after], why=why)
-            return
     checks = [
         at_least("first samples over the earlier attempt, all joins", t, "standard errors", least),
         at_least("height", start.height, "log units", limits.moved, "join_height_log"),
-        *after,
+        *noted(after=join.parent.name),
     ]
     if not all(c.met for c in checks):
         return
     back = medians(join.off, LEAST)[1:] < limits.midway * start.height
-    if not back.any():
-        yield from stays_up(view, join, checks)
+    if not back.any():  # it stays up while the line of the earlier attempt reaches
+        over, higher = join.over(0, join.reach), (SPIKE, "it had come down again")
+        checks += [
+            at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
+            at_least("height of all", over.height, "log units", limits.rise, "step_log"),
+        ]
+        at, confidence = At(join.attempt, join.loss, join.steps[0]), sure(over.t, limits.join_t)
+        yield finding(SHIFT, at, checks, 0.3 + over.height, confidence, higher)
         return
     end = int(np.argmax(back)) + 1
     peak = int(np.argmax(join.off[:end]))
@@ -210,18 +201,6 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
     stays = (SHIFT, "it had not come down again")
     yield finding(SPIKE, at, checks, 0.2 + start.height, sure(t, limits.join_t), stays)
-
-
-def stays_up(view: View, join: Resume, checks: list[Check]) -> Iterator[Finding]:
-    """An attempt that begins higher than the one before it went, and stays there while its line reaches."""
-    over, limits = join.over(0, join.reach), view.thresholds
-    lasting = [
-        at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
-        at_least("height of all", over.height, "log units", limits.rise, "step_log"),
-    ]
-    at, back = At(join.attempt, join.loss, join.steps[0]), (SPIKE, "it had come down again")
-    confidence = sure(over.t, limits.join_t)
-    yield finding(SHIFT, at, [*checks, *lasting], 0.3 + over.height, confidence, back)
 
 
 def seam_spike(

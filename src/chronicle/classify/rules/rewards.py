@@ -46,7 +46,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import median, wiggle
+from chronicle.classify.measure import finite, median, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, ascent
 from chronicle.classify.view import AttemptView, View
@@ -70,8 +70,8 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
 
     None where it is not, or where it crosses zero. The sign does not matter: some log it as part of a loss.
     """
-    ok = np.isfinite(entropy.values)
-    steps, values = entropy.steps[ok], entropy.values[ok]
+    entropy = finite(entropy)
+    steps, values = entropy.steps, entropy.values
     start = median(values[:_START]) if len(values) >= OBJECTIVE else 0.0
     if not start:
         return None
@@ -120,8 +120,8 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def left_from(length: Series) -> tuple[float, float, float] | None:
     """The last step at which a length was no more than its end by `GROWN`, and the levels there and at the
     end; None where it never was so low."""
-    ok = np.isfinite(length.values)
-    steps, values = length.steps[ok], length.values[ok]
+    length = finite(length)
+    steps, values = length.steps, length.values
     if len(values) < OBJECTIVE:
         return None
     parts = np.array_split(np.arange(len(values)), BLOCKS)
@@ -155,12 +155,12 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     way = ascent(objective) if objective is not None else None
     if divergence is None or objective is None or way is None or not way.collapsed:
         return
-    ok = np.isfinite(divergence.values)
-    values, turn = divergence.values[ok], int(np.searchsorted(divergence.steps[ok], way.best_step, "right"))
+    divergence, known = finite(divergence), finite(objective).values
+    values, turn = divergence.values, int(np.searchsorted(divergence.steps, way.best_step, "right"))
     few = len(values) // (2 * BLOCKS)
     if few < _START or turn < few:
         return
-    last = median(objective.values[np.isfinite(objective.values)][-few:])
+    last = median(known[-few:])
     before, now = max(median(values[turn - few : turn]), wiggle(values[:turn])), median(values[-few:])
     checks = [
         at_least("divergence since the objective turned", now / before, "times", AWAY, "divergence_factor"),

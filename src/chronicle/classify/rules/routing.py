@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from chronicle.classify.measure import median
+from chronicle.classify.measure import finite, median
 from chronicle.classify.report import At, Rule, at_least, finding
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import plain
@@ -36,19 +35,12 @@ _AN_EXPERT = re.compile(r"(?i)(.*expert\D*)\d+")  # the last of them: a layer ma
 _ABOVE_ONE = re.compile(r"\bvio(lation)?\b|\bmaxvio\b")  # what the largest load has above the mean
 
 
-@dataclass(frozen=True, eq=False)
-class Layer:
-    """The loads of one layer's experts in multiples of the mean, [expert, step]; one row, where ``whole`` is
-    False: the largest of them."""
-
-    experts: Sequence[Series]
-    steps: Floats
-    loads: Floats
-    whole: bool
+Layer = tuple[Sequence[Series], Floats, Floats]  # its experts, steps, and loads [expert, step]
 
 
 def layers(attempt: AttemptView) -> Iterator[Layer]:
-    """Those whose experts are all logged at the same steps, and the largest loads that stand alone."""
+    """Those whose experts are all logged at the same steps, and the largest loads that stand alone; loads in
+    multiples of the mean."""
     families: dict[str, list[Series]] = {}
     for series in attempt.by_role(Role.EXPERT_LOAD):
         families.setdefault(_AN_EXPERT.sub(r"\1", series.metric, count=1), []).append(series)
@@ -58,27 +50,27 @@ def layers(attempt: AttemptView) -> Iterator[Layer]:
             loads = np.array([s.values for s in family])
             total = loads.sum(0)
             ok = np.isfinite(total) & (total > 0)
-            yield Layer(family, steps[ok], loads[:, ok] * len(family) / total[ok], True)
+            yield family, steps[ok], loads[:, ok] * len(family) / total[ok]
         elif len(family) == 1 and not _AN_EXPERT.match(one.metric):
             above = 1.0 if _ABOVE_ONE.search(plain(one.metric)) else 0.0
-            ok = np.isfinite(one.values)
-            yield Layer(family, steps[ok], one.values[None, ok] + above, False)
+            known = finite(one)
+            yield family, known.steps.astype(float), known.values[None] + above
 
 
 def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    found = [one for layer in layers(attempt) if (one := _judged(attempt, layer)) is not None]
+    found = [one for layer in layers(attempt) if (one := _judged(attempt, *layer)) is not None]
     yield from sorted(found, key=lambda one: (-one.severity, one.metric or ""))[:1]
 
 
-def _judged(attempt: AttemptView, layer: Layer) -> Finding | None:
-    half = len(layer.steps) // 2
+def _judged(attempt: AttemptView, experts: Sequence[Series], steps: Floats, loads: Floats) -> Finding | None:
+    half = len(steps) // 2
     if half < _LEAST // 2:
         return None
-    later = np.median(layer.loads[:, half:], axis=1)  # what single batches do is no habit
+    later = np.median(loads[:, half:], axis=1)  # what single batches do is no habit
     at = int(np.argmax(later))
-    busiest, earlier = float(later[at]), layer.loads[at, :half]
+    busiest, earlier = float(later[at]), loads[at, :half]
     checks = [at_least("load of the busiest expert", busiest, "times the mean", BUSIEST, "busiest_times")]
-    if layer.whole:
+    if len(experts) > 1:
         idle, what = float(np.mean(later < IDLE)), "experts below a tenth of the mean load"
         checks.append(at_least(what, idle, "share of them", IDLE_EXPERTS, "idle_share"))
     else:
@@ -87,10 +79,10 @@ def _judged(attempt: AttemptView, layer: Layer) -> Finding | None:
     if any(not check.met for check in checks):
         return None
     calm = np.flatnonzero(earlier < BUSIEST)
-    start = layer.steps[int(calm[-1]) + 1 if len(calm) else 0]
+    start = steps[int(calm[-1]) + 1 if len(calm) else 0]
     severity = 0.3 + 0.1 * busiest / BUSIEST
     fair = ("near-perfect", "the loads had been alike")
-    return finding(COLLAPSE, At(attempt, layer.experts[at], start), checks, severity, 0.8, fair)
+    return finding(COLLAPSE, At(attempt, experts[at], start), checks, severity, 0.8, fair)
 
 
 RULE = Rule.of_attempts("routing", (COLLAPSE,), _collapsed)

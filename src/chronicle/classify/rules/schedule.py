@@ -43,6 +43,7 @@ from chronicle.classify.measure import (
     FLOOR,
     Excess,
     excess,
+    finite,
     fit,
     grain,
     median,
@@ -241,9 +242,9 @@ def at_restart(view: View, rise: Finding) -> bool:
     if loss is None or rate is None or rise.pattern not in BUMPS:
         return False
     around, factor = int(view.thresholds.same_time), view.thresholds.lr_falls
-    i, ok = index_at(loss, rise.start_step), np.isfinite(rate.values)
+    i, known = index_at(loss, rise.start_step), finite(rate)
     first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
-    steps, values = rate.steps[ok], rate.values[ok]
+    steps, values = known.steps, known.values
     before, near = values[steps < first], values[(steps >= first) & (steps <= last)]
     if not len(before) or not len(near):
         return False

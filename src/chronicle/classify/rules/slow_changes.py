@@ -51,7 +51,7 @@ from chronicle.classify.measure import (
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import BEFORE, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
-from chronicle.classify.view import AttemptView, View
+from chronicle.classify.view import AttemptView, View, kept
 from chronicle.model import Finding, Floats, Role, Series, Steps
 
 WINDOWS = (64, 128, 256, 512)  # [samples] on either side of the step
@@ -92,12 +92,9 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     yield finding(NO_SPIKE, at, checks, severity, confidence, flat)
 
 
+@kept
 def risen(view: View, loss: Series) -> Turn | None:
-    """The first scale on which the loss ends above its minimum, or None; looked for once."""
-    return view.once(("risen", loss), lambda: _risen(view, loss))
-
-
-def _risen(view: View, loss: Series) -> Turn | None:
+    """The first scale on which the loss ends above its minimum, or None."""
     y = log_values(loss)
     finite = np.isfinite(y)
     if finite.sum() < 0.98 * np.isfinite(loss.values).sum():

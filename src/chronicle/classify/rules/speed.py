@@ -64,8 +64,11 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     a += slow_from(slower[: b - a], least, limits.midway)
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - median(before))))
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
-    if _batch_changed(attempt, *around, limits.slower):
-        return
+    sizes = attempt.first(Role.BATCH_SIZE)
+    if sizes is not None:
+        before_it, after_it = (value_at(sizes, step) for step in around)
+        if not np.isclose(before_it, after_it, rtol=limits.slower):
+            return
     checks = [
         at_least("fall of the speed", share, "share", limits.slower, "slower_share"),
         at_least("lasted", lasts, "steps", limits.slow_steps, "slow_steps"),
@@ -98,11 +101,6 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
     first = int(not_yet[-1]) + 1 if len(not_yet) else 0
     return first + int(np.argmax(slower[first:] >= half))
-
-
-def _batch_changed(attempt: AttemptView, before: float, after: float, share: float) -> bool:
-    sizes = attempt.first(Role.BATCH_SIZE)
-    return sizes is not None and not np.isclose(value_at(sizes, before), value_at(sizes, after), rtol=share)
 
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:

@@ -44,7 +44,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chronicle.classify.measure import MEDIAN_ERROR, median, positive, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import repeated_data, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
@@ -216,8 +216,8 @@ class Ascent:
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series) -> Ascent | None:
     """The way of an objective; None where there are too few points."""
-    ok = np.isfinite(series.values)
-    steps, v = series.steps[ok].astype(float), series.values[ok]
+    known = finite(series)
+    steps, v = known.steps.astype(float), known.values
     if len(v) < OBJECTIVE:
         return None
     parts = np.array_split(v, BLOCKS)
@@ -253,7 +253,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
     elif way.gained < RISES:
-        values = series.values[np.isfinite(series.values)]
+        values = finite(series).values
         over = float(np.mean(values[len(values) // 8 :] > values[:STARTS].max()))
         checks = [
             *measured,
