@@ -166,13 +166,12 @@ def _atom_entry(item: Mapping[str, Any]) -> str:
 
 def json_feed(site: SiteData) -> str:
     """The JSON feed of the same events."""
-    addresses = {"home_page_url": site.site_url, "feed_url": site.site_url + JSON}
-    absolute = bool(site.site_url)
+    addresses = {"home_page_url": site.site_url, "feed_url": site.site_url + JSON} if site.site_url else {}
     feed = {
         "version": "https://jsonfeed.org/version/1.1",
         "title": plain(site.title),
-        **(addresses if absolute else {}),
-        "items": [{k: v for k, v in item.items() if k != "url" or absolute} for item in _items(site)],
+        **addresses,
+        "items": [{k: v for k, v in item.items() if k != "url" or addresses} for item in _items(site)],
     }
     return json.dumps(feed, ensure_ascii=False, indent=1) + "\n"
 

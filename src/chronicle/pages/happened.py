@@ -116,7 +116,6 @@ def last_time(entry: Entry) -> str:
 
 def listed(entry: Entry) -> Entry:
     """What other pages than its own show of an entry: a build keeps it apart, and reads no more."""
-    of_run = [{k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts]
     points = sum(int(row.get("points") or 0) for row in entry.metrics)
     seen = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
@@ -128,7 +127,7 @@ def listed(entry: Entry) -> Entry:
         costs=(),
         figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),
         warnings=(),
-        attempts=tuple(of_run),
+        attempts=tuple({k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts),
         metrics=({"points": points},) if entry.metrics else (),
         faults=(),
     )

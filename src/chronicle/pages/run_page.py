@@ -107,9 +107,9 @@ def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
     for event in gravest(entry.events, entry.verdict):
         for pattern in event.patterns:
             first.setdefault(pattern, event)
-    pages = [(event, site.page_of[p]) for p, event in first.items() if p in site.page_of]
-    bad = [(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes]
-    return [advice(event, page) for event, page in bad[:CAUSES]]
+    pages = ((event, site.page_of[p]) for p, event in first.items() if p in site.page_of)
+    bad = (advice(event, page) for event, page in pages if page.verdict is not Verdict.GOOD and page.causes)
+    return list(islice(bad, CAUSES))
 
 
 @dataclass(frozen=True)
@@ -149,11 +149,8 @@ def advice(event: Event, page: PatternPage) -> Advice:
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
     """The causes, those first that the signs speak for, those last that they speak against."""
     reward = signs.get(Sign.OBJECTIVE.value)
-    weighed = [
-        _weighed(cause, signs)
-        for cause in causes
-        if reward is None or Sign.OBJECTIVE not in (cause.unless if reward else cause.when)
-    ]
+    fits = (c for c in causes if reward is None or Sign.OBJECTIVE not in (c.unless if reward else c.when))
+    weighed = (_weighed(cause, signs) for cause in fits)
     return tuple(sorted(weighed, key=lambda row: (bool(row.against), -len(row.speaks_for))))
 
 

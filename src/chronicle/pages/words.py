@@ -30,7 +30,6 @@ _ROLES: dict[str, str] = {
     "attempts": "a second attempt",
 }
 _MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
-_CLOCK = re.compile(r"[T ](\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)?")
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _LISTED = 6  # phrases of a table's cell
@@ -45,7 +44,7 @@ def moment(event: Event) -> str:
 
 def hour(time: str) -> str:
     """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day or a text."""
-    clock = _CLOCK.fullmatch(time[10:])
+    clock = re.fullmatch(r"[T ](\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)?", time[10:])
     return "".join(clock.groups("")) if clock else ""
 
 
@@ -119,10 +118,7 @@ def role_words(role: str) -> str:
 
 
 def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, str]:
-    """What was not logged, and the patterns that nobody can judge without it; none of them stands twice.
-
-    One that lacks several things stands with what most others lack: ``hang (also step time)``.
-    """
+    """What was not logged, and the patterns that need it; of several things that one needs the commonest."""
     lacking = Counter(role for item in diagnosis.not_assessed for role in item.missing)
     patterns: dict[str, list[str]] = {}
     for item in diagnosis.not_assessed:

@@ -171,10 +171,6 @@ class Scene:
         jumps = bool(len(now)) and bool((now >= usual).any() or np.isnan(now).any())
         return leads if led else jumps and not leads
 
-    def gradient_nan(self) -> bool | None:
-        norm = self.view.grad_norm
-        return None if norm is None else bool(np.isnan(self.since(norm)).any())
-
     def above_start(self) -> bool | None:
         loss = self.view.loss
         if loss is None or not self.from_start or not len(values := self.since(loss, _AROUND)):
@@ -231,7 +227,6 @@ class Scene:
         return bool(abs(power - round(power)) < 0.01)
 
     def seen_in(self, *roles: Role) -> bool:
-        """Whether a series of such a role is what the event was found in."""
         findings = [f for f in self.run.diagnosis.findings if f.id in self.event.parts]
         tracks = [self.run.timeline.series.get(f.metric or "") for f in findings]
         return any(track is not None and track.role in roles for track in tracks)
@@ -279,8 +274,9 @@ class Sign(StrEnum):
         "the gradient norm rose first", "the gradient norm did not lead", "gradient norm"
     GRADIENT_JUMPED = "gradient-jumped", lambda scene: scene.gradient(led=False), \
         "the gradient norm jumped in the same step", "the gradient norm did not jump with it", "gradient norm"
-    GRADIENT_NAN = "gradient-nan", Scene.gradient_nan, "the gradient norm is NaN", \
-        "the gradient norm is a number", "gradient norm"
+    GRADIENT_NAN = "gradient-nan", \
+        lambda s: None if s.view.grad_norm is None else bool(np.isnan(s.since(s.view.grad_norm)).any()), \
+        "the gradient norm is NaN", "the gradient norm is a number", "gradient norm"
     ABOVE_START = "above-start", Scene.above_start, "worse than an untrained model", \
         "not above the loss of an untrained model", "the first steps"
     CALM_BEFORE = "calm-before", Scene.calm_before, "nothing else shortly before", \
