@@ -191,6 +191,15 @@ def test_a_rise_has_to_rise() -> None:
     assert classify({"loss": np.array(loss)}).patterns == ()
 
 
+def test_a_rise_is_told_from_the_lowest_level_of_a_loss_that_went_on_falling_first() -> None:
+    steps = np.arange(60)
+    loss = np.where(steps < 20, 5 - 0.1 * steps, np.where(steps < 30, 3 - 0.03 * (steps - 20), 2.7))
+    loss = loss + 0.02 * np.maximum(steps - 30, 0) + 0.005 * np.random.default_rng(0).standard_normal(60)
+    for found in classify({"loss": loss}).findings:
+        if "before_loss" in found.evidence:
+            assert found.evidence["before_loss"] < found.evidence["peak_loss"]
+
+
 def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
     loss, norm = Curve(1).loss.copy(), np.ones(2000)
     loss[::3] = norm[::3] = math.nan

@@ -93,18 +93,19 @@ class Shape:
     @cached_property
     def before(self) -> float:
         """The level before the event, in the unit of the series: the lower of that of a few samples and of
-        the last ones, for a loss may fall steeply."""
-        onset = self.event.onset
-        return float(np.nanmin([self.value(onset - BEFORE, onset), self.value(onset - 3, onset)]))
+        the last ones, for a loss may fall steeply; of one that went on falling, the lowest sample."""
+        onset, peak = self.event.onset, self.event.peak
+        level = float(np.nanmin([self.value(onset - BEFORE, onset), self.value(onset - 3, onset)]))
+        if self.value(peak, peak + 1) > level:
+            return level
+        return float(np.nanmin(self.series.values[onset : peak + 1], initial=level))
 
     @cached_property
     def rises(self) -> bool:
-        """Whether any sample of a rise is above the level before it. A forecast that fell faster than the
-        loss did, from a first value of zero for one, is no reason to speak of a rise."""
+        """Whether the peak of a rise is above the level before it. A forecast that fell faster than the loss
+        did, from a first value of zero for one, is no reason to speak of a rise."""
         e = self.event
-        if e.kind not in RISING_KINDS or e.into_nan:
-            return True
-        return not bool(np.nanmax(self.series.values[e.onset : e.end], initial=-np.inf) <= self.before)
+        return e.kind not in RISING_KINDS or e.into_nan or not self.value(e.peak, e.peak + 1) <= self.before
 
     @cached_property
     def is_jump(self) -> bool:
