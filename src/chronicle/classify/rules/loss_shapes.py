@@ -95,10 +95,10 @@ class Shape:
         """The level before the event, in the unit of the series: the lower of that of a few samples and of
         the last ones, for a loss may fall steeply; of one that went on falling, the lowest sample."""
         onset, peak = self.event.onset, self.event.peak
-        level = float(np.nanmin([self.value(onset - BEFORE, onset), self.value(onset - 3, onset)]))
+        level = float(np.fmin(self.value(onset - BEFORE, onset), self.value(onset - 3, onset)))
         if self.value(peak, peak + 1) > level:
             return level
-        return float(np.nanmin(self.series.values[onset : peak + 1], initial=level))
+        return float(np.fmin.reduce(self.series.values[onset : peak + 1], initial=level))
 
     @cached_property
     def rises(self) -> bool:
