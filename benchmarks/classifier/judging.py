@@ -47,7 +47,7 @@ class Judged:
     @property
     def strict(self) -> bool:
         """Every event was found under its main name."""
-        return all(e.strict for e in self.result.asked)
+        return all(e.found_as == e.pattern for e in self.result.asked)
 
 
 def judged(cases: Iterable[Case], thresholds: Thresholds = DEFAULTS) -> Iterator[Judged]:

@@ -168,7 +168,7 @@ def confusion(rows: Iterable[Judged]) -> str:
     """What clear events were called: the most frequent wrong names of each kind."""
     table = []
     for kind, group in grouped((r for r in rows if r.height >= CLEAR), lambda r: r.kind).items():
-        names = [e.found_as or lost(r) for r in group for e in r.result.asked if not e.strict]
+        names = [e.found_as or lost(r) for r in group for e in r.result.asked if e.found_as != e.pattern]
         common = sorted(set(names), key=lambda n: (-names.count(n), n))[:4]
         events = sum(len(r.result.asked) for r in group)
         said = ", ".join(f"{n} {names.count(n) / events:.0%}" for n in common)

@@ -30,8 +30,10 @@
                   "October", "November", "December"];
   const monthOf = e => /^\d{4}-\d\d/.test(e.time) ? `${MONTHS[+e.time.slice(5, 7) - 1]} ${e.time.slice(0, 4)}` : "No date";
   const dayOf = e => /^\d{4}-\d\d-\d\d/.test(e.time) ? `${+e.time.slice(8, 10)} ${MONTHS[+e.time.slice(5, 7) - 1]}` : "";
-  const hourOf = e => e.time.length > 10 ? e.time.slice(11, 16) + e.time.slice(11).replace(/^[\d:.]+/, "")
-    : e.time ? "day only" : "no date";
+  const hourOf = e => {
+    const clock = /^[T ](\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)?$/.exec(e.time.slice(10));
+    return clock ? clock[1] + (clock[2] || "") : dayOf(e) ? "day only" : "no date";
+  };
 
   function badge(e) {
     const mark = make("span", { className: e.verdict ? "ch-n" : e.mark ? "ch-n join" : "ch-n dot", textContent: e.mark });

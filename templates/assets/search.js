@@ -28,7 +28,7 @@
   const load = () => loading ||= script("search-runs").then(() => {
     const { patterns, runs } = window.chronicleSearch;
     const known = patterns.map(([id, title, badge, names]) => add(
-      { kind: "pattern", href: `patterns/${id}.html`, title, badge, more: names, id }, [[id, 9], [title, 8], [names, 6]]));
+      { kind: "pattern", href: `patterns/${id}.html`, title, badge, more: names.split(" · ")[0], id }, [[id, 9], [title, 8], [names, 6]]));
     for (const [id, title, badge, project, places, text, folder] of runs) {
       const shown = places.map(place => known[place]);
       add({ kind: "run", href: `runs/${encodeURIComponent(folder || id)}/index.html`, title, badge, id,

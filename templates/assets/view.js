@@ -300,13 +300,22 @@
       return element("label", {}, box, ` ${panel.name}`);
     }));
     compare();
-    $("events").replaceChildren(...run.events.map(event => {
+    list();
+  }
+  function list() { // events in the order of the axis; of several runs each in a column of its own
+    const several = run.runs.length > 1, at = event => event.x[state.x]?.[0] ?? 0;
+    $("events").className = several ? "columns" : "";
+    $("events").style.setProperty("--runs", run.runs.length);
+    const told = several ? [...run.events].sort((a, b) => at(a) - at(b)) : run.events;
+    $("events").replaceChildren(...told.map(event => {
       const go = element("button", { type: "button" }, event.title);
       go.addEventListener("click", () => { const [a, b] = event.x[state.x], [first, last] = extent(), end = b ?? last; const w = Math.max(end - a, (last - first) * .004); show(a - w, end + w); $("panels").focus(); });
       const mark = element("span", { className: "mark" }, event.mark || "·");
       if (event.verdict) mark.dataset.v = event.verdict;
-      const of = run.runs.length > 1 ? `${run.runs[event.run].title}: ` : "";
-      return element("li", { className: event.live ? "" : "dead" }, mark, element("span", {}, of, go, ` ${event.sentence}`));
+      const of = several ? element("small", {}, run.runs[event.run].title) : "";
+      const row = element("li", { className: event.live ? "" : "dead" }, mark, element("span", {}, of, go, ` ${event.sentence}`));
+      if (several) row.style.setProperty("--column", event.run + 1);
+      return row;
     }));
   }
   function compare() { // whose line is whose, and the facts that are not the same
@@ -326,7 +335,7 @@
     $("facts").replaceChildren(element("thead", {}, cells("th", ["What differs", ...runs.map(one => one.title)])), element("tbody", {}, ...rows.map(row => cells("td", row))));
   }
   const words = () => { $("smooth-words").textContent = state.smooth ? `mean of ${WINDOWS[state.smooth]} points` : "off"; };
-  $("axis").addEventListener("change", e => { state.x = e.target.value; state.from = state.to = null; pointer = null; redraw(); });
+  $("axis").addEventListener("change", e => { state.x = e.target.value; state.from = state.to = null; pointer = null; list(); redraw(); });
   $("log").addEventListener("change", e => { state.log = e.target.checked; redraw(); });
   $("dead").addEventListener("change", e => { state.dead = e.target.checked; redraw(); });
   $("smooth").addEventListener("input", e => { state.smooth = Number(e.target.value); words(); redraw(); });

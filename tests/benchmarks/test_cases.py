@@ -105,12 +105,12 @@ def test_residuals_come_from_healthy_stretches_in_noise_scales() -> None:
     label = Label(
         "x", "good", main_series=("loss",), events=(Event("spike-slow-recovery", 500, 5, None, 600),)
     )
-    found = residuals("x", np.arange(1000.0), y, label)
-    assert found is not None and found.noise_log == pytest.approx(0.02, rel=0.1)
-    assert np.abs(found.values).max() < 6  # nothing of the event
-    drawn = found.draw(np.random.default_rng(1), 300)
-    assert len(drawn) == 300 and set(drawn) <= set(found.values)
-    assert (drawn == found.draw(np.random.default_rng(1), 300)).all()
+    calm = residuals("x", np.arange(1000.0), y, label)
+    assert calm is not None and calm.noise_log == pytest.approx(0.02, rel=0.1)
+    assert np.abs(calm.values).max() < 6  # nothing of the event
+    drawn = calm.draw(np.random.default_rng(1), 300)
+    assert len(drawn) == 300 and set(drawn) <= set(calm.values)
+    assert (drawn == calm.draw(np.random.default_rng(1), 300)).all()
 
 
 def test_the_noise_of_this_repository_has_several_sources() -> None:
@@ -155,6 +155,6 @@ def test_cases_on_disk_are_scored_as_in_memory(tmp_path: Path) -> None:
     here = {row.kind: row.result for row in judged(cases)}
     assert len(there) == len(here) == 4
     for kind, result in here.items():
-        found = next(r for name, r in there.items() if name.startswith(kind.lower().replace(" ", "-")))
-        assert found.verdict == result.verdict and found.events == result.events
-        assert found.healthy_points == result.healthy_points
+        on_disk = next(r for name, r in there.items() if name.startswith(kind.lower().replace(" ", "-")))
+        assert on_disk.verdict == result.verdict and on_disk.events == result.events
+        assert on_disk.healthy_points == result.healthy_points

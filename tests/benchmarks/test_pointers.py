@@ -208,10 +208,10 @@ def test_the_report_says_what_was_read_right_and_what_was_not(tmp_path: Path) ->
 
 def test_a_log_that_no_reader_knows_is_one_line_of_the_report(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("nothing here\n")
-    found = report.seen(pointer("0" * 40), tmp_path)
-    assert found.outcomes == {"read": False}
-    assert found.wrong == ("not read: a.csv: no reader knows this format",)
-    assert report.by_format([found]).splitlines()[-1] == "| **all** | 1 | 0/1 |  |  |  |  |  |  |  | 0 |"
+    seen = report.seen(pointer("0" * 40), tmp_path)
+    assert seen.outcomes == {"read": False}
+    assert seen.wrong == ("not read: a.csv: no reader knows this format",)
+    assert report.by_format([seen]).splitlines()[-1] == "| **all** | 1 | 0/1 |  |  |  |  |  |  |  | 0 |"
 
 
 # ---- the viewer

@@ -42,14 +42,14 @@ def series(values: list[float], role: Role = Role.LOSS) -> Series:
 
 def test_the_fit_finds_the_power_law_that_the_alarms_follow() -> None:
     counts = {c: Count(round(20 * 2.0 * c**-3.0), 2_000_000) for c in rates.CAUTION}
-    found = rates.fit(counts)
-    assert found.rate == pytest.approx(2.0, rel=0.1) and found.power == pytest.approx(3.0, abs=0.15)
-    assert found.at(2.0) == pytest.approx(found.rate / 8, rel=0.2)
+    law = rates.fit(counts)
+    assert law.rate == pytest.approx(2.0, rel=0.1) and law.power == pytest.approx(3.0, abs=0.15)
+    assert law.at(2.0) == pytest.approx(law.rate / 8, rel=0.2)
 
 
 def test_no_alarm_at_all_still_gives_a_fit() -> None:
-    found = rates.fit({c: Count(int(c < 0.5), 1_000_000) for c in rates.CAUTION})
-    assert 0 < found.rate < 0.2 and found.power > 0
+    law = rates.fit({c: Count(int(c < 0.5), 1_000_000) for c in rates.CAUTION})
+    assert 0 < law.rate < 0.2 and law.power > 0
 
 
 def test_sources_to_verify_by_are_others_than_those_to_set_by() -> None:
@@ -71,7 +71,7 @@ def finding(pattern: str, start: int, confidence: float = 0.8) -> dict[str, obje
 
 
 @pytest.mark.parametrize(
-    ("found", "right"),
+    ("event_found", "right"),
     [
         (finding("divergence-no-spike", 103), [True]),
         (finding("divergence-after-spike", 103), [False]),  # there, but not its name
@@ -81,27 +81,31 @@ def finding(pattern: str, start: int, confidence: float = 0.8) -> dict[str, obje
         (finding("near-perfect", 0), []),  # a matter of how many runs are healthy
     ],
 )
-def test_a_finding_is_right_if_it_names_a_labelled_event(found: dict[str, object], right: list[bool]) -> None:
-    said = confidences.judged("s", LABEL, {"findings": [found]})
-    assert [s.right for s in said] == right
+def test_a_finding_is_right_if_it_names_a_labelled_event(
+    event_found: dict[str, object], right: list[bool]
+) -> None:
+    judgements = confidences.judged("s", LABEL, {"findings": [event_found]})
+    assert [s.right for s in judgements] == right
 
 
 def test_knots_rise_and_are_never_sure() -> None:
     rng = np.random.default_rng(0)
     evidence = rng.uniform(0.5, 1, 2000)
-    said = [Said("s", "p", float(e), bool(rng.random() < e**2)) for e in evidence]
-    given, right = zip(*confidences.knots(said), strict=True)
+    judgements = [Said("s", "p", float(e), bool(rng.random() < e**2)) for e in evidence]
+    given, right = zip(*confidences.knots(judgements), strict=True)
     assert (np.diff(given) > 0).all() and (np.diff(right) > 0).all() and right[0] > 0 and right[-1] < 1
     assert np.abs(np.array(right) - np.array(given) ** 2).max() < 0.08
-    always = [replace(s, right=True) for s in said]
+    always = [replace(s, right=True) for s in judgements]
     assert confidences.knots(always) == ((pytest.approx(0.5, abs=0.01), pytest.approx(1.0, abs=1e-3)),)
 
 
 def test_a_source_is_judged_by_shares_that_were_counted_without_it() -> None:
-    said = [Said("a", "p", 0.7, True)] * 100 + [Said("b", "p", 0.7, False)] * 100
-    out = confidences.cross_validated(said)
+    judgements = [Said("a", "p", 0.7, True)] * 100 + [Said("b", "p", 0.7, False)] * 100
+    out = confidences.cross_validated(judgements)
     assert out[:100] == pytest.approx(0.0098, abs=1e-3) and out[100:] == pytest.approx(0.99, abs=1e-3)
-    assert confidences.brier(out, np.array([s.right for s in said])) > 0.9  # sources that say the opposite
+    assert (
+        confidences.brier(out, np.array([s.right for s in judgements])) > 0.9
+    )  # sources that say the opposite
 
 
 def test_rare_patterns_are_not_counted() -> None:
@@ -153,8 +157,8 @@ def test_a_trial_is_made_again_only_with_what_it_asked_for() -> None:
 
 def test_watched_thresholds_are_the_defaults() -> None:
     run = stitch(Curve(1).spike(0.5, 20, fall=4).run().attempts)
-    said, asked = sensitivity.watched(lambda limits: classify(run, limits))
-    assert said == classify(run) and {"cusum", "rise", "fast_steps"} <= asked
+    diagnosis, asked = sensitivity.watched(lambda limits: classify(run, limits))
+    assert diagnosis == classify(run) and {"cusum", "rise", "fast_steps"} <= asked
     assert not {"halvings", "ratio_off", "overfit_late"} & asked
 
 
@@ -193,10 +197,10 @@ def test_another_grave_word_is_one_that_neither_the_whole_log_nor_the_label_know
 @cache
 def generated_answers() -> tuple[degraded.Answer, ...]:
     cases = [shaped(kind, "every 10th", min(20.0, kind.most), 5) for kind in SHAPES] + [*contexts([5])]
-    found: list[degraded.Answer] = []
+    collected: list[degraded.Answer] = []
     for case in few([case for case in cases if case is not None], 20):
-        found += degraded.answers(case.kind, stitch(case.attempts), case.label)
-    return tuple(found)
+        collected += degraded.answers(case.kind, stitch(case.attempts), case.label)
+    return tuple(collected)
 
 
 # Shares that were measured, and a run or two more: a rule that makes it worse has to say so here.

@@ -20,6 +20,22 @@ pytestmark = pytest.mark.browser
 
 PAGE = """<!doctype html><html lang="en"><title>x</title><body><div class="md-header__inner"></div>
 <script src="assets/search.js"></script></body></html>"""
+READERS = {
+    "My loss fell by 0.1 right after a resume, what now?": [
+        "Do not be glad. A resume cannot improve a model.",
+        "Rate: overlay it on the earlier attempt at equal steps.",
+        "Validation: does it fall too? If it goes on as before, the samples are old (repeated data)",
+        "Batches: compare ids or hashes of the first batches with those of the earlier attempt.",
+        "Then go back to before the first bad resume",
+    ],
+    "GPU fell off the bus at step 8 000, what do I check before I go on?": [
+        "Which checkpoint is complete? Not the newest by name: the newest whose parts are all there",
+        "Were there faults before it? Memory errors in the hour before the crash may have gone into",
+        "Is the node out of the pool?",
+        "Will the resume be exact? Same number of ranks, same data position, same optimizer state",
+        "After the resume: compare the first ten losses and rates with those that the dead attempt logged",
+    ],
+}
 FIRST_RUN = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'run').href"
 NOTE = Note("The gyroscope of node 7 was broken.", kind="lesson", author="Grace Hopper")
 QUESTIONS = [
@@ -32,8 +48,8 @@ QUESTIONS = [
     ("Zeppelin", "noted"),  # a project
     ("22 308", "demo-rollback"),  # a step of an event
     ("lower rate rolback", "demo-rollback"),
-    ("blow-up", "divergence-after-spike|divergence-no-spike|nan-inf"),  # what people call it
-    ("blowup", "divergence-after-spike|divergence-no-spike|nan-inf"),
+    ("blow-up", "divergence-after-spike|divergence-no-spike|nan-inf|kl-blow-up"),  # what people call it
+    ("blowup", "divergence-after-spike|divergence-no-spike|nan-inf|kl-blow-up"),
     ("exploded", "divergence-after-spike|divergence-no-spike|nan-inf"),
     ("NaN", "nan-inf"),
     ("divergance", "divergence-after-spike|divergence-no-spike"),
@@ -73,6 +89,22 @@ def test_the_answer_comes_first_and_runs_before_the_guide(opened: Opened) -> Non
         page.wait_for_function("/found$/.test(document.querySelector('dialog [role=status]').textContent)")
         assert page.locator(".ch-found h2").first.inner_text().startswith("Runs"), question
         page.keyboard.press("Escape")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", READERS)
+def test_a_reader_in_need_is_led_to_the_answer(chromium: Browser, built: Path, question: str) -> None:
+    """By the search of the site as it is built, and the first thing that it finds."""
+    for opened in opened_page(chromium, built, {"viewport": {"width": 1280, "height": 800}}):
+        page = opened.go("index.html")
+        page.get_by_role("button", name="Search").click()
+        page.get_by_role("searchbox").fill(question)
+        page.get_by_text("1 found", exact=True).wait_for()
+        page.keyboard.press("Enter")
+        answer = page.locator("h2:target + ol > li")
+        answer.last.wait_for()
+        for item, sentence in zip(answer.all_inner_texts(), READERS[question], strict=True):
+            assert " ".join(item.split()).startswith(sentence)
 
 
 @pytest.mark.slow

@@ -76,8 +76,9 @@ def test_every_kind_of_page_renders_without_a_complaint(opened: Opened, path: st
 @pytest.mark.slow
 @pytest.mark.parametrize("opened", [PHONE], indirect=True)
 def test_a_phone_never_scrolls_sideways(opened: Opened) -> None:
-    widths = {path: opened.go(path).evaluate("document.documentElement.scrollWidth") for path in KINDS}
-    assert widths == dict.fromkeys(KINDS, 360)
+    paths = [*KINDS, "chronicle.html#run=hostile-1f3a"]
+    widths = {path: opened.go(path).evaluate("document.documentElement.scrollWidth") for path in paths}
+    assert widths == dict.fromkeys(paths, 360)
 
 
 @pytest.mark.slow

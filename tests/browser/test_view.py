@@ -23,6 +23,7 @@ pytestmark = pytest.mark.browser
 WIDE = {"viewport": {"width": 1280, "height": 900}}
 PHONE = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}
 STEPS, SPIKE = 1_000_000, 654_321
+STOPS = {"run-3": [100, 300], "run-4": [200]}
 ATTACK = "<img src=x onerror=alert(1)>"
 
 
@@ -52,7 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, norm in (("run-3", "grad_norm"), ("run-4", "train/gnorm")):
         (root / "runs" / name).mkdir()
         both = series("loss", np.arange(500), falling(500)), series(norm, [0, 9], [1, 2], Role.GRAD_NORM)
-        script = view_script(stitch([attempt(name, *both)]), diagnosis(), (), title=name)
+        at = [Event(f"e{s}", EventKind.NOTE, f"At {s}", "It fell.", step=s) for s in STOPS[name]]
+        script = view_script(stitch([attempt(name, *both)]), diagnosis(), tuple(at), title=name)
         (root / "runs" / name / "view.js").write_text(script, "utf-8")
     return root
 
@@ -144,6 +146,18 @@ def test_metrics_of_one_kind_share_a_panel_whatever_they_are_called(opened: Open
     page.wait_for_selector("#panels[data-drawn]")
     assert page.locator("#metrics label").all_text_contents() == [" loss", " grad_norm"]
     assert opened.wrong == []
+
+
+def test_events_of_several_runs_stand_side_by_side_in_the_order_of_the_axis(opened: Opened) -> None:
+    page = opened.go("assets/view.html#run=run-3&run=run-4")
+    page.wait_for_selector("#panels[data-drawn]")
+    events = page.locator("#events li")
+    said = [" ".join(text.split()) for text in events.all_inner_texts()]
+    assert said == ["· run-3 At 100 It fell.", "· run-4 At 200 It fell.", "· run-3 At 300 It fell."]
+    boxes = events.evaluate_all("all => all.map(one => [one.offsetLeft, one.offsetTop])")
+    wide = page.viewport_size == WIDE["viewport"]
+    assert (boxes[0][0] == boxes[2][0] < boxes[1][0]) is wide
+    assert (boxes[0][1] == boxes[1][1] < boxes[2][1]) is wide
 
 
 @pytest.mark.slow

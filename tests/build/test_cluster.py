@@ -11,7 +11,7 @@ import dask
 import pytest
 from distributed import LocalCluster
 from tests.build.test_workers import double, killed_at_seven, lost
-from tests.cli.test_cli import healthy
+from tests.cli.test_cli import healthy, plain_engine
 
 from chronicle.build import build, make_entries, places
 from chronicle.build.produce import Outcome
@@ -81,6 +81,7 @@ def test_a_cluster_makes_entries_of_runs_named_by_relative_paths(
 def test_a_build_whose_workers_are_killed_ends_complete(cluster: LocalCluster, tmp_path: Path) -> None:
     """Both are killed as soon as one run is done: what they had begun is begun again."""
     init(tmp_path)
+    plain_engine(tmp_path)
     for number in range(5):
         (tmp_path / "runs" / f"run-{number}").mkdir()
         healthy(tmp_path / "runs" / f"run-{number}" / "log.csv", seed=number)
@@ -101,6 +102,7 @@ def test_a_build_whose_workers_are_killed_ends_complete(cluster: LocalCluster, t
     assert [entry.run_id for entry in report.entries] == [run.run_id for run in runs]
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="--dask no-scheme://x: no scheduler answers"):
         next(on_cluster(double, [1], "no-scheme://x", lost))

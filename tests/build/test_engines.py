@@ -21,6 +21,7 @@ def test_the_words_of_an_engine_that_fails(tmp_path):
         build_site("mkdocs", tmp_path / "mkdocs.yml", tmp_path / "out", strict=False, epoch=0)
 
 
+@pytest.mark.slow
 def test_a_site_is_called_by_the_title_of_the_workspace(tmp_path):
     config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
     config.write_text("site_name: elsewhere\nplugins: []\nsite_dir: nowhere\n")

@@ -37,10 +37,10 @@ def headline(timeline, judged):
 
 def test_headline_of_a_rollback():
     timeline = rolled_back()
-    found = Finding("spike-no-full-recovery", "loss", "b.csv", 800, 800, None, 0.8, 0.9)
+    spike = Finding("spike-no-full-recovery", "loss", "b.csv", 800, 800, None, 0.8, 0.9)
     timeline.attempts[1].series["loss"].values[30:] = 3.0
     timeline.series["loss"].values[timeline.series["loss"].steps >= 800] = 3.0
-    assert headline(timeline, diagnosis(timeline, found)) == (
+    assert headline(timeline, diagnosis(timeline, spike)) == (
         "The loss jumped from 1.90 to 3.00 nats/token at step 800 and came back only in part. "
         "The run has 2 attempts (1 rollback), and 500 steps were discarded. The log ends at step 2\u202f000."
     )
@@ -59,15 +59,15 @@ def test_headline_begins_with_what_came_first_and_has_the_gravest():
 
 def test_headline_without_findings():
     timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
-    said = headline(timeline, diagnosis(timeline))
-    assert said == "No loss was logged. The log ends at step 1\u202f000."
+    sentence = headline(timeline, diagnosis(timeline))
+    assert sentence == "No loss was logged. The log ends at step 1\u202f000."
 
 
 def test_headline_of_a_good_run():
     timeline = stitch([attempt("a.csv", 0, 1000, 2.0, 0.0)])
     timeline.series["loss"].values[0] = 4.0
-    found = Finding("near-perfect", "loss", "a.csv", 0, None, 1000, 0.0, 0.9)
-    assert headline(timeline, diagnosis(timeline, found, verdict=Verdict.GOOD)) == (
+    near_perfect = Finding("near-perfect", "loss", "a.csv", 0, None, 1000, 0.0, 0.9)
+    assert headline(timeline, diagnosis(timeline, near_perfect, verdict=Verdict.GOOD)) == (
         "The loss fell from 4.00 to 2.00 nats/token over steps 0 to 1\u202f000, and nothing disturbed it for "
         "long. The log ends at step 1\u202f000."
     )
@@ -94,9 +94,11 @@ def test_facts_in_full():
 def test_the_wall_clock_has_a_unit_of_its_size(step_s, value, unit):
     steps = np.arange(101)
     series = Series("loss", Role.LOSS, steps, 2.0 + 0.001 * steps, 1.7e9 + step_s * steps)
-    told = {f.quantity: f for f in facts(stitch([Attempt("a.csv", (), {"loss": series})]), RunConfig())}
+    by_quantity = {
+        f.quantity: f for f in facts(stitch([Attempt("a.csv", (), {"loss": series})]), RunConfig())
+    }
     how = "" if value is None else "first to last time in the log, gaps included"
-    assert told["Wall clock"] == Fact("Wall clock", value, unit, how)
+    assert by_quantity["Wall clock"] == Fact("Wall clock", value, unit, how)
 
 
 def test_what_logs_state_is_readable_and_said_once():
@@ -112,8 +114,8 @@ def test_what_logs_state_is_readable_and_said_once():
     }
     first = replace(attempt("a.csv", 0, 1000, 2.0, 0.0), facts={**stated, "job": "1"})
     second = replace(attempt("b.csv", 1010, 2000, 2.0, 9000.0), facts={**stated, "job": "2"})
-    told = [f for f in facts(stitch([first, second]), RunConfig()) if f.how in ("a.csv", "b.csv")]
-    assert told == [
+    of_logs = [f for f in facts(stitch([first, second]), RunConfig()) if f.how in ("a.csv", "b.csv")]
+    assert of_logs == [
         Fact("Started at", "2023-11-14T22:13:20Z", "", "a.csv"),
         Fact("Finished at", "2023-11-14T23:13:20Z", "", "a.csv"),
         Fact("Git commit", "2f1e6cda4b1f0e9d8c7b6a5f4e3d2c1b0a998877", "", "a.csv"),
@@ -127,25 +129,25 @@ def test_what_logs_state_is_readable_and_said_once():
 
 def test_costs_in_full():
     config = RunConfig(gpus=8, tokens_per_step=1000.0)
-    told = {fact.quantity: (fact.value, fact.unit) for fact in costs(rolled_back(), config)}
-    assert told["Steps discarded"] == (500, "steps")
-    assert told["Tokens discarded"] == (500_000.0, "tokens")
-    assert told["GPU hours discarded"] == (1.13, "GPU h")
+    cost = {fact.quantity: (fact.value, fact.unit) for fact in costs(rolled_back(), config)}
+    assert cost["Steps discarded"] == (500, "steps")
+    assert cost["Tokens discarded"] == (500_000.0, "tokens")
+    assert cost["GPU hours discarded"] == (1.13, "GPU h")
 
 
 def test_what_a_log_counts_is_the_unit_of_facts_and_costs():
     timeline = rolled_back()
     attempts = tuple(replace(a, axis="million tokens") for a in timeline.attempts)
     timeline = replace(timeline, attempts=attempts)
-    told = {f.quantity: f for f in (*facts(timeline, RunConfig()), *costs(timeline, RunConfig()))}
-    assert told["First and last million tokens"].unit == "million tokens"
-    assert told["Million tokens discarded"].unit == "million tokens"
-    assert told["loss, lowest"].how == "at 500 million tokens"
+    by_quantity = {f.quantity: f for f in (*facts(timeline, RunConfig()), *costs(timeline, RunConfig()))}
+    assert by_quantity["First and last million tokens"].unit == "million tokens"
+    assert by_quantity["Million tokens discarded"].unit == "million tokens"
+    assert by_quantity["loss, lowest"].how == "at 500 million tokens"
 
 
 def test_nothing_derivable_is_not_guessed():
-    told = {fact.quantity: fact.value for fact in costs(rolled_back(), RunConfig())}
-    assert (told["Tokens discarded"], told["GPU hours discarded"]) == (None, None)
+    cost = {fact.quantity: fact.value for fact in costs(rolled_back(), RunConfig())}
+    assert (cost["Tokens discarded"], cost["GPU hours discarded"]) == (None, None)
 
 
 def test_an_entry_says_what_could_not_be_used():
@@ -172,10 +174,10 @@ def test_a_run_that_is_called_by_a_number_has_the_name_of_its_tracker_for_title(
     (attempt,) = stitch({"loss": [3.0, 2.0, 1.0]}).attempts
     timeline = stitch(replace(attempt, facts=facts), run_id="mlruns-98905c66b0ee")
     judged = classify(timeline)
-    told = {"story": tell(timeline, judged)}
-    called = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(), **told)
+    story_of = {"story": tell(timeline, judged)}
+    called = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(), **story_of)
     assert called.title == facts["name"]
     named = stitch(replace(attempt, facts=facts), run_id="mine")
-    assert make_entry("mine", named, judged, RunConfig(), **told).title == "mine"
-    ours = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(title="Ours"), **told)
+    assert make_entry("mine", named, judged, RunConfig(), **story_of).title == "mine"
+    ours = make_entry("mlruns-98905c66b0ee", timeline, judged, RunConfig(title="Ours"), **story_of)
     assert ours.title == "Ours"

@@ -18,13 +18,13 @@ FALLING = {"loss": [(step, 3.0 - step / 10) for step in range(20)]}
 
 def test_a_store_gives_each_of_its_runs_as_the_command_line_does(tmp_path: Path) -> None:
     store = project(tmp_path / "mine.db", ["a", "b", "c"])
-    found = chronicle.runs(store)
-    assert [run.run_id[:6] for run in found] == ["mine-a", "mine-b", "mine-c"]
-    assert [run.timeline().run_id for run in found] == [run.run_id for run in found]
-    assert [[one.facts["run"] for one in run.timeline().attempts] for run in found] == [["a"], ["b"], ["c"]]
-    said = CliRunner().invoke(cli, ["classify", str(store)]).output
-    assert [line.split()[0] for line in said.splitlines() if line.startswith("mine-")] == [
-        run.run_id for run in found
+    runs = chronicle.runs(store)
+    assert [run.run_id[:6] for run in runs] == ["mine-a", "mine-b", "mine-c"]
+    assert [run.timeline().run_id for run in runs] == [run.run_id for run in runs]
+    assert [[one.facts["run"] for one in run.timeline().attempts] for run in runs] == [["a"], ["b"], ["c"]]
+    printed = CliRunner().invoke(cli, ["classify", str(store)]).output
+    assert [line.split()[0] for line in printed.splitlines() if line.startswith("mine-")] == [
+        run.run_id for run in runs
     ]
 
 
@@ -57,14 +57,14 @@ def test_files_beside_a_log_are_no_runs_when_all_files_are_named(tmp_path: Path)
     (tmp_path / "config.json").write_text('{"lr": 0.1}')
     (tmp_path / "requirements.txt").write_text("numpy==2.0\n")
     paths = sorted(map(str, tmp_path.iterdir()))
-    told = "no log, but what is read together with one that lies beside it"
+    message = "no log, but what is read together with one that lies beside it"
     for command in ("classify", "doctor"):
-        said = CliRunner().invoke(cli, [command, *paths])
-        assert (said.exit_code, said.stderr) == (0, f"{paths[0]}, {paths[2]}: {told}\n")
+        ran = CliRunner().invoke(cli, [command, *paths])
+        assert (ran.exit_code, ran.stderr) == (0, f"{paths[0]}, {paths[2]}: {message}\n")
     assert [run.run_id for run in chronicle.runs(*paths)] == ["metrics.csv"]
     with pytest.raises(NotALog) as caught:
         chronicle.runs(paths[0])
-    assert str(caught.value) == f"{paths[0]}: {told}"
+    assert str(caught.value) == f"{paths[0]}: {message}"
 
 
 def test_several_paths_and_none(tmp_path: Path) -> None:

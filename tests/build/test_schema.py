@@ -100,8 +100,8 @@ def test_a_diagnosis_in_full():
 
 
 def test_faults_and_presets_of_a_diagnosis():
-    said = diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET])
-    assert said["faults"] == [
+    document = diagnosis_json("r", DIAGNOSIS, [FAULT], [PRESET])
+    assert document["faults"] == [
         {
             "kind": "xid",
             "what": "Xid 79: …",
@@ -112,7 +112,7 @@ def test_faults_and_presets_of_a_diagnosis():
             "where": "dmesg:7",
         }
     ]
-    assert said["presets"] == [
+    assert document["presets"] == [
         {
             "preset": "lightning-spike",
             "series": "loss",

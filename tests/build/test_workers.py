@@ -90,10 +90,10 @@ if __name__ == "__main__":
 
 def waiting(folder: str) -> None:
     """Says who it is through a pipe, and then waits for ever."""
-    with scratch() as mine, open(Path(folder) / "said", "w") as said:
+    with scratch() as mine, open(Path(folder) / "said", "w") as pipe:
         (mine / "unpacked.csv").write_text("step,loss\n")
-        said.write(f"{os.getpid()}\n")
-        said.flush()
+        pipe.write(f"{os.getpid()}\n")
+        pipe.flush()
         signal.pause()
 
 
@@ -107,11 +107,11 @@ def test_workers_end_with_their_parent_and_leave_nothing(tmp_path: Path, number:
     environment = {**os.environ, "TMPDIR": str(temporary)}
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen([sys.executable, str(file), str(tmp_path)], env=environment, **pipes) as parent:
-        with pipe.open() as said:
-            workers = {int(said.readline()) for _ in range(2)}
+        with pipe.open() as output:
+            workers = {int(output.readline()) for _ in range(2)}
             assert parent.pid not in workers
             parent.send_signal(number)
-            assert said.read() == ""  # ends when the last worker has ended
+            assert output.read() == ""  # ends when the last worker has ended
         assert parent.stdout
         parent.stdout.read()  # ends when nobody holds it open: what a scheduler waits for
     assert list(temporary.iterdir()) == []
@@ -144,7 +144,7 @@ def test_the_engine_ends_with_its_parent(tmp_path: Path) -> None:
     )
     os.mkfifo(tmp_path / "said")
     engine = subprocess.Popen([sys.executable, "-c", ENGINE, str(tmp_path)])
-    with engine as parent, (tmp_path / "said").open() as said:
-        assert said.readline() == "here\n"
+    with engine as parent, (tmp_path / "said").open() as output:
+        assert output.readline() == "here\n"
         parent.kill()
-        assert said.read() == ""
+        assert output.read() == ""

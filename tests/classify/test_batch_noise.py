@@ -110,9 +110,9 @@ def test_a_rollback_says_that_its_cursor_went_back_too(what, same):
     steps, batches = HEALTHY[what]
     attempts = training("a", range(600), range(600), 1), training("b", steps, batches, 2, start=HOUR)
     (join,) = classify(stitch(list(attempts))).joins
-    told = [w for w in restart(join).why if "the same data" in w]
-    assert bool(told) is same
-    assert told in ([], ["the same data at the same steps (noise alike to 94 % at 200 equal steps)"])
+    reasons = [w for w in restart(join).why if "the same data" in w]
+    assert bool(reasons) is same
+    assert reasons in ([], ["the same data at the same steps (noise alike to 94 % at 200 equal steps)"])
 
 
 @pytest.mark.parametrize("epoch", [25, 200, 450])
@@ -125,15 +125,15 @@ def test_epochs_in_the_same_order_are_no_fault_of_a_resume(epoch):
     assert proofs(*attempts) == {}
 
 
-@pytest.mark.parametrize(("counted", "told"), [(True, False), (False, True)])
-def test_an_epoch_that_begins_with_a_resume_is_meant_where_the_log_counts_epochs(counted, told):
+@pytest.mark.parametrize(("counted", "proved"), [(True, False), (False, True)])
+def test_an_epoch_that_begins_with_a_resume_is_meant_where_the_log_counts_epochs(counted, proved):
     first, second = cursor_lost()
     if counted:
         first, second = (
             replace(one, series={**one.series, "epoch": series_of(one, steps)})
             for one, steps in ((first, range(600)), (second, range(600, 2000)))
         )
-    assert bool(proofs(first, second)) is told
+    assert bool(proofs(first, second)) is proved
 
 
 def series_of(one, steps):
@@ -191,7 +191,7 @@ def test_the_correlation_is_that_of_a_slow_twin(seed, lag):
     batches = np.arange(200)
     a = noise(training("a", range(200), batches, seed).series["loss"])
     b = noise(training("b", range(lag, lag + 60), batches[:60], seed + 1).series["loss"])
-    told = alike(a, b, lag, DEFAULTS)
+    likeness = alike(a, b, lag, DEFAULTS)
     by_place = [{one.first + k: v for k, v in enumerate(one.values) if v} for one in (a, b)]
-    assert told.pairs == 60
-    assert told.share == pytest.approx(slow_share(*by_place, lag))
+    assert likeness.pairs == 60
+    assert likeness.share == pytest.approx(slow_share(*by_place, lag))

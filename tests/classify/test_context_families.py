@@ -25,8 +25,8 @@ def test_a_drop_of_the_speed_that_deepens_starts_where_it_is_half_as_deep(
     speed[540:600] *= 1 - first
     speed[600:] *= 1 - then
     curve.extra = {"tokens_per_second": (role, speed, dataset)}
-    (found,) = findings(curve.run(), "throughput-drop")
-    assert abs(found.start_step - 600) <= 8 and found.end_step is None
+    (drop,) = findings(curve.run(), "throughput-drop")
+    assert abs(drop.start_step - 600) <= 8 and drop.end_step is None
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -49,8 +49,8 @@ def test_a_smooth_fall_while_the_rate_decays(seed: int, length: float, gain: flo
 def test_training_on_without_a_learning_rate_is_a_plateau(seed: int, stop: float) -> None:
     curve = Curve(seed, 900, noise=0.02).flat(stop)
     curve.log("lr", Role.LEARNING_RATE, 3e-4 * np.clip((stop - np.arange(900) / 900) / 0.1, 0, 1))
-    (found,) = findings(curve.run(), "plateau")
-    assert abs(found.start_step - stop * 900) <= 10
+    (plateau,) = findings(curve.run(), "plateau")
+    assert abs(plateau.start_step - stop * 900) <= 10
 
 
 @pytest.mark.parametrize("seed", SEEDS)

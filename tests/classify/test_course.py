@@ -77,10 +77,10 @@ def test_the_likeliest_member_is_that_of_the_least_squares_of_each(name: str) ->
     tried = []
     for column, place in zip(family.columns[1], family.places, strict=True):
         design = np.stack([np.ones(len(t)), column], axis=1) / (error * value)[:, None]
-        found, *_ = np.linalg.lstsq(design, 1 / error, rcond=None)
-        off = design @ found - 1 / error
-        if found[1] > 0 and (found[0] + found[1] * column > 0).all():
-            tried.append((float(off @ off), float(place), found[0] + found[1] * column))
+        coefficients, *_ = np.linalg.lstsq(design, 1 / error, rcond=None)
+        off = design @ coefficients - 1 / error
+        if coefficients[1] > 0 and (coefficients[0] + coefficients[1] * column > 0).all():
+            tried.append((float(off @ off), float(place), coefficients[0] + coefficients[1] * column))
     best = likeliest(value, 1 / (error * value) ** 2, family)
     assert best is not None
     _, place, curve = min(tried, key=lambda one: one[0])

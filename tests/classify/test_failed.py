@@ -15,8 +15,8 @@ from chronicle.model import Floats
 @pytest.mark.parametrize("seed", few(range(8), 3))
 def test_replays_that_end_are_no_deaths(seed: int) -> None:
     """Each attempt ends above its own minimum, which was a falsely low one."""
-    said = patterns(repeat_data(seed, 3, 12))
-    assert "repeat-data" in said and "failed-run" not in said
+    shown = patterns(repeat_data(seed, 3, 12))
+    assert "repeat-data" in shown and "failed-run" not in shown
 
 
 @pytest.mark.parametrize("seed", few(range(4), 2))
@@ -24,7 +24,7 @@ def test_attempts_that_all_diverge_have_failed(seed: int) -> None:
     assert "failed-run" in patterns(all_fail(seed))
 
 
-def said(first_step: int = 1, **columns: Floats) -> set[str]:
+def shown_by(first_step: int = 1, **columns: Floats) -> set[str]:
     """What is found in columns by step."""
     steps = first_step + np.arange(len(next(iter(columns.values()))))
     return set(
@@ -40,41 +40,41 @@ def chance(n: int, seed: int = 0) -> Floats:
 @pytest.mark.parametrize("first_step", [0, 1])
 @pytest.mark.parametrize("n", [16, 24, 40, 200])
 def test_a_flat_loss_has_failed_also_where_epochs_are_counted_from_one(n: int, first_step: int) -> None:
-    assert "failed-run" in said(first_step, loss=chance(n))
+    assert "failed-run" in shown_by(first_step, loss=chance(n))
 
 
 def test_what_is_learned_while_no_score_moves_is_nothing() -> None:
     """The outputs find their scale in the first epoch, and the AUC stays at one half."""
     loss, auc = chance(40), 0.5 + 3e-4 * np.random.default_rng(1).random(40)
     loss[:2] = 0.79, 0.70
-    assert "failed-run" in said(loss=loss, auc=auc)
-    assert "failed-run" not in said(loss=loss)
-    assert "failed-run" not in said(loss=loss, auc=auc + np.linspace(0, 0.2, 40))
+    assert "failed-run" in shown_by(loss=loss, auc=auc)
+    assert "failed-run" not in shown_by(loss=loss)
+    assert "failed-run" not in shown_by(loss=loss, auc=auc + np.linspace(0, 0.2, 40))
 
 
 def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
-    assert "failed-run" in said(loss=chance(40), val_loss=chance(40, 1))
-    assert "failed-run" not in said(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))
+    assert "failed-run" in shown_by(loss=chance(40), val_loss=chance(40, 1))
+    assert "failed-run" not in shown_by(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))
 
 
 @pytest.mark.parametrize("large", [100.0, 1000.0])
 def test_a_loss_with_a_large_constant_part_learns_as_one_without(large: float) -> None:
     """A likelihood of 1,008 that falls to 995: a power law in its own unit, 1 % of its logarithm."""
     falls = 13 * (1 + np.arange(200) / 10) ** -0.7 + 0.01 * np.random.default_rng(0).standard_normal(200)
-    assert "failed-run" not in said(loss=large + falls)
-    assert "failed-run" in said(loss=100 * large + falls)
+    assert "failed-run" not in shown_by(loss=large + falls)
+    assert "failed-run" in shown_by(loss=100 * large + falls)
 
 
 def test_a_reward_that_rises_within_its_first_block_has_not_failed() -> None:
     """What is learned in the first samples of a long log stands in the first median already."""
     noise = np.random.default_rng(0).standard_normal(1500)
     reward = 0.6 - 0.5 * np.exp(-np.arange(1500) / 5.0)
-    assert "failed-run" not in said(reward=reward) | said(reward=reward + 0.01 * noise)
-    assert "failed-run" in said(reward=0.6 + 0.01 * noise)
+    assert "failed-run" not in shown_by(reward=reward) | shown_by(reward=reward + 0.01 * noise)
+    assert "failed-run" in shown_by(reward=0.6 + 0.01 * noise)
 
 
 @pytest.mark.parametrize("n", [8, 13, 40])
 @pytest.mark.parametrize("value", [0.0, -6e-20, 0.6931])
 def test_a_log_of_one_value_is_frozen_however_short(n: int, value: float) -> None:
-    assert "frozen-metric" in said(loss=np.full(n, value))
-    assert "frozen-metric" not in said(loss=np.r_[value + 1, np.full(n - 1, value)][:20])
+    assert "frozen-metric" in shown_by(loss=np.full(n, value))
+    assert "frozen-metric" not in shown_by(loss=np.r_[value + 1, np.full(n - 1, value)][:20])

@@ -155,8 +155,8 @@ def test_scores_that_rose_and_fell_again_make_no_run_good(end: float, verdict: V
 
 
 def test_two_findings_of_one_name_and_place_have_an_id_each() -> None:
-    found = findings(Curve(1).spike(0.3, 20).run(), "spike-fast-recovery")
-    assert [f.id for f in numbered(found * 3)] == [found[0].id, f"{found[0].id}~2", f"{found[0].id}~3"]
+    spikes = findings(Curve(1).spike(0.3, 20).run(), "spike-fast-recovery")
+    assert [f.id for f in numbered(spikes * 3)] == [spikes[0].id, f"{spikes[0].id}~2", f"{spikes[0].id}~3"]
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_a_higher_level_is_bad_where_it_lasts_and_validation_has_it_too(
     columns = {"loss": (steps, fall * np.exp(0.2 * up + 0.01 * rng.standard_normal(2000)))}
     if validation is not None:
         columns["val_loss"] = (steps[::50], (fall * np.exp(validation * up))[::50])
-    said = classify(columns)
-    assert ("level-shift" in said.patterns, said.verdict) == (True, verdict)
+    judged = classify(columns)
+    assert ("level-shift" in judged.patterns, judged.verdict) == (True, verdict)
 
 
 def jump(seed: int, then: Floats) -> Floats:
@@ -193,14 +193,14 @@ def test_a_spike_has_a_far_side(seed: int) -> None:
     """What jumps and stays, or jumps and climbs, is a divergence without a spike."""
     back, climb = -0.5 * (1 - np.exp(-np.arange(200) / 5)), np.linspace(0, 1, 200)
 
-    def said(then: Floats) -> set[str]:
+    def patterns_after(then: Floats) -> set[str]:
         return set(classify({"loss": jump(seed, then)}).patterns) - {"failed-run"}
 
-    assert said(np.zeros(200)) == {"divergence-no-spike"}
-    assert said(climb) == {"divergence-no-spike"}
-    assert said(np.r_[climb[:20], np.full(20, np.nan)]) == {"divergence-no-spike", "nan-inf"}
-    assert said(np.r_[back[:20], np.full(20, np.nan)]) == {"divergence-after-spike", "nan-inf"}
-    assert "divergence-after-spike" in said(back + 2 * climb)
+    assert patterns_after(np.zeros(200)) == {"divergence-no-spike"}
+    assert patterns_after(climb) == {"divergence-no-spike"}
+    assert patterns_after(np.r_[climb[:20], np.full(20, np.nan)]) == {"divergence-no-spike", "nan-inf"}
+    assert patterns_after(np.r_[back[:20], np.full(20, np.nan)]) == {"divergence-after-spike", "nan-inf"}
+    assert "divergence-after-spike" in patterns_after(back + 2 * climb)
 
 
 @SEEDS
@@ -217,8 +217,10 @@ def test_a_far_side_is_seen_where_a_loss_crosses_zero(seed: int) -> None:
 def test_what_a_later_event_adds_is_not_left_over_of_an_earlier_one(seed: int) -> None:
     """A spike is down to a tenth when the loss jumps for good: the first has not diverged."""
     then = np.r_[-0.9 * (1 - np.exp(-np.arange(200) / 10)), np.full(200, 0.5)]
-    found = classify({"loss": jump(seed, then)}).findings
-    by_start = {round(f.start_step, -1): f.pattern for f in found if f.metric and f.pattern != "failed-run"}
+    all_findings = classify({"loss": jump(seed, then)}).findings
+    by_start = {
+        round(f.start_step, -1): f.pattern for f in all_findings if f.metric and f.pattern != "failed-run"
+    }
     assert by_start == {600: "spike-no-full-recovery", 800: "divergence-no-spike"} or by_start == {
         600: "divergence-after-spike",
         800: "divergence-no-spike",
@@ -235,7 +237,7 @@ def test_a_step_to_a_value_that_never_changes_again_is_no_level(seed: int) -> No
 
 @pytest.mark.parametrize("points", [8, 15, 16])
 def test_few_points_are_said_to_be_few(points: int) -> None:
-    said = classify({"loss": np.linspace(3, 2, points)})
+    judged = classify({"loss": np.linspace(3, 2, points)})
     few = f"Good so far: nothing stood out in {points} points, which are too few to call a run healthy."
     good = "Good: nothing stood out, and nothing worrying was found on the live course."
-    assert (said.verdict, said.because) == (Verdict.GOOD, few if points < 16 else good)
+    assert (judged.verdict, judged.because) == (Verdict.GOOD, few if points < 16 else good)

@@ -190,12 +190,12 @@ def test_the_memory_is_named_without_gaps() -> None:
 def test_short_spikes_are_found_before_their_own_samples_raise_the_edge() -> None:
     """Half, whole, half of twelve scales: three samples that no pair of them and no sum could open alone."""
     shape = 12 * np.array([0.5, 1.0, 0.53, 0.28, 0.15])
-    found = 0
+    n_found = 0
     for seed in range(20):
         curve = Curve(seed)
         curve.lift[1000:1005] += curve.scale * shape
-        found += any(abs(e.onset - 1000) <= 2 for e in judged(curve.loss, kernel.compiled()))
-    assert found >= 15
+        n_found += any(abs(e.onset - 1000) <= 2 for e in judged(curve.loss, kernel.compiled()))
+    assert n_found >= 15
 
 
 def test_a_fresh_machine_compiles_only_what_would_take_longer_without(tmp_path: Path) -> None:
@@ -204,10 +204,10 @@ def test_a_fresh_machine_compiles_only_what_would_take_longer_without(tmp_path: 
         "print(*(engine_for(n) is plain for n in (READ_FROM - 1, READ_FROM, COMPILE_FROM - 1, COMPILE_FROM)))"
     )
     fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
-    told = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", asked], env=fresh, check=True, capture_output=True, text=True
     )
-    assert told.stdout == "True True True False\n"
+    assert process.stdout == "True True True False\n"
 
 
 def test_the_compiled_kernel_is_known_by_the_code_of_all_of_it() -> None:

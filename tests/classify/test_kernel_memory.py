@@ -73,13 +73,13 @@ def test_the_tail_is_that_of_the_series() -> None:
 
 def test_small_rises_that_come_again_and_again_are_noise() -> None:
     """Ten batches in a hundred, eight in a row, are 6 % harder: told a few times, not every time."""
-    told = 0
+    n_rises = 0
     for seed in range(6):
         rng = np.random.default_rng(seed)
         hard = np.repeat(rng.random(376) < 0.1, 8)[:3000]
         values = 2.0 * np.where(hard, 1.06, 1.0) * np.exp(0.01 * rng.standard_normal(3000))
-        told += sum(e.kind is not Kind.DROP for e in judged(values))
-    assert told <= 6 * 5
+        n_rises += sum(e.kind is not Kind.DROP for e in judged(values))
+    assert n_rises <= 6 * 5
 
 
 def test_a_level_that_goes_up_and_down_in_slow_waves_does_not_improve() -> None:

@@ -148,10 +148,10 @@ def test_what_is_generalised_at_once_hides_no_late_generalisation(seed: int) -> 
         "test_acc": np.where(x < 0.01, 0.01, late + 0.003 * r.standard_normal(120)),
     }
     steps = 100 * np.arange(120)
-    found = [
+    groks = [
         f for f in classify({m: (steps, v) for m, v in columns.items()}).findings if f.pattern == "grokking"
     ]
-    assert [f.metric for f in found] == ["test_acc"] and 5500 <= found[0].start_step <= 9000
+    assert [f.metric for f in groks] == ["test_acc"] and 5500 <= groks[0].start_step <= 9000
 
 
 def test_a_held_out_loss_that_is_only_rough_since_training_is_done_does_not_grok() -> None:
@@ -160,8 +160,8 @@ def test_a_held_out_loss_that_is_only_rough_since_training_is_done_does_not_grok
     loss = np.where(steps < 30, 0.6, 0.02) * np.exp(
         0.2 * np.random.default_rng(0).standard_normal(len(steps))
     )
-    told = classify({"train_loss": (steps, loss), "val_loss": (later, np.array(held[: len(later)]))})
-    assert "grokking" not in told.patterns
+    judged = classify({"train_loss": (steps, loss), "val_loss": (later, np.array(held[: len(later)]))})
+    assert "grokking" not in judged.patterns
 
 
 @pytest.mark.parametrize("late", [0.06, 0.15])

@@ -20,7 +20,7 @@ from chronicle.timeline import stitch
 UNITS = ("_log", "_steps", "_samples", "_loss", "_scales", "_share")
 
 
-def told(d: Diagnosis) -> list[str]:
+def summary(d: Diagnosis) -> list[str]:
     """The reason of the verdict, then pattern, metric, start, peak and end of each finding."""
     return [
         d.because,
@@ -98,7 +98,7 @@ EXAMPLES = {
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_examples(name: str) -> None:
     curve, *expected = EXAMPLES[name]
-    assert told(diagnosis(curve.run())) == expected
+    assert summary(diagnosis(curve.run())) == expected
 
 
 def test_every_criterion_of_a_finding_says_what_was_measured() -> None:
@@ -147,7 +147,7 @@ def test_zeros_beside_a_dead_gradient_norm_are_hidden_nan() -> None:
     rng, loss, norm = np.random.default_rng(0), np.empty(400), np.full(400, 1.0)
     loss[:] = (2 + 3 * np.exp(-np.arange(400) / 50)) * np.exp(0.01 * rng.standard_normal(400))
     loss[300:], norm[300:] = 0.0, math.nan
-    assert told(classify({"train/loss": loss, "grad_norm": norm})) == [
+    assert summary(classify({"train/loss": loss, "grad_norm": norm})) == [
         "Bad: NaN or Inf in train/loss from step 300.",
         "nan-inf train/loss 300 300 None",
     ]
@@ -175,8 +175,8 @@ def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:
 def test_rows_of_nan_up_to_the_end_are_a_training_that_went_nan(rows: int) -> None:
     loss, held_out = Curve(1).loss.copy(), Curve(2).loss.copy()
     loss[-rows:] = held_out[-rows:] = math.nan
-    (found,) = [f for f in classify({"loss": loss, "val_loss": held_out}).findings if f.pattern == "nan-inf"]
-    assert found.start_step == 2000 - rows
+    (nan,) = [f for f in classify({"loss": loss, "val_loss": held_out}).findings if f.pattern == "nan-inf"]
+    assert nan.start_step == 2000 - rows
     loss[700:1100] = held_out[700:1100] = math.nan  # rows of which nobody wrote as many before
     assert "nan-inf" not in classify({"loss": loss, "val_loss": held_out}).patterns
 
@@ -184,7 +184,7 @@ def test_rows_of_nan_up_to_the_end_are_a_training_that_went_nan(rows: int) -> No
 def test_a_run_whose_attempts_all_die_has_failed_and_one_that_never_learns_too() -> None:
     assert "failed-run" in patterns(runs.all_fail(1))
     flat = 2.3 + 0.01 * np.random.default_rng(0).standard_normal(400)
-    assert told(classify({"loss": flat}))[1:] == ["failed-run loss 0 None None"]
+    assert summary(classify({"loss": flat}))[1:] == ["failed-run loss 0 None None"]
     assert "failed-run" not in patterns(runs.rollback(1))
 
 
@@ -231,12 +231,12 @@ def test_findings_are_whole(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("validation", "first", "said"), [(True, 1.0, False), (False, 1.0, True), (True, 0.01, True)]
+    ("validation", "first", "frozen"), [(True, 1.0, False), (False, 1.0, True), (True, 0.01, True)]
 )
-def test_a_training_at_rest_is_no_frozen_metric(validation: bool, first: float, said: bool) -> None:
+def test_a_training_at_rest_is_no_frozen_metric(validation: bool, first: float, frozen: bool) -> None:
     falls = np.maximum(first * np.exp(-np.arange(400) / 20) + 0.004, 0.004)
     loss = np.where(
         np.arange(400) < 150, falls * np.exp(0.01 * np.random.default_rng(1).standard_normal(400)), 0.004
     )
     held = np.where(np.arange(400) < (150 if validation else 400), 1.1 * falls, 0.005)
-    assert ("frozen-metric" in classify({"loss": loss, "val_loss": held}).patterns) == said
+    assert ("frozen-metric" in classify({"loss": loss, "val_loss": held}).patterns) == frozen

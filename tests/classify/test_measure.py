@@ -84,11 +84,11 @@ def test_errors_grow_by_what_neighbours_share() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "expected"),
     [([1.0, 1.0, 4.0], 1.0), ([-3.0, 1.0, 1.0], 0.0), ([-1.0, -2.0, -2.5], -5.5 / 3), ([0.0], 0.0)],
 )
-def test_the_middle_is_what_mean_and_median_both_say(values: list[float], said: float) -> None:
-    assert middle(np.array(values)) == pytest.approx(said)
+def test_the_middle_is_what_mean_and_median_both_say(values: list[float], expected: float) -> None:
+    assert middle(np.array(values)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("odd", "kept"), [(0, 100), (2, 98), (3, 0)])

@@ -6,6 +6,7 @@ import functools
 import pickle
 import subprocess
 import sys
+import tempfile
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
@@ -43,10 +44,10 @@ def watched(curve: Curve) -> tuple[Diagnosis, list[tuple[int, Finding]], dict[st
     for name, series in attempt.series.items():
         for step, value in zip(series.steps.tolist(), series.values.tolist(), strict=True):
             rows.setdefault(step, {})[name] = value
-    monitor, said = Monitor(compile=True), []
+    monitor, reported = Monitor(compile=True), []
     for step in sorted(rows):
-        said += [(step, f) for f in monitor.update(step, rows[step])]
-    return monitor.finish(), said, dict(attempt.series)
+        reported += [(step, f) for f in monitor.update(step, rows[step])]
+    return monitor.finish(), reported, dict(attempt.series)
 
 
 def comparable(d: Diagnosis) -> tuple[object, ...]:
@@ -75,10 +76,10 @@ def test_the_stream_of_a_loss_has_the_bits_of_the_batch(name: str) -> None:
 
 
 def test_a_spike_is_told_while_it_lasts_and_again_when_it_is_over() -> None:
-    _, said, _ = watched(Curve(2).spike(0.5, 40, rise=2, fall=30))
-    assert [f.end_step is None for _, f in said] == [True, True, False]
-    assert said[0][0] <= 1003 and said[0][1].start_step == 1000
-    assert said[-1][1].pattern in ("spike-fast-recovery", "spike-slow-recovery")
+    _, reported, _ = watched(Curve(2).spike(0.5, 40, rise=2, fall=30))
+    assert [f.end_step is None for _, f in reported] == [True, True, False]
+    assert reported[0][0] <= 1003 and reported[0][1].start_step == 1000
+    assert reported[-1][1].pattern in ("spike-fast-recovery", "spike-slow-recovery")
 
 
 @pytest.mark.parametrize(("every", "is_told"), [(1, False), (100, True)])
@@ -89,19 +90,19 @@ def test_one_high_sample_is_told_where_few_steps_are_logged(every: int, is_told:
 
 
 def test_a_nan_is_told_at_once() -> None:
-    _, said, _ = watched(Curve(5).nan(0.5, 50))
-    assert (said[0][0], said[0][1].pattern) == (1000, "nan-inf")
+    _, reported, _ = watched(Curve(5).nan(0.5, 50))
+    assert (reported[0][0], reported[0][1].pattern) == (1000, "nan-inf")
 
 
 def test_a_metric_that_turns_out_to_be_a_data_set_is_judged_from_its_first_value() -> None:
     """One strange name beside a total is a part of the loss, two are data sets."""
-    values, monitor, said = Curve(2).spike(0.5, 40).loss.tolist(), Monitor(), []
+    values, monitor, reported = Curve(2).spike(0.5, 40).loss.tolist(), Monitor(), []
     for step, value in enumerate(values):
         row = {"loss": 2.0 - step / 2000, "loss_blob": value} | (
             {"loss_zork": 2.5 - step / 2000} if step > 500 else {}
         )
-        said += [f for f in monitor.update(step, row) if f.metric == "loss_blob"]
-    assert said and {f.start_step for f in said} == {1000}
+        reported += [f for f in monitor.update(step, row) if f.metric == "loss_blob"]
+    assert reported and {f.start_step for f in reported} == {1000}
 
 
 def test_a_metric_may_appear_late_and_have_any_name() -> None:
@@ -157,12 +158,12 @@ def watched_alone(name: str) -> tuple[Series, list[Finding], Monitor]:
 @pytest.mark.parametrize("name", few(RUNS, 3))
 @pytest.mark.parametrize("share", few([0.0, 0.01, 0.505, 0.72, 1.0], 3))
 def test_a_checkpoint_in_the_middle_changes_nothing(name: str, share: float) -> None:
-    loss, said, straight = watched_alone(name)
+    loss, reported, straight = watched_alone(name)
     cut = int(share * len(loss))
     first, second = Monitor(compile=True), Monitor(compile=True)
     before = said_by(first, loss, 0, cut)
     second.load_state_dict(pickle.loads(pickle.dumps(first.state_dict())))
-    assert before + said_by(second, loss, cut, len(loss)) == said
+    assert before + said_by(second, loss, cut, len(loss)) == reported
     assert second.finish() == straight.finish()
     assert second.state_dict() == straight.state_dict()
 
@@ -214,29 +215,32 @@ def test_a_rewind_goes_back() -> None:
 
 @pytest.mark.parametrize("name", few(RUNS, 4))
 def test_a_finding_keeps_its_id_from_the_first_word_to_the_last(name: str) -> None:
-    diagnosis, said, _ = watched(RUNS[name])
+    diagnosis, reported, _ = watched(RUNS[name])
     ids = [f.id for f in diagnosis.findings]
     assert all(ids) and len(set(ids)) == len(ids)
     shapes = {f.id for f in diagnosis.findings if ":rise@" in f.id and f.metric == "loss"}
-    told = {f.id for _, f in said}
-    late = {f.id for f in diagnosis.findings if f.start_step > max((s for s, _ in said), default=0)}
-    assert shapes <= told | late
+    on_the_way = {f.id for _, f in reported}
+    late = {f.id for f in diagnosis.findings if f.start_step > max((s for s, _ in reported), default=0)}
+    assert shapes <= on_the_way | late
 
 
 def test_a_spike_that_becomes_a_divergence_is_one_finding() -> None:
-    _, said, _ = watched(Curve(4).diverge(0.6, 60, spike=30))
+    _, reported, _ = watched(Curve(4).diverge(0.6, 60, spike=30))
     by_id: dict[str, list[str]] = {}
-    for _, finding in said:
+    for _, finding in reported:
         by_id.setdefault(finding.id, []).append(finding.pattern)
     revised = [patterns for patterns in by_id.values() if len(patterns) > 1]
     assert any(patterns[-1].startswith("divergence") for patterns in revised), by_id
 
 
-def test_columns_stand_on_disk_and_are_gone_with_the_monitor(tmp_path: Path) -> None:
+def test_columns_stand_on_disk_and_are_gone_with_the_monitor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monitor = Monitor()
     for step in range(3 * KEPT):
         monitor.update(step, {"norm": 1.0})
-    folder = monitor._spool.folder
+    (folder,) = tmp_path.iterdir()
     assert [f.stat().st_size for f in folder.iterdir()] == [2 * KEPT * 24]
     del monitor
     assert not folder.exists()

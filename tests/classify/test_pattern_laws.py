@@ -42,34 +42,36 @@ def changed(attempts: Iterable[Attempt], change: Callable[[Series], Series]) -> 
 
 
 @cache
-def told(name: str) -> Diagnosis:
+def diagnosis_of(name: str) -> Diagnosis:
     """What is said of a run as it was generated."""
     return diagnosed(RUNS[name].attempts)
 
 
 @pytest.mark.slow
 def test_every_pattern_is_shown() -> None:
-    assert {p for name in RUNS for p in told(name).patterns} == set(BY_ID)
+    assert {p for name in RUNS for p in diagnosis_of(name).patterns} == set(BY_ID)
 
 
 @each_run
 def test_a_finding_is_made_of_plain_values(name: str) -> None:
-    assert json.dumps([[f.evidence, [vars(c) for c in f.criteria]] for f in told(name).findings])
+    assert json.dumps([[f.evidence, [vars(c) for c in f.criteria]] for f in diagnosis_of(name).findings])
 
 
 @each_run
 def test_no_criterion_speaks_against_the_finding_it_belongs_to(name: str) -> None:
     """What is necessary holds; what only tells two shapes apart says on which side it lies."""
-    assert [(f.pattern, c.name) for f in told(name).findings for c in f.criteria if c.met is False] == []
+    assert [
+        (f.pattern, c.name) for f in diagnosis_of(name).findings for c in f.criteria if c.met is False
+    ] == []
 
 
 @each_run
 def test_what_the_context_explains_is_not_said_twice(name: str) -> None:
-    said = {(f.pattern, f.metric, f.attempt, f.start_step) for f in told(name).findings}
+    places = {(f.pattern, f.metric, f.attempt, f.start_step) for f in diagnosis_of(name).findings}
     for number, rule in enumerate(RULES):
         earlier = {p for other in RULES[:number] for p in other.patterns} & rule.replaces
-        explained = {s[1:] for s in said if s[0] in {*rule.patterns} - earlier}
-        assert not {s for s in said if s[0] in earlier and s[1:] in explained}
+        explained = {s[1:] for s in places if s[0] in {*rule.patterns} - earlier}
+        assert not {s for s in places if s[0] in earlier and s[1:] in explained}
 
 
 @pytest.mark.slow
@@ -81,7 +83,7 @@ def test_the_unit_of_the_losses_does_not_matter(name: str, factor: float) -> Non
     def in_other_unit(s: Series) -> Series:
         return replace(s, values=s.values * factor) if s.role in LOSSES else s
 
-    one, other = told(name), diagnosed(changed(RUNS[name].attempts, in_other_unit))
+    one, other = diagnosis_of(name), diagnosed(changed(RUNS[name].attempts, in_other_unit))
     assert (one.verdict, *map(place, one.findings)) == (other.verdict, *map(place, other.findings))
 
 
@@ -91,16 +93,16 @@ def place(f: Finding) -> tuple[object, ...]:
 
 def log(name: str, attempt: Attempt) -> Attempt:
     """An attempt as a monitor sees it: no times, roles by name, metrics in the order of their first steps."""
-    found = sorted(attempt.series.values(), key=lambda s: s.steps[0])
+    by_start = sorted(attempt.series.values(), key=lambda s: s.steps[0])
     series = {
-        s.metric: Series(s.metric, Role.OTHER, s.steps, s.values, np.full(len(s), np.nan)) for s in found
+        s.metric: Series(s.metric, Role.OTHER, s.steps, s.values, np.full(len(s), np.nan)) for s in by_start
     }
     return Attempt(name, ("monitor",), assign(series))
 
 
 def watched(attempts: Sequence[Attempt], saved_every: int) -> tuple[list[Finding], Diagnosis]:
     """All that a monitor says, saved and restored at every n-th step on its way."""
-    monitor, said, steps = Monitor(compile=True), [], 0
+    monitor, reported, steps = Monitor(compile=True), [], 0
     for number, attempt in enumerate(attempts):
         rows: dict[int, dict[str, float]] = {}
         for name, series in attempt.series.items():
@@ -114,8 +116,8 @@ def watched(attempts: Sequence[Attempt], saved_every: int) -> tuple[list[Finding
                 state = pickle.loads(pickle.dumps(monitor.state_dict()))
                 monitor = Monitor(compile=True)
                 monitor.load_state_dict(state)
-            said += monitor.update(step, rows[step])
-    return said, monitor.finish()
+            reported += monitor.update(step, rows[step])
+    return reported, monitor.finish()
 
 
 @pytest.mark.slow
@@ -161,12 +163,12 @@ def test_a_larger_shape_is_seen_as_well(kind: Kind) -> None:
     runs = [
         (h, kind.inject(Curve(1, every=course.every), h, np.random.default_rng(1)).run()) for h in heights
     ]
-    found = seen_from(runs, kind.name)
-    assert found == sorted(found) and found[-1]
+    seen = seen_from(runs, kind.name)
+    assert seen == sorted(seen) and seen[-1]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SCALED)
 def test_a_larger_event_that_needs_its_context_is_seen_as_well(name: str) -> None:
-    found = seen_from([(h, SCALED[name](1, np.random.default_rng(1), h)) for h in HEIGHTS], name)
-    assert found == sorted(found) and found[-1]
+    seen = seen_from([(h, SCALED[name](1, np.random.default_rng(1), h)) for h in HEIGHTS], name)
+    assert seen == sorted(seen) and seen[-1]

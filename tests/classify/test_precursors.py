@@ -17,9 +17,9 @@ from chronicle.classify.rules.precursors import above_by_chance, at_least_by_cha
 @pytest.mark.parametrize("every", [1, 20])
 def test_the_lead_of_the_gradient_norm_is_measured(lead: int, every: int) -> None:
     run = grad_norm(Curve(lead, every=every).spike(0.3, 25).spike(0.6, 25), lead=lead).run()
-    found = findings(run, "grad-norm-precursor")
-    assert [f.metric for f in found] == ["grad_norm"] * 2
-    for f in found:
+    precursors = findings(run, "grad-norm-precursor")
+    assert [f.metric for f in precursors] == ["grad_norm"] * 2
+    for f in precursors:
         assert f.evidence["lead_steps"] == pytest.approx(lead * every, abs=3 * every)
 
 

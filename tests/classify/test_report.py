@@ -51,8 +51,8 @@ def test_a_finding_is_held_against_those_of_its_metric_and_attempt_alone(
 ) -> None:
     rule = Rule("toy", (), lambda _: (), replaces=frozenset({"plateau"}), covers=frozenset({FAST}))
     places = [(metric, attempt) for metric in ("loss", "val", None) for attempt in ("a", "b", None)]
-    known = [told(p, *place, at) for p in ("plateau", FAST) for place in places for at in (5, 8, 11)]
-    new = [told("level-shift", "loss", "a", 5, 9), told("level-shift", None, "b", 8)]
+    known = [made(p, *place, at) for p in ("plateau", FAST) for place in places for at in (5, 8, 11)]
+    new = [made("level-shift", "loss", "a", 5, 9), made("level-shift", None, "b", 8)]
     named = [[(n, f) for n in new if (n.metric, n.attempt) == (f.metric, f.attempt)] for f in known]
     kept = [f for f, pairs in zip(known, named, strict=True) if not any(explains(*pair) for pair in pairs)]
     asked, ask = [], Rule._explains
@@ -66,7 +66,7 @@ def test_a_finding_is_held_against_those_of_its_metric_and_attempt_alone(
     assert len(asked) == sum(map(len, named)) == 12
 
 
-def told(
+def made(
     pattern: str, metric: str | None, attempt: str | None, start: int, end: int | None = None
 ) -> Finding:
     return Finding(pattern, metric, attempt, start, None, end, severity=0.5, confidence=0.9)

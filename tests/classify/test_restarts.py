@@ -15,7 +15,7 @@ from chronicle.workspace.config import RunConfig
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "words"),
     [
         (Change("learning rate", 3e-4, 1.5e-4, None, 800), "learning rate 3.00e-04 → 1.50e-04 at step 800"),
         (
@@ -31,8 +31,8 @@ from chronicle.workspace.config import RunConfig
         (Change("config/prompt", "x" * 200, "y"), f"config/prompt {'x' * 39}… → y"),
     ],
 )
-def test_changes(change, said):
-    assert change_words(change) == said
+def test_changes(change, words):
+    assert change_words(change) == words
 
 
 def test_a_join_in_full():
@@ -78,7 +78,7 @@ def test_durations_and_gaps():
     ]
 
 
-def told(config=None, **facts):
+def costs_of_a_rollback(config=None, **facts):
     steps = range(1000), range(800, 1600)
     attempts = [
         replace(log(n, s, 0, t, tokens=series("tokens_seen", s, [1e3 * k for k in s], t)), facts=facts)
@@ -88,7 +88,7 @@ def told(config=None, **facts):
 
 
 def test_costs_come_from_the_logs_where_they_count():
-    assert told(world_size=36) == {
+    assert costs_of_a_rollback(world_size=36) == {
         "Steps discarded": (199, "of 1\u202f798 trained, sum over joins"),
         "Hours discarded": (0.0556, "wall clock of the discarded steps"),
         "Tokens discarded": (200_000.0, "counted by the logs"),
@@ -97,5 +97,8 @@ def test_costs_come_from_the_logs_where_they_count():
 
 
 def test_run_toml_says_how_many_accelerators_there_were():
-    assert told(RunConfig(gpus=72), world_size=36)["GPU hours discarded"] == (4.0, "hours × gpus of run.toml")
-    assert told()["GPU hours discarded"] == (None, "")
+    assert costs_of_a_rollback(RunConfig(gpus=72), world_size=36)["GPU hours discarded"] == (
+        4.0,
+        "hours × gpus of run.toml",
+    )
+    assert costs_of_a_rollback()["GPU hours discarded"] == (None, "")

@@ -47,8 +47,8 @@ def test_a_spike_at_every_resume(kind: str, height: float) -> None:
 
 def test_several_small_ones_together_are_believed_where_one_alone_is_not() -> None:
     """Heights that are 3 to 5 standard errors at each of two joins."""
-    found = [seed for seed in range(6) if "resume-spike" in patterns(resume_spikes(seed, 3.0, fall=30))]
-    assert len(found) >= 3
+    seeds = [seed for seed in range(6) if "resume-spike" in patterns(resume_spikes(seed, 3.0, fall=30))]
+    assert len(seeds) >= 3
 
 
 def test_a_higher_level_that_stays_is_no_spike() -> None:
@@ -80,10 +80,10 @@ def test_the_parent_is_the_attempt_that_the_first_samples_fit() -> None:
 @pytest.mark.parametrize("overlap", [True, False], ids=["rollback", "resume"])
 def test_the_end_of_every_replay_is_seen(kind: str, overlap: bool) -> None:
     run = repeat_data(3, 2, 9, overlap=overlap, **KINDS[kind])
-    found = findings(run, "repeat-data")
+    replays = findings(run, "repeat-data")
     every = KINDS[kind].get("every", 1)
-    starts = [f.start_step // every for f in found]
-    assert len(found) == 2 and diagnosis(run).verdict == "unexpected"
+    starts = [f.start_step // every for f in replays]
+    assert len(replays) == 2 and diagnosis(run).verdict == "unexpected"
     jumps = [1200, 1600] if overlap else [1200, 1800]
     assert all(abs(a - b) <= 24 for a, b in zip(starts, jumps, strict=True)), starts
     assert {"divergence-no-spike", "divergence-after-spike", "failed-run"}.isdisjoint(patterns(run))

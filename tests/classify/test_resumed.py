@@ -78,8 +78,8 @@ def slow_resumes(view: View, attempt: AttemptView) -> list[tuple[str, float, flo
 def test_the_joins_are_those_that_a_look_at_each_pair_finds(kind: str, seed: int) -> None:
     view = run(kind, 12, seed)
     for attempt in view.attempts[1:]:
-        found = [(join.parent.name, join.line.level, join.line.noise) for join in resumes(view, attempt)]
-        assert sorted(found) == sorted(slow_resumes(view, attempt))
+        joins = [(join.parent.name, join.line.level, join.line.noise) for join in resumes(view, attempt)]
+        assert sorted(joins) == sorted(slow_resumes(view, attempt))
 
 
 @pytest.mark.slow

@@ -101,7 +101,7 @@ NOISE = 0.02 * np.random.default_rng(5).normal(size=(3, 1500))
 LEARNED = 0.2 + 0.3 * (1 - np.exp(-T / 0.05))  # half of what can be had, within a tenth of the log
 
 
-def found(pattern: str, **logged: NDArray[np.float64]) -> list[Finding]:
+def findings_of(pattern: str, **logged: NDArray[np.float64]) -> list[Finding]:
     named = {name.replace("__", "/"): values for name, values in logged.items()}
     return [f for f in classify(named).findings if f.pattern == pattern]
 
@@ -109,7 +109,7 @@ def found(pattern: str, **logged: NDArray[np.float64]) -> list[Finding]:
 @pytest.mark.parametrize("name", ["completions__mean_length", "response_length__mean"])
 def test_answers_that_grow_for_nothing(name: str) -> None:
     length = 100 * np.exp(2 * T) * (1 + NOISE[0])
-    (one,) = found("length-explosion", reward=LEARNED + NOISE[1], **{name: length})
+    (one,) = findings_of("length-explosion", reward=LEARNED + NOISE[1], **{name: length})
     assert one.evidence["length_now"] == pytest.approx(700, rel=0.1)
     assert 600 <= one.start_step <= 1000
 
@@ -124,11 +124,13 @@ def test_answers_that_grow_for_nothing(name: str) -> None:
     ],
 )
 def test_no_length_explosion(reward: NDArray[np.float64], length: NDArray[np.float64]) -> None:
-    assert not found("length-explosion", reward=reward + NOISE[1], completions__mean_length=length)
+    assert not findings_of("length-explosion", reward=reward + NOISE[1], completions__mean_length=length)
 
 
 def test_the_length_of_an_episode_is_no_length_of_an_answer() -> None:
-    assert not found("length-explosion", reward=LEARNED + NOISE[1], rollout__ep_len_mean=100 * np.exp(2 * T))
+    assert not findings_of(
+        "length-explosion", reward=LEARNED + NOISE[1], rollout__ep_len_mean=100 * np.exp(2 * T)
+    )
 
 
 TURNS = np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.1])
@@ -136,7 +138,7 @@ TURNS = np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.1])
 
 @pytest.mark.parametrize(("name", "sign"), [("eval__judge_score", 1), ("eval__error_rate_regret_score", -1)])
 def test_a_judge_that_no_longer_agrees(name: str, sign: int) -> None:
-    (one,) = found("reward-hacking", reward=0.2 + T + NOISE[0], **{name: sign * (TURNS + NOISE[1])})
+    (one,) = findings_of("reward-hacking", reward=0.2 + T + NOISE[0], **{name: sign * (TURNS + NOISE[1])})
     assert 150 <= one.start_step <= 450
     assert sign * one.evidence["best_score"] == pytest.approx(0.58, abs=0.03)
     assert sign * one.evidence["last_score"] == pytest.approx(0.12, abs=0.03)
@@ -152,11 +154,11 @@ def test_a_judge_that_no_longer_agrees(name: str, sign: int) -> None:
     ],
 )
 def test_no_reward_hacking(reward: NDArray[np.float64], score: NDArray[np.float64]) -> None:
-    assert not found("reward-hacking", reward=reward + NOISE[0], eval__judge_score=score + NOISE[1])
+    assert not findings_of("reward-hacking", reward=reward + NOISE[0], eval__judge_score=score + NOISE[1])
 
 
 def test_the_best_of_a_batch_falls_where_answers_come_closer() -> None:
-    assert not found("reward-hacking", reward=0.2 + T + NOISE[0], reward__max=TURNS + NOISE[1])
+    assert not findings_of("reward-hacking", reward=0.2 + T + NOISE[0], reward__max=TURNS + NOISE[1])
 
 
 LOST = np.interp(T, [0, 0.1, 0.7, 0.8], [0.2, 0.6, 0.6, 0.0])
@@ -166,10 +168,10 @@ LEAVES = np.interp(T, [0, 0.1, 0.7, 1.0], [0.0, 0.05, 0.06, 3.0])
 @pytest.mark.parametrize("name", ["kl", "objective__kl", "KL_ref", "actor__kl_loss"])
 @pytest.mark.parametrize("times", [1e-3, 1.0, 1e6])
 def test_a_policy_that_runs_away_and_loses_its_reward(name: str, times: float) -> None:
-    (one,) = found("kl-blow-up", reward=LOST + NOISE[0], **{name: times * LEAVES * (1 + NOISE[1])})
+    (one,) = findings_of("kl-blow-up", reward=LOST + NOISE[0], **{name: times * LEAVES * (1 + NOISE[1])})
     assert 900 <= one.start_step <= 1060
     assert one.evidence["divergence_factor"] == pytest.approx(40, abs=12)
-    assert not found("divergence-no-spike", reward=LOST + NOISE[0], **{name: LEAVES})
+    assert not findings_of("divergence-no-spike", reward=LOST + NOISE[0], **{name: LEAVES})
 
 
 @pytest.mark.parametrize(
@@ -184,9 +186,9 @@ def test_a_policy_that_runs_away_and_loses_its_reward(name: str, times: float) -
     ],
 )
 def test_no_kl_blow_up(reward: NDArray[np.float64], divergence: NDArray[np.float64]) -> None:
-    assert not found("kl-blow-up", reward=reward + NOISE[0], objective__kl=divergence)
+    assert not findings_of("kl-blow-up", reward=reward + NOISE[0], objective__kl=divergence)
 
 
 def test_the_divergence_from_the_last_update_is_another_one() -> None:
     for name in ("train__approx_kl", "kl_coef", "target_kl", "ppo__policy__old_kl"):
-        assert not found("kl-blow-up", reward=LOST + NOISE[0], **{name: LEAVES})
+        assert not findings_of("kl-blow-up", reward=LOST + NOISE[0], **{name: LEAVES})

@@ -34,18 +34,18 @@ def evidence(*attempts):
 
 
 def test_a_rollback_to_a_step_before_the_disturbance_says_how_far_before():
-    (said,) = evidence(diverged("a", range(3000), 2500), diverged("b", range(2000, 4000), None, 1, HOUR))
-    assert said["left_pattern"] == "divergence-no-spike"
-    assert 2480 <= said["left_start_step"] <= 2600
-    assert said["margin_steps"] == said["left_start_step"] - 2000
-    assert not {"inside_pattern", "again_step"} & said.keys()
+    (rollback,) = evidence(diverged("a", range(3000), 2500), diverged("b", range(2000, 4000), None, 1, HOUR))
+    assert rollback["left_pattern"] == "divergence-no-spike"
+    assert 2480 <= rollback["left_start_step"] <= 2600
+    assert rollback["margin_steps"] == rollback["left_start_step"] - 2000
+    assert not {"inside_pattern", "again_step"} & rollback.keys()
 
 
 def test_a_rollback_into_the_disturbance_did_not_go_back_far_enough():
-    (said,) = evidence(diverged("a", range(3000), 2300), diverged("b", range(2800, 4000), 2300, 1, HOUR))
-    assert said["inside_pattern"] == "divergence-no-spike"
-    assert 2280 <= said["inside_start_step"] <= 2450
-    assert "margin_steps" not in said
+    (rollback,) = evidence(diverged("a", range(3000), 2300), diverged("b", range(2800, 4000), 2300, 1, HOUR))
+    assert rollback["inside_pattern"] == "divergence-no-spike"
+    assert 2280 <= rollback["inside_start_step"] <= 2450
+    assert "margin_steps" not in rollback
 
 
 def test_a_rollback_of_a_healthy_run_says_nothing():
@@ -58,21 +58,21 @@ def test_a_resume_is_not_judged():
 
 @pytest.mark.parametrize("back_to", [2600, 1500])
 def test_a_second_rollback_is_judged_by_the_attempt_that_held_the_step(back_to):
-    said = evidence(
+    rollbacks = evidence(
         diverged("a", range(3000), 2300),
         diverged("b", range(2800, 3200), None, 1, HOUR),
         diverged("c", range(back_to, 3500), None, 2, 2 * HOUR),
     )
-    assert ("inside_pattern" in said[1]) is (back_to > 2450)
+    assert ("inside_pattern" in rollbacks[1]) is (back_to > 2450)
 
 
 @pytest.mark.slow
 @settings(max_examples=examples(15, 5))
 @given(st.integers(1, 2999))
 def test_inside_and_margin_are_never_both_said(to_step):
-    (said,) = evidence(
+    (rollback,) = evidence(
         diverged("a", range(0, 3000, 5), 2300), diverged("b", range(to_step, 4000, 5), None, 1, HOUR)
     )
-    assert not ({"inside_pattern", "margin_steps"} <= said.keys())
-    if "margin_steps" in said:
-        assert said["margin_steps"] > 0
+    assert not ({"inside_pattern", "margin_steps"} <= rollback.keys())
+    if "margin_steps" in rollback:
+        assert rollback["margin_steps"] > 0

@@ -16,7 +16,7 @@ STEPS, EXPERTS = 600, 8
 LOSS = 1.0 + 1.5 * np.exp(-np.arange(STEPS) / 100) + 0.01 * np.random.default_rng(1).normal(size=STEPS)
 
 
-def found(logged: Mapping[str, NDArray[np.float64]]) -> list[Finding]:
+def collapses(logged: Mapping[str, NDArray[np.float64]]) -> list[Finding]:
     return [f for f in classify({"loss": LOSS, **logged}).findings if f.pattern == COLLAPSE]
 
 
@@ -37,7 +37,7 @@ def by_expert(
 @pytest.mark.parametrize("unit", [1.0, 4096.0, EXPERTS], ids=["shares", "tokens", "multiples of the mean"])
 @pytest.mark.parametrize("name", ["moe/layer_3/expert_{}/load", "tokens_per_expert/expert_{}"])
 def test_a_router_that_uses_a_few_experts(name: str, unit: float) -> None:
-    (one,) = found(by_expert(loads(5) * unit, name))
+    (one,) = collapses(by_expert(loads(5) * unit, name))
     assert one.metric == name.format(0) and one.start_step == 100
     assert one.evidence["idle_share"] == pytest.approx(5 / 8)
     assert one.evidence["busiest_times"] == pytest.approx(6, abs=0.3)
@@ -46,7 +46,7 @@ def test_a_router_that_uses_a_few_experts(name: str, unit: float) -> None:
 def test_the_worst_of_several_layers_is_told() -> None:
     layers = {k: loads(gone) for k, gone in enumerate((0, 3, 6, 0))}
     logged = {n: v for k, s in layers.items() for n, v in by_expert(s, f"layer_{k}/expert_{{}}/load").items()}
-    assert [f.metric for f in found(logged)] == ["layer_2/expert_0/load"]
+    assert [f.metric for f in collapses(logged)] == ["layer_2/expert_0/load"]
 
 
 @pytest.mark.parametrize(
@@ -61,21 +61,21 @@ def test_the_worst_of_several_layers_is_told() -> None:
     ],
 )
 def test_no_collapse(shares: NDArray[np.float64]) -> None:
-    assert found(by_expert(shares)) == []
+    assert collapses(by_expert(shares)) == []
 
 
 @pytest.mark.parametrize(("name", "above"), [("train/load imbalance", 0.0), ("e_max_violation:mean", 1.0)])
 def test_the_largest_load_alone(name: str, above: float) -> None:
     """As a multiple of the mean, or what it has above that; it must have grown."""
     busiest = EXPERTS * loads(5).max(1)
-    (one,) = found({name: busiest - above})
+    (one,) = collapses({name: busiest - above})
     assert one.evidence["busiest_times"] == pytest.approx(6, abs=0.3) and "idle_share" not in one.evidence
-    assert found({name: np.full(STEPS, 6.0) - above}) == []  # of a small batch: as large from the start
+    assert collapses({name: np.full(STEPS, 6.0) - above}) == []  # of a small batch: as large from the start
 
 
 def test_what_is_no_whole_layer_is_not_judged() -> None:
     logged = by_expert(loads(5))
-    assert found(dict(list(logged.items())[:3])) == []
-    assert found({"moe/load_balancing_loss": EXPERTS * loads(5).max(1)}) == []
-    assert found(by_expert(np.zeros((STEPS, EXPERTS)))) == []
-    assert found(by_expert(np.full((STEPS, EXPERTS), np.nan))) == []
+    assert collapses(dict(list(logged.items())[:3])) == []
+    assert collapses({"moe/load_balancing_loss": EXPERTS * loads(5).max(1)}) == []
+    assert collapses(by_expert(np.zeros((STEPS, EXPERTS)))) == []
+    assert collapses(by_expert(np.full((STEPS, EXPERTS), np.nan))) == []

@@ -59,8 +59,8 @@ def test_a_batch_size_that_changes_nothing_in_the_loss_is_no_finding() -> None:
 def test_a_step_down_at_an_epoch_edge_is_a_shift_and_no_miracle(kind: str) -> None:
     run = epochs(Curve(6, **KINDS[kind]), 3, gain=15).run()
     assert patterns(run) == {"level-shift"}
-    found = findings(run, "level-shift")
-    assert [f.evidence["epoch"] for f in found] == [1, 2]
+    shifts = findings(run, "level-shift")
+    assert [f.evidence["epoch"] for f in shifts] == [1, 2]
     assert patterns(epochs(Curve(6, **KINDS[kind]), 3).run()) == set()
 
 
@@ -74,9 +74,9 @@ HOW = {"warmup": "warms up again", "half": "is lower", "cosine": "is higher"}
 @pytest.mark.parametrize("every", [1, 25])
 def test_a_learning_rate_that_was_not_restored(how: str, every: int) -> None:
     run = lr_not_restored(1, how, every=every)
-    found = findings(run, "lr-not-restored")
-    assert (found[0].attempt, found[0].metric) == ("attempt-2", "lr")
-    assert found[0].evidence["how"] == HOW[how] and "lr-not-restored" in patterns(run)
+    lost_rates = findings(run, "lr-not-restored")
+    assert (lost_rates[0].attempt, lost_rates[0].metric) == ("attempt-2", "lr")
+    assert lost_rates[0].evidence["how"] == HOW[how] and "lr-not-restored" in patterns(run)
 
 
 @pytest.mark.parametrize("every", [1, 25])
@@ -122,15 +122,15 @@ def test_a_learning_rate_that_jumps_while_the_process_runs_on_is_planned() -> No
     assert {"lr-not-restored", "resume-spike"}.isdisjoint(patterns(appended(4000.0, 1.0)))
 
 
-@pytest.mark.parametrize(("lasts", "told"), [(4, False), (28, True)])
-def test_a_step_of_an_epoch_shows_between_whole_epochs(lasts: int, told: bool) -> None:
+@pytest.mark.parametrize(("lasts", "shows"), [(4, False), (28, True)])
+def test_a_step_of_an_epoch_shows_between_whole_epochs(lasts: int, shows: bool) -> None:
     """The first means after each edge are 3 % lower: whole epochs differ, or their beginnings alone."""
     n, r = 28 * 12, np.random.default_rng(5)
     epoch, place = np.divmod(np.arange(n), 28)
-    level = np.where(place < lasts, -0.03 * (epoch > 0), 0.0) if not told else -0.03 * epoch
+    level = np.where(place < lasts, -0.03 * (epoch > 0), 0.0) if not shows else -0.03 * epoch
     loss = 3.0 * np.exp(level + 0.004 * r.standard_normal(n))
     patterns_ = classify({"epoch": np.arange(n) / 28, "loss": loss}).patterns
-    assert ("level-shift" in patterns_) is told
+    assert ("level-shift" in patterns_) is shows
 
 
 def test_what_rounding_makes_is_no_step_of_an_epoch() -> None:

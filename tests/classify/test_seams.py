@@ -55,9 +55,9 @@ def test_no_process_starts_within_half_a_second() -> None:
     def rate(step: int) -> float:
         return BASE * (1 - 0.5 * step / STEPS) * (2.0 if step >= 9 * BATCHES else 1.0)
 
-    for pause_s, found in ((0.5, []), (30.0, [9 * BATCHES])):
+    for pause_s, starts in ((0.5, []), (30.0, [9 * BATCHES])):
         attempt = log(rate, evaluates=lambda epoch, s=pause_s: s * (epoch == 9), step_s=0.005)
-        assert places(attempt) == found
+        assert places(attempt) == starts
 
 
 @pytest.mark.parametrize("schedule", ["cosine", "linear"])

@@ -38,14 +38,14 @@ def kept(values: Floats, steps: Steps = STEPS, **more: Series) -> list[int]:
     return [int(k) for k in settled({"x": x, **more})["x"].times]
 
 
-def told(steps: Steps, epoch: Floats) -> Series:
+def epoch_series(steps: Steps, epoch: Floats) -> Series:
     return series(np.asarray(epoch, float), steps, Role.EPOCH)
 
 
-EVERY_ROW = told(STEPS, EPOCH)
-AS_IT_GOES = told(STEPS, STEPS / BATCHES)
-AT_THE_END = told(STEPS[ENDS], EPOCH[ENDS] + 1)
-AT_THE_START = told(STEPS[::BATCHES], EPOCH[::BATCHES])
+EVERY_ROW = epoch_series(STEPS, EPOCH)
+AS_IT_GOES = epoch_series(STEPS, STEPS / BATCHES)
+AT_THE_END = epoch_series(STEPS[ENDS], EPOCH[ENDS] + 1)
+AT_THE_START = epoch_series(STEPS[::BATCHES], EPOCH[::BATCHES])
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -60,7 +60,7 @@ def test_of_each_epoch_its_mean_stays(epoch: Series, seed: int) -> None:
 def test_a_mean_that_is_printed_now_and_then(every: int) -> None:
     values, some = means(samples(1), EPOCH), slice(every - 1, None, every)
     ends = np.arange(BATCHES // every - 1, len(STEPS) // every, BATCHES // every)
-    assert kept(values[some], STEPS[some], epoch=told(STEPS[some], EPOCH[some])) == ends.tolist()
+    assert kept(values[some], STEPS[some], epoch=epoch_series(STEPS[some], EPOCH[some])) == ends.tolist()
 
 
 def test_one_step_that_is_printed_while_its_mean_settles() -> None:
@@ -74,7 +74,7 @@ def test_rounded_as_a_bar_prints_it() -> None:
 
 def test_an_epoch_that_is_not_over_has_not_settled() -> None:
     cut, values = slice(0, 750), means(samples(0), EPOCH)
-    assert kept(values[cut], STEPS[cut], epoch=told(STEPS[cut], EPOCH[cut])) == ENDS[:7].tolist()
+    assert kept(values[cut], STEPS[cut], epoch=epoch_series(STEPS[cut], EPOCH[cut])) == ENDS[:7].tolist()
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -90,7 +90,7 @@ def test_samples_stay(kind: str, seed: int) -> None:
         values = values * (1 + 0.5 * (STEPS % BATCHES) / BATCHES)
     if kind == "smooth":
         values = samples(seed, 1e-4)
-    epoch = told(steps, EPOCH)
+    epoch = epoch_series(steps, EPOCH)
     assert kept(values, steps, epoch=epoch) == list(range(len(values)))
 
 
@@ -108,7 +108,7 @@ def test_a_mean_that_went_nan_stays_so(odd: float) -> None:
 def test_a_loop_whose_schedule_begins_again_logs_samples(schedule: str) -> None:
     attempt = log(SCHEDULES[schedule])
     loss = attempt.series["loss"]
-    epoch = told(loss.steps, loss.steps // (5 * 60))
+    epoch = epoch_series(loss.steps, loss.steps // (5 * 60))
     assert len(settled({**attempt.series, "epoch": epoch})["loss"]) == len(loss)
 
 

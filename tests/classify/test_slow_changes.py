@@ -15,8 +15,8 @@ from chronicle.model import Role
 
 @pytest.mark.parametrize("scales", [3.0, -3.0, -5.0])
 def test_steps_of_a_few_noise_scales_are_found_where_they_are(scales: float) -> None:
-    found = [findings(Curve(seed, 3000).shift(0.5, scales).run(), "level-shift") for seed in range(8)]
-    right = [f for f, *more in filter(None, found) if not more and abs(f.start_step - 1500) <= 16]
+    by_seed = [findings(Curve(seed, 3000).shift(0.5, scales).run(), "level-shift") for seed in range(8)]
+    right = [f for f, *more in filter(None, by_seed) if not more and abs(f.start_step - 1500) <= 16]
     assert len(right) >= 4
     steps = [f.evidence["step_log"] for f in right if "step_log" in f.evidence]
     assert np.median(steps) == pytest.approx(0.01 * scales, rel=0.15)
@@ -42,9 +42,9 @@ def test_a_step_within_the_first_samples_is_a_shift(before: int) -> None:
     noise = np.random.default_rng(before).standard_normal(40)
     low, high = 0.1 * 0.9 ** np.arange(40), 0.7 - 0.0005 * np.arange(40)
     loss = np.where(np.arange(40) < before, low, high) * np.exp(0.005 * noise)
-    told = classify({"loss": (np.arange(1, 41), loss)})
-    assert ("level-shift", before + 1) in [(f.pattern, f.start_step) for f in told.findings]
-    assert told.verdict == "bad"
+    judged = classify({"loss": (np.arange(1, 41), loss)})
+    assert ("level-shift", before + 1) in [(f.pattern, f.start_step) for f in judged.findings]
+    assert judged.verdict == "bad"
     assert "level-shift" not in classify({"loss": loss[before:]}).patterns
 
 
@@ -82,23 +82,23 @@ def test_a_run_that_forgets_everything_has_failed() -> None:
     steps = np.arange(400)
     noise = 0.002 * np.random.default_rng(0).standard_normal(400)
     loss = np.where(steps < 200, 4.1 * (1 + steps / 5) ** -0.05, 4.1) * np.exp(noise)
-    said = classify({"loss": (steps, loss)})
-    assert (said.verdict, "failed-run" in said.patterns) == ("bad", True)
+    judged = classify({"loss": (steps, loss)})
+    assert (judged.verdict, "failed-run" in judged.patterns) == ("bad", True)
 
 
 def test_noisy_fine_tuning_at_its_floor_has_not_failed() -> None:
     for seed in range(5):
         loss = 1.1 * np.exp(0.08 * np.random.default_rng(seed).standard_normal(300))
-        said = classify({"loss": (np.arange(300), loss)})
-        assert said.verdict == "good" and "failed-run" not in said.patterns
+        judged = classify({"loss": (np.arange(300), loss)})
+        assert judged.verdict == "good" and "failed-run" not in judged.patterns
 
 
 def test_a_loss_that_nobody_can_read_is_not_called_healthy() -> None:
     loss = np.exp(1.5 * np.random.default_rng(0).standard_normal(300))
-    said = classify({"loss": (np.arange(300), loss)})
-    assert "noisy-healthy" not in said.patterns
-    if said.verdict == "unexpected":
-        assert said.because == "Cannot tell: the loss differs by a factor of two from sample to sample."
+    judged = classify({"loss": (np.arange(300), loss)})
+    assert "noisy-healthy" not in judged.patterns
+    if judged.verdict == "unexpected":
+        assert judged.because == "Cannot tell: the loss differs by a factor of two from sample to sample."
 
 
 def test_without_a_loss_scores_can_speak() -> None:
@@ -116,5 +116,5 @@ def test_without_a_loss_scores_can_speak() -> None:
 
 
 def test_diagnosis_of_a_shift_says_its_step() -> None:
-    said = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
-    assert said.because.startswith("Worrying: Level shift in loss from step 1")
+    shifted = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+    assert shifted.because.startswith("Worrying: Level shift in loss from step 1")

@@ -14,21 +14,21 @@ from chronicle.score import judge
 from chronicle.score.labels import Label
 
 SEED = 1  # how many pass of seeds that nothing was tuned on: docs/classifier-course.md
-TOLD = {told.kind: told for told in in_families([SEED])}
+CASES = {case.kind: case for case in in_families([SEED])}
 
 
-@pytest.mark.parametrize("kind", TOLD)
+@pytest.mark.parametrize("kind", CASES)
 def test_a_log_as_users_have_them_is_judged_as_its_label_says(kind: str) -> None:
-    told = TOLD[kind]
-    result = judge(told.label, diagnosis_json(kind, classify(told.attempts)))
+    case = CASES[kind]
+    result = judge(case.label, diagnosis_json(kind, classify(case.attempts)))
     assert (result.passed, result.missing, result.forbidden) == (True, (), ())
 
 
 def test_families_are_the_same_for_the_same_seed_and_labelled_with_known_patterns() -> None:
-    again = {told.kind: told for told in in_families([SEED])}
-    assert len(again) == len(FAMILIES) and all(isinstance(told.label, Label) for told in again.values())
-    for kind, told in TOLD.items():
-        for metric, series in told.attempts[0].series.items():
+    again = {case.kind: case for case in in_families([SEED])}
+    assert len(again) == len(FAMILIES) and all(isinstance(case.label, Label) for case in again.values())
+    for kind, case in CASES.items():
+        for metric, series in case.attempts[0].series.items():
             assert (series.values == again[kind].attempts[0].series[metric].values).all()
 
 
@@ -67,18 +67,20 @@ def test_an_objective_is_judged_by_its_rise_whatever_its_sign(shift: float) -> N
     t = np.arange(400) / 400
     rises, stays = shift + 100 * np.minimum(t / 0.5, 1) + noise, shift + noise
     falls = shift + 100 * np.interp(t, [0, 0.4, 0.6, 0.7, 1], [0, 1, 1, 0, 0]) + noise
-    said = {name: classify({"ep_rew_mean": v}) for name, v in (("a", rises), ("b", stays), ("c", falls))}
-    assert [d.verdict for d in said.values()] == ["good", "bad", "bad"]
-    assert ["failed-run" in d.patterns for d in said.values()] == [False, True, False]
-    assert Role.OBJECTIVE not in said["c"].findings[0].evidence and said["c"].findings[0].start_step >= 150
+    by_name = {name: classify({"ep_rew_mean": v}) for name, v in (("a", rises), ("b", stays), ("c", falls))}
+    assert [d.verdict for d in by_name.values()] == ["good", "bad", "bad"]
+    assert ["failed-run" in d.patterns for d in by_name.values()] == [False, True, False]
+    assert (
+        Role.OBJECTIVE not in by_name["c"].findings[0].evidence and by_name["c"].findings[0].start_step >= 150
+    )
 
 
 @pytest.mark.parametrize(("kept", "verdict"), [(0.2, "bad"), (0.55, "worrying"), (0.8, "good")])
 def test_an_objective_that_keeps_a_part_of_what_it_gained_worries(kept: float, verdict: str) -> None:
     noise = np.random.default_rng(2).standard_normal(400)
     falls = 100 * np.interp(np.arange(400) / 400, [0, 0.4, 0.5, 0.6, 1], [0, 1, 1, kept, kept]) + noise
-    told = classify({"ep_rew_mean": falls})
-    assert (told.verdict, "divergence-no-spike" in told.patterns) == (verdict, verdict != "good")
+    diagnosis = classify({"ep_rew_mean": falls})
+    assert (diagnosis.verdict, "divergence-no-spike" in diagnosis.patterns) == (verdict, verdict != "good")
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -109,8 +111,8 @@ def test_the_pace_of_an_environment_does_not_worry() -> None:
     noise = np.random.default_rng(3).standard_normal((2, 400))
     speed = np.where(t < 0.4, 1340, 1200) + noise[0]
     beside = {"time/fps": speed, "ep_rew_mean": 100 * np.minimum(2 * t, 1) + 5 * noise[1]}
-    told = classify(beside)
-    assert told.verdict == "good" and "throughput-drop" in told.patterns
+    diagnosis = classify(beside)
+    assert diagnosis.verdict == "good" and "throughput-drop" in diagnosis.patterns
     falls = (9 * np.exp(-3 * t) + 1) * np.exp(0.01 * noise[1])
     assert classify({"time/fps": speed, "loss": falls}).verdict == "worrying"
 
@@ -152,28 +154,28 @@ def test_nothing_is_said_of_the_course_of_one_player() -> None:
     assert players.verdict == "good" and "plateau" not in players.patterns
 
 
-@pytest.mark.parametrize(("decimals", "said"), [(12, True), (4, False)])
-def test_a_rate_that_is_written_too_coarsely_is_not_nothing(decimals: int, said: bool) -> None:
+@pytest.mark.parametrize(("decimals", "stands_still"), [(12, True), (4, False)])
+def test_a_rate_that_is_written_too_coarsely_is_not_nothing(decimals: int, stands_still: bool) -> None:
     t, noise = np.arange(600) / 600, np.exp(0.05 * np.random.default_rng(7).standard_normal(600))
     rate = 1e-4 * np.maximum(1 - 2 * t, 0)
-    told = classify({"loss": (1.9 + 0.2 * np.exp(-t / 0.2)) * noise, "lr": np.round(rate, decimals)})
-    assert ("plateau" in told.patterns) == said
+    diagnosis = classify({"loss": (1.9 + 0.2 * np.exp(-t / 0.2)) * noise, "lr": np.round(rate, decimals)})
+    assert ("plateau" in diagnosis.patterns) == stands_still
 
 
-@pytest.mark.parametrize(("noise", "told"), [(0.005, True), (0.2, False)])
-def test_noise_that_hides_a_fall_shows_no_standstill(noise: float, told: bool) -> None:
+@pytest.mark.parametrize(("noise", "stands_still"), [(0.005, True), (0.2, False)])
+def test_noise_that_hides_a_fall_shows_no_standstill(noise: float, stands_still: bool) -> None:
     """1.2 to 0.88 in a twentieth of a thousand steps, then level, or falling by 4 % below the noise."""
     t, r = np.arange(1000) / 1000, np.random.default_rng(4)
-    falls = 0.0 if told else 0.04
+    falls = 0.0 if stands_still else 0.04
     loss = (0.88 + 0.35 * np.exp(-t / 0.01)) * np.exp(noise * r.standard_normal(1000) - falls * t)
-    assert ("plateau" in classify({"loss": loss}).patterns) is told
+    assert ("plateau" in classify({"loss": loss}).patterns) is stands_still
 
 
-@pytest.mark.parametrize(("back", "told"), [(True, "good"), (False, "bad")])
-def test_a_fall_that_an_objective_came_back_from_before_is_how_it_swings(back: bool, told: str) -> None:
+@pytest.mark.parametrize(("back", "verdict"), [(True, "good"), (False, "bad")])
+def test_a_fall_that_an_objective_came_back_from_before_is_how_it_swings(back: bool, verdict: str) -> None:
     """Down by half of what was gained at the end; the same fall had been there before, or had not."""
     places = [0, 0.3, 0.5, 0.7, 0.9, 1] if back else [0, 0.3, 0.31, 0.7, 0.9, 1]
     levels = [0, 100, 30, 101, 50, 50] if back else [0, 100, 100, 101, 50, 50]
     noise = np.random.default_rng(2).standard_normal(400)
     rewards = np.interp(np.arange(400) / 400, places, levels) + noise
-    assert classify({"ep_rew_mean": rewards}).verdict == told
+    assert classify({"ep_rew_mean": rewards}).verdict == verdict

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -79,16 +78,16 @@ def test_a_damaged_archive_is_told(chronicle, tmp_path):
 
 def test_json_says_the_same(chronicle, tmp_path):
     (tmp_path / "train.out").write_text(LOG)
-    said = json.loads(chronicle("doctor", "--json", "train.out").out)
-    assert said["lines"]["records"] == 3
-    assert said["kinds"][0]["fields"] == ["lm loss", "grad norm"]
-    assert said["kinds"][0]["first"][0][0] == 3
-    assert said["claimed_by"] == ["megatron"]
-    assert [metric["role"] for metric in said["attempts"][0]["metrics"]] == [
+    report = json.loads(chronicle("doctor", "--json", "train.out").out)
+    assert report["lines"]["records"] == 3
+    assert report["kinds"][0]["fields"] == ["lm loss", "grad norm"]
+    assert report["kinds"][0]["first"][0][0] == 3
+    assert report["claimed_by"] == ["megatron"]
+    assert [metric["role"] for metric in report["attempts"][0]["metrics"]] == [
         "loss",
         "grad-norm",
     ]
-    assert said["faults"][0]["step"] == 20
+    assert report["faults"][0]["step"] == 20
 
 
 def test_a_text_that_is_no_log_is_shown_by_the_pairs_in_its_lines(chronicle, tmp_path):
@@ -174,10 +173,10 @@ def test_it_works_for_every_format(example, tmp_path):
     json.dumps(to_json(report), allow_nan=False)
     if report["lines"]:
         assert sum(report["lines"].values()) >= path.read_bytes().count(b"\n")
-    for told, one in zip(report["attempts"], attempts, strict=True):
-        for metric, series in zip(told["metrics"], one.series.values(), strict=True):
+    for printed, one in zip(report["attempts"], attempts, strict=True):
+        for metric, series in zip(printed["metrics"], one.series.values(), strict=True):
             assert metric["points"] == len(series)
-            assert metric["first"] == series.values[0] or math.isnan(metric["first"])
+            assert metric["first"] == pytest.approx(series.values[0], rel=0, abs=0, nan_ok=True)
 
 
 def test_a_folder_in_which_nothing_is_read(chronicle, tmp_path):
@@ -197,5 +196,5 @@ def test_which_of_several_counters_is_the_axis(chronicle, tmp_path):
     (attempt,) = examine(Path("a.jsonl"))["attempts"]
     assert (attempt["axis"], attempt["counter"]) == ("step", "iter")
     assert "    steps are counted by iter\n" in chronicle("doctor", "a.jsonl").out
-    (told,) = json.loads(chronicle("doctor", "--json", "a.jsonl").out.splitlines()[0])["attempts"]
-    assert told["counter"] == "iter"
+    (printed,) = json.loads(chronicle("doctor", "--json", "a.jsonl").out.splitlines()[0])["attempts"]
+    assert printed["counter"] == "iter"

@@ -26,7 +26,7 @@ STORY = tell(TIMELINE, DIAGNOSIS)
 
 
 def test_a_finding_is_explained_by_its_criteria() -> None:
-    told = [
+    expected = [
         "2  The loss jumped from 1.74 to 7.00 at step 200 and was back after 4 steps.",
         "   good, id rise-a1-200",
         "   spike-fast-recovery in loss · data: severity 0.24, confidence 1.00",
@@ -42,7 +42,7 @@ def test_a_finding_is_explained_by_its_criteria() -> None:
         "",
     ]
     for name in ("2", "rise-a1-200", "rise-a1-190", "spike-fast-recovery"):
-        assert list(explain(DIAGNOSIS, STORY, name)) == told
+        assert list(explain(DIAGNOSIS, STORY, name)) == expected
 
 
 def test_a_pattern_that_was_not_named_says_why() -> None:
@@ -66,17 +66,36 @@ def test_without_a_choice_everything_is_told() -> None:
     lines = list(explain(DIAGNOSIS, STORY))
     decides = "1 spike came back fast, and nothing worrying was found on the live course."
     assert f"The verdict is good: {decides}" in lines
-    assert "not assessed: hang. Not logged: step time" in lines
+    assert lines[lines.index("not assessed without learning rate: lr-decay-drop") :] == [
+        "not assessed without learning rate: lr-decay-drop",
+        "not assessed without batch size: batch-ramp",
+        "not assessed without loss by data set: multi-dataset-spike",
+        "not assessed without a second attempt: resume-spike, lr-not-restored (also learning rate),",
+        "    repeat-data",
+        "not assessed without ratio: resume-ratio-skew",
+        "not assessed without gradient norm: grad-norm-precursor",
+        "not assessed without attention logit: attention-logit-growth",
+        "not assessed without output logit: output-logit-drift",
+        "not assessed without objective: entropy-collapse (also policy entropy), length-explosion (also",
+        "    answer length), reward-hacking (also validation score), kl-blow-up (also divergence from the",
+        "    reference)",
+        "not assessed without expert load: router-collapse",
+        "not assessed without validation loss: overfitting",
+        "not assessed without throughput: throughput-drop",
+        "not assessed without step time: hang",
+        "not assessed without loss scale: loss-scale-collapse",
+        "not assessed without clipped share: clip-saturation",
+    ]
     assert sum(bool(re.match(r"\d+  ", line)) for line in lines) == len(DIAGNOSIS.findings)
 
 
 def test_a_preset_is_compared_with_the_findings() -> None:
-    said = [
+    lines = [
         line
         for c in flagged_by(TIMELINE, DIAGNOSIS, ["olmo-128-6", "olmo2-spike-score"])
         for line in comparison_lines(c, DIAGNOSIS)
     ]
-    assert said == [
+    assert lines == [
         "olmo-128-6 on loss · data: 2 of 400 samples flagged (0.5 %)",
         "olmo2-spike-score on loss · data: 0 of 400 samples flagged",
         "  the rule judges nothing before 1 000 samples are logged",
@@ -127,10 +146,10 @@ def test_the_command_compares_presets(chronicle, tmp_path) -> None:
 def test_presets_are_printed_as_json_too(chronicle, tmp_path) -> None:
     log = tmp_path / "a.csv"
     log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
-    said = json.loads(chronicle("classify", "--json", log, "--preset", "lightning-spike").out)
-    spike = said["findings"][0]
+    document = json.loads(chronicle("classify", "--json", log, "--preset", "lightning-spike").out)
+    spike = document["findings"][0]
     assert (spike["pattern"], spike["id"]) == ("spike-fast-recovery", "loss:rise@201")
-    assert said["presets"] == [
+    assert document["presets"] == [
         {
             "preset": "lightning-spike",
             "series": "loss",
@@ -142,7 +161,7 @@ def test_presets_are_printed_as_json_too(chronicle, tmp_path) -> None:
             "missed": [],
         }
     ]
-    assert json.loads(chronicle("classify", "--json", log).out) == {**said, "presets": []}
+    assert json.loads(chronicle("classify", "--json", log).out) == {**document, "presets": []}
 
 
 def test_every_preset_is_a_choice_and_in_the_guide() -> None:

@@ -56,10 +56,10 @@ def entry(root, run_id):
 
 @pytest.mark.slow
 def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chronicle):
-    said = chronicle(
+    ran = chronicle(
         "review", "lost", "good", "A planned test of NaN.", "--author", "ada", "--at", "2026-11-20"
     )
-    assert (said.code, said.out) == (0, f"noted in {team}/runs/lost/notes.md\n")
+    assert (ran.code, ran.out) == (0, f"noted in {team}/runs/lost/notes.md\n")
     assert (
         team / "runs/lost/notes.md"
     ).read_text() == "- 2026-11-20 · ada · review good: A planned test of NaN.\n"

@@ -26,9 +26,9 @@ def test_a_site_is_served_on_the_loopback_address(chronicle, tmp_path):
     command = [sys.executable, "-u", "-m", "chronicle", "serve", "--port", "0"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as server:
         try:
-            said = server.stdout.readline()
-            address = re.search(r"http://127\.0\.0\.1:\d+/", said)
-            assert address, said
+            first_line = server.stdout.readline()
+            address = re.search(r"http://127\.0\.0\.1:\d+/", first_line)
+            assert address, first_line
             with urllib.request.urlopen(address[0] + "runs/a/index.html", timeout=10) as page:
                 assert page.status == 200
         finally:
@@ -56,15 +56,15 @@ def test_a_new_note_builds_again_and_an_error_does_not_end_it(chronicle, tmp_pat
     plain_engine(tmp_path)
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
     workspace = Workspace.find(tmp_path)
-    said: list[str] = []
-    before = rebuild_if_changed(workspace, None, {}, said.append)
-    assert rebuild_if_changed(workspace, None, before, said.append) == before
-    assert said == ["built again: 1 runs"]
+    messages: list[str] = []
+    before = rebuild_if_changed(workspace, None, {}, messages.append)
+    assert rebuild_if_changed(workspace, None, before, messages.append) == before
+    assert messages == ["built again: 1 runs"]
     chronicle("note", "a", "seen")
     assert state(workspace) != before
     (tmp_path / "mkdocs.yml").unlink()
-    rebuild_if_changed(workspace, None, before, said.append)
-    assert said[1:] == [f"error: mkdocs.yml: is missing in {tmp_path}. Remedy: chronicle init ."]
+    rebuild_if_changed(workspace, None, before, messages.append)
+    assert messages[1:] == [f"error: mkdocs.yml: is missing in {tmp_path}. Remedy: chronicle init ."]
 
 
 @pytest.fixture

@@ -29,13 +29,15 @@ GROUNDS = {"light": "#FFFFFF", "dark": "#11161D"}
 def rollback(tmp_path_factory):
     """A run with a rollback and two findings, drawn twice into two folders."""
     timeline = rolled_back()
-    told = diagnosis(
+    judged = diagnosis(
         finding("spike-fast-recovery", 100, 110),
         finding("divergence-after-spike", 350, None, severity=0.9),
         joins=timeline.joins,
     )
     folders = [tmp_path_factory.mktemp(name) for name in ("one", "two")]
-    figures = [draw(timeline, told, folder, tell(timeline, told).events, title="A run") for folder in folders]
+    figures = [
+        draw(timeline, judged, folder, tell(timeline, judged).events, title="A run") for folder in folders
+    ]
     assert figures[0] == figures[1]
     return figures[0], *folders
 
@@ -48,8 +50,8 @@ def test_every_figure_has_a_file_for_a_page_and_one_for_a_phone(rollback):
         assert all(file == f"{figure.name}-{variant}.svg" for variant, (file, _, _) in figure.files.items())
     assert figures[-2].files == {"any": ("thumb.svg", 320, 160)} and figures[-2].alt == ""
     assert figures[-1].files == {"any": ("share.png", 1200, 630)} and figures[-1].alt == figures[0].alt
-    told = {file for figure in figures for file, _, _ in figure.files.values()}
-    assert {path.name for path in folder.iterdir()} == told
+    named = {file for figure in figures for file, _, _ in figure.files.values()}
+    assert {path.name for path in folder.iterdir()} == named
 
 
 def test_a_file_has_the_size_that_is_told_and_nothing_but_shapes(rollback):
@@ -191,8 +193,8 @@ def test_a_run_without_a_value_has_a_small_figure_that_says_so(tmp_path):
 
 def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path):
     timeline = run(np.arange(300), falling(300), "tokens/s", role=Role.THROUGHPUT, unit="tokens/s")
-    told = diagnosis(finding("throughput-drop", 100, 150, "tokens/s"))
-    figures = draw(timeline, told, tmp_path, tell(timeline, told).events, title="x")
+    judged = diagnosis(finding("throughput-drop", 100, 150, "tokens/s"))
+    figures = draw(timeline, judged, tmp_path, tell(timeline, judged).events, title="x")
     assert figures[0].alt.startswith("x: tokens/s over steps 0 to 299. 1 Throughput drop: ")
 
 

@@ -24,10 +24,10 @@ NAN, INF = float("nan"), float("inf")
 LEVEL = falling(400)
 
 
-def painted(timeline, told):
+def painted(timeline, judged):
     """Every figure of a run is XML whose paths are numbers; the plan of the whole."""
-    run = scene(timeline, told)
-    by_mark = {event.mark: event for event in tell(timeline, told).events if event.patterns}
+    run = scene(timeline, judged)
+    by_mark = {event.mark: event for event in tell(timeline, judged).events if event.patterns}
     plans = [whole(run, width) for width in (WIDE, NARROW)]
     zooms = [(item, zoom(run, item, WIDE)) for item in run.zooms()]
     for sheet in [*(plan.paint() for plan in [*plans, *(plan for _, plan in zooms)]), thumb(run)]:
@@ -65,12 +65,12 @@ ODD = {
 def test_odd_values_and_steps_are_drawn(name):
     steps, values = ODD[name]
     lowest, highest = int(min(steps)), int(max(steps))
-    told = diagnosis(
+    judged = diagnosis(
         finding("nan-inf", (lowest + highest) // 2, (lowest + highest) // 2),
         finding("frozen-metric", lowest, None),
         finding("plateau", lowest - 100, highest + 100),
     )
-    painted(run(steps, values), told)
+    painted(run(steps, values), judged)
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_points_that_are_overtaken_one_by_one_are_drawn():
 
 @pytest.mark.slow
 def test_forty_findings_of_every_pattern_are_drawn():
-    told = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 3 * (n % 3)) for n in range(40)]
-    plan = painted(run(np.arange(400), LEVEL), diagnosis(*told))
+    forty = [finding(PATTERNS[n % len(PATTERNS)].id, 10 * n, 10 * n + 3 * (n % 3)) for n in range(40)]
+    plan = painted(run(np.arange(400), LEVEL), diagnosis(*forty))
     assert len(plan.findings.badges) == 30
 
 
@@ -127,8 +127,8 @@ def test_forty_findings_of_every_pattern_are_drawn():
 )
 def test_any_run_is_drawn(values, first, gap, spans):
     steps = first + gap * np.arange(len(values))
-    told = [
+    drawn_findings = [
         finding("level-shift", first + gap * a, None if length is None else first + gap * (a + length))
         for a, length in spans
     ]
-    painted(run(steps, values), diagnosis(*told))
+    painted(run(steps, values), diagnosis(*drawn_findings))

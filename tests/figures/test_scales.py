@@ -77,11 +77,11 @@ def test_a_logarithmic_axis_has_one_to_six_ticks_inside(power, decades):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "words"),
     [(4.817, "4.82"), (1e30, "1e30"), (-1.234e-7, "−1.23e−7"), (123_456.0, "1.23e5"), (0.0, "0")],
 )
-def test_the_true_value_beside_a_clip(value, said):
-    assert true_value(value) == said
+def test_the_true_value_beside_a_clip(value, words):
+    assert true_value(value) == words
 
 
 @pytest.mark.parametrize("role", list(Role))

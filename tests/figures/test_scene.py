@@ -15,8 +15,8 @@ def test_the_zoom_of_a_finding_that_led_to_a_rollback_reaches_the_step_resumed_f
     timeline = rolled_back()
     (join,) = timeline.joins
     assert (join.kind, join.from_step, join.to_step) == (JoinKind.ROLLBACK, 399, 300)
-    told = finding("divergence-after-spike", 380, None)
-    drawn = scene(timeline, diagnosis(told, joins=timeline.joins))
+    divergence = finding("divergence-after-spike", 380, None)
+    drawn = scene(timeline, diagnosis(divergence, joins=timeline.joins))
     first, last = drawn.window(drawn.findings[0])
     assert first < join.to_step and last > join.from_step
 
@@ -31,8 +31,8 @@ def test_a_segment_that_meets_no_finding_holds_none_of_its_points():
 
 
 def test_a_zoom_shows_at_least_22_samples():
-    told = finding("spike-fast-recovery", 3000, 3000)
-    long = scene(run(np.arange(0, 6000, 10), falling(600)), diagnosis(told))
+    spike = finding("spike-fast-recovery", 3000, 3000)
+    long = scene(run(np.arange(0, 6000, 10), falling(600)), diagnosis(spike))
     first, last = long.window(long.findings[0])
     assert last - first >= 22 * 10
 

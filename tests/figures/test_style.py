@@ -140,12 +140,12 @@ def test_no_word_is_longer_than_allowed(text, longest):
 
 @given(name=st.text(max_size=100), unit=st.none() | st.text(max_size=40), log=st.booleans())
 def test_a_label_fits_its_panel_on_a_phone(name, unit, log):
-    said = label(name, unit, log, 286)
-    assert text_px(said) <= 286 or len(said.split(" · ")[0]) == 9
+    text = label(name, unit, log, 286)
+    assert text_px(text) <= 286 or len(text.split(" · ")[0]) == 9
 
 
 @pytest.mark.parametrize(
-    ("unit", "log", "said"),
+    ("unit", "log", "text"),
     [
         ("nats/token", False, "loss  ·  nats/token"),
         ("nats/token", True, "loss  ·  nats/token, log scale"),
@@ -153,5 +153,5 @@ def test_a_label_fits_its_panel_on_a_phone(name, unit, log):
         (None, True, "loss  ·  log scale"),
     ],
 )
-def test_a_label_says_metric_unit_and_scale(unit, log, said):
-    assert label("loss", unit, log, 800) == said
+def test_a_label_says_metric_unit_and_scale(unit, log, text):
+    assert label("loss", unit, log, 800) == text

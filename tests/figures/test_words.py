@@ -30,12 +30,12 @@ WIDTHS = pytest.mark.parametrize("width", [900, 344])
 
 def labels(plan) -> dict[str, tuple[float, float, float, float]]:
     """The bold words over the curves: left, top, right and foot of each."""
-    found = {}
+    boxes = {}
     for text in ElementTree.fromstring(plan.paint().svg()).iter(f"{SVG}text"):
         if text.get("class").endswith(" h"):
             x, y = float(text.get("x")), float(text.get("y"))
-            found[text.text] = (x, y - 8, x + label_px(text.text), y)
-    return found
+            boxes[text.text] = (x, y - 8, x + label_px(text.text), y)
+    return boxes
 
 
 def overlapping(boxes):
@@ -94,8 +94,8 @@ def test_no_name_floats_where_its_line_has_ended_in_nan(width):
         series("train/loss", steps, ended),
         series("val/loss", steps[::10], ended[::10] + 0.1, Role.VALIDATION_LOSS),
     ]
-    told = diagnosis(finding("nan-inf", 250, None, "train/loss", "x"))
-    plan = whole(scene(stitch([attempt("x", *lines)]), told), width)
+    judged = diagnosis(finding("nan-inf", 250, None, "train/loss", "x"))
+    plan = whole(scene(stitch([attempt("x", *lines)]), judged), width)
     boxes = labels(plan)
     last = 54 + plan.window.px(250)
     assert {"train/loss", "val/loss"} <= set(boxes) and overlapping(boxes) == []

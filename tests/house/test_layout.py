@@ -23,13 +23,13 @@ def tracked() -> list[Path]:
 
 def functions() -> list[tuple[str, int]]:
     """Every function with its length in lines, without the docstring."""
-    found = []
+    lengths = []
     for file in SOURCES:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                said = len((ast.get_docstring(node) or "").splitlines())
-                found.append((f"{file.name}:{node.name}", node.end_lineno - node.lineno + 1 - said))
-    return found
+                n_docstring = len((ast.get_docstring(node) or "").splitlines())
+                lengths.append((f"{file.name}:{node.name}", node.end_lineno - node.lineno + 1 - n_docstring))
+    return lengths
 
 
 @pytest.mark.slow

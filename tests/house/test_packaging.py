@@ -31,10 +31,10 @@ def test_every_extra_that_is_installed_somewhere_exists() -> None:
 
 def test_a_site_is_built_without_the_tools_of_the_tests() -> None:
     """What `make site` would run in a fresh checkout."""
-    said = subprocess.run(["make", "-n", "site", "BIN=none/bin", "SITE=none/site", "TEST=none/test"],
+    commands = subprocess.run(["make", "-n", "site", "BIN=none/bin", "SITE=none/site", "TEST=none/test"],
                           cwd=ROOT, capture_output=True, text=True, check=True).stdout  # fmt: skip
-    assert "'.[site]'" in said and "chronicle build" in said
-    assert "test" not in said.replace("none/test", "")
+    assert "'.[site]'" in commands and "chronicle build" in commands
+    assert "test" not in commands.replace("none/test", "")
 
 
 def test_the_wheel_holds_what_is_read_at_run_time() -> None:

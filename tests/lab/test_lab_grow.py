@@ -207,54 +207,56 @@ KICK = (Fault(Kind.LR_KICK, 500, 3, 50.0),)
     ],
 )
 def test_a_spike_is_called_by_how_it_recovers(memory: float, left: float, pattern: str) -> None:
-    found = labelled(KICK, decaying(500, 0.8, memory, left))
-    (event,) = found["events"]
+    its_label = labelled(KICK, decaying(500, 0.8, memory, left))
+    (event,) = its_label["events"]
     assert event["pattern"] == pattern and event["start_step"] == 500
-    assert pattern in found["required"][0].split("|")
-    assert found["measured"]["height_log"] == pytest.approx(0.8)
-    assert found["measured"]["height_scales"] == pytest.approx(0.8 / NOISE, rel=0.2)
-    assert str(BY_ID[pattern].verdict) == found["verdict"]
+    assert pattern in its_label["required"][0].split("|")
+    assert its_label["measured"]["height_log"] == pytest.approx(0.8)
+    assert its_label["measured"]["height_scales"] == pytest.approx(0.8 / NOISE, rel=0.2)
+    assert str(BY_ID[pattern].verdict) == its_label["verdict"]
 
 
 def test_a_slow_rise_is_a_divergence() -> None:
-    found = labelled((Fault(Kind.GROWTH, 500, 500, 1.01),), np.maximum(np.arange(STEPS) - 500, 0) / 500 * 0.6)
-    assert found["events"][0]["pattern"] == "divergence-no-spike" and found["verdict"] == "bad"
-    assert found["events"][0]["start_step"] == pytest.approx(550, abs=30)
+    its_label = labelled(
+        (Fault(Kind.GROWTH, 500, 500, 1.01),), np.maximum(np.arange(STEPS) - 500, 0) / 500 * 0.6
+    )
+    assert its_label["events"][0]["pattern"] == "divergence-no-spike" and its_label["verdict"] == "bad"
+    assert its_label["events"][0]["start_step"] == pytest.approx(550, abs=30)
 
 
 def test_a_fault_that_did_nothing_leaves_a_healthy_label() -> None:
-    found = labelled(KICK, np.zeros(STEPS))
-    assert (found["verdict"], found["required"], found["events"]) == (
+    its_label = labelled(KICK, np.zeros(STEPS))
+    assert (its_label["verdict"], its_label["required"], its_label["events"]) == (
         "good",
         ["near-perfect|noisy-healthy"],
         [],
     )
-    assert found["why"] == "The fault at step 500 left no trace in the loss."
-    assert "spike-fast-recovery" in found["forbidden"] and found["steps_healthy"] == STEPS
+    assert its_label["why"] == "The fault at step 500 left no trace in the loss."
+    assert "spike-fast-recovery" in its_label["forbidden"] and its_label["steps_healthy"] == STEPS
 
 
 @pytest.mark.parametrize("change", [0.1, -0.3, 0.5])
 def test_a_change_of_the_data_for_good_is_a_level_shift(change: float) -> None:
     lift = np.where(np.arange(STEPS) >= 600, change, 0.0)
-    found = labelled((Fault(Kind.HARDER, 600, 400, 2.0),), lift)
-    assert [(e["pattern"], e["start_step"]) for e in found["events"]] == [("level-shift", 600.0)]
-    assert found["required"][0].startswith("level-shift")
+    its_label = labelled((Fault(Kind.HARDER, 600, 400, 2.0),), lift)
+    assert [(e["pattern"], e["start_step"]) for e in its_label["events"]] == [("level-shift", 600.0)]
+    assert its_label["required"][0].startswith("level-shift")
 
 
 def test_a_debatable_bump_need_not_be_found() -> None:
     lift = np.where(np.arange(STEPS) == 500, 7 * NOISE, 0.0)
-    found = labelled(KICK, lift)
-    assert found["events"][0]["optional"] and found["required"] == ["near-perfect|noisy-healthy"]
+    its_label = labelled(KICK, lift)
+    assert its_label["events"][0]["optional"] and its_label["required"] == ["near-perfect|noisy-healthy"]
 
 
 def test_not_a_number_is_named_where_it_begins() -> None:
     lift = np.zeros(STEPS)
     lift[700:] = np.nan
-    found = labelled((Fault(Kind.NAN, 700),), lift)
-    assert [(e["pattern"], e["start_step"], e.get("end_step")) for e in found["events"]] == [
+    its_label = labelled((Fault(Kind.NAN, 700),), lift)
+    assert [(e["pattern"], e["start_step"], e.get("end_step")) for e in its_label["events"]] == [
         ("nan-inf", 700.0, None)
     ]
-    assert found["verdict"] == "bad" and found["steps_healthy"] < 700
+    assert its_label["verdict"] == "bad" and its_label["steps_healthy"] < 700
 
 
 def test_a_gradient_that_leads_is_measured_in_points() -> None:
@@ -289,8 +291,12 @@ def test_a_label_is_a_label_of_the_project(tmp_path: Path) -> None:
     table = labelled(KICK, decaying(500, 0.8, 5.0))
     (tmp_path / "label.toml").write_text(toml({**table, "fingerprint": "x"}), "utf-8")
     (tmp_path / "log.csv").write_text("step,loss\n", "utf-8")
-    found = load_label(tmp_path)
-    assert found.events[0].pattern == "spike-fast-recovery" and found.verdict == "good" and found.files == 1
+    its_label = load_label(tmp_path)
+    assert (
+        its_label.events[0].pattern == "spike-fast-recovery"
+        and its_label.verdict == "good"
+        and its_label.files == 1
+    )
     assert measured(tomllib.loads((tmp_path / "label.toml").read_text("utf-8"))).startswith("+0.80 log units")
 
 

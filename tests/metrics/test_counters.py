@@ -22,7 +22,7 @@ def test_the_step_gap_is_the_median_of_the_distances_that_rise(steps: list[int])
 
 
 @pytest.mark.parametrize(
-    ("told", "near", "found"),
+    ("month_and_day", "near", "date"),
     [
         ((11, 20), (2023, 11, 14), (2023, 11, 20)),
         ((12, 31), (2024, 1, 1), (2023, 12, 31)),
@@ -32,10 +32,10 @@ def test_the_step_gap_is_the_median_of_the_distances_that_rise(steps: list[int])
     ],
 )
 def test_the_year_is_the_nearest(
-    told: tuple[int, int], near: tuple[int, ...], found: tuple[int, ...]
+    month_and_day: tuple[int, int], near: tuple[int, ...], date: tuple[int, ...]
 ) -> None:
-    at = datetime(1972, *told, tzinfo=UTC).timestamp()
+    at = datetime(1972, *month_and_day, tzinfo=UTC).timestamp()
     assert not has_year(at)
     year, month, day = near
     dated = in_year_of(at, datetime(year, month, day, tzinfo=UTC).timestamp())
-    assert datetime.fromtimestamp(dated, UTC).timetuple()[:3] == found
+    assert datetime.fromtimestamp(dated, UTC).timetuple()[:3] == date

@@ -318,9 +318,9 @@ avg loss so far: loss, val loss: validation-loss
 """
 
 
-@pytest.mark.parametrize("told", TOGETHER.strip().splitlines())
-def test_names_side_by_side(told: str) -> None:
-    expected = dict(pair.rsplit(": ", 1) for pair in told.split(", "))
+@pytest.mark.parametrize("names_and_roles", TOGETHER.strip().splitlines())
+def test_names_side_by_side(names_and_roles: str) -> None:
+    expected = dict(pair.rsplit(": ", 1) for pair in names_and_roles.split(", "))
     assert roles(log(*expected)) == expected
 
 

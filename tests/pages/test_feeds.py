@@ -8,6 +8,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
+import jsonschema
 import pytest
 from tests.pages.samples import EVENTS, healthy, many, rollback, site, small
 
@@ -18,6 +19,43 @@ ATOM = "{http://www.w3.org/2005/Atom}"
 RFC_3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)"
 ONCE = ("id", "title", "updated")
 AT_MOST_ONCE = ("content", "published", "rights", "source", "summary", "generator", "subtitle")
+
+
+TEXT, URL = {"type": "string"}, {"type": "string", "pattern": r"^[a-z][a-z0-9+.-]*:[^\s<>\"\\^`{|}]+$"}
+DATE = {"type": "string", "pattern": f"^{RFC_3339}$"}
+
+
+def closed(required: list[str], **properties: object) -> dict[str, object]:
+    """An object with no other keys than extensions: an underscore and a letter, and no dot."""
+    rest = {"patternProperties": {"^_[A-Za-z][^.]*$": {"type": "object"}}, "additionalProperties": False}
+    return {"type": "object", "required": required, "properties": properties, **rest}
+
+
+AUTHOR = closed([], name=TEXT, url=URL, avatar=URL) | {"minProperties": 1}
+COMMON = {"authors": {"type": "array", "items": AUTHOR}, "author": AUTHOR, "language": TEXT}
+FILE = {"size_in_bytes": {"type": "number"}, "duration_in_seconds": {"type": "number"}}
+FILE = closed(["url", "mime_type"], url=URL, mime_type=TEXT, title=TEXT, **FILE)
+ITEM = closed(
+    ["id"],
+    **dict.fromkeys(["title", "content_html", "content_text", "summary"], TEXT),
+    **dict.fromkeys(["url", "external_url", "image", "banner_image"], URL),
+    **dict.fromkeys(["date_published", "date_modified"], DATE),
+    **COMMON,
+    id=TEXT | {"minLength": 1},
+    tags={"type": "array", "items": TEXT},
+    attachments={"type": "array", "items": FILE},
+) | {"anyOf": [{"required": ["content_html"]}, {"required": ["content_text"]}]}
+JSON_FEED = closed(
+    ["version", "title", "items"],
+    **dict.fromkeys(["title", "description", "user_comment"], TEXT),
+    **dict.fromkeys(["home_page_url", "feed_url", "next_url", "icon", "favicon"], URL),
+    **COMMON,
+    version={"const": "https://jsonfeed.org/version/1.1"},
+    expired={"type": "boolean"},
+    hubs={"type": "array", "items": closed(["type", "url"], type=TEXT, url=URL)},
+    items={"type": "array", "items": ITEM},
+)
+"""JSON Feed 1.1 as a JSON Schema, key by key from https://jsonfeed.org/version/1.1."""
 
 
 def hostile() -> SiteData:
@@ -51,17 +89,31 @@ def test_atom_is_valid(data: SiteData) -> None:
 @pytest.mark.parametrize("data", SITES)
 def test_json_is_valid(data: SiteData) -> None:
     feed = json.loads(json_feed(data))
-    assert feed["version"] == "https://jsonfeed.org/version/1.1"
-    assert feed["title"]
-    assert isinstance(feed["items"], list)
-    for item in feed["items"]:
-        assert item["id"] and isinstance(item["id"], str)
-        assert item["content_text"] or item.get("content_html")
-        assert re.fullmatch(RFC_3339, item["date_published"])
-        assert all(author["name"] for author in item.get("authors", []))
-        assert isinstance(item["tags"], list)
-        assert bool(item.get("url")) is bool(data.site_url)
+    jsonschema.validate(feed, JSON_FEED)
+    assert all(bool(item.get("url")) is bool(data.site_url) for item in feed["items"])
     assert len({item["id"] for item in feed["items"]}) == len(feed["items"])
+    assert ("feed_url" in feed) is ("home_page_url" in feed) is bool(data.site_url)
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"version": "1.1"}, "'https://jsonfeed.org/version/1.1' was expected"),
+        ({"home_page_url": "./"}, "'./' does not match"),
+        ({"feeds": []}, "'feeds' does not match any of the regexes: '^_[A-Za-z][^.]*$'"),
+        ({"items": [{"content_text": "It rose."}]}, "'id' is a required property"),
+        ({"items": [{"id": "1"}]}, "{'id': '1'} is not valid under any of the given schemas"),
+        ({"items": [{"id": 1, "content_text": ""}]}, "1 is not of type 'string'"),
+        ({"items": [{"id": "1", "content_text": "", "date_published": "2026-11-18"}]}, "does not match"),
+        ({"items": [{"id": "1", "content_text": "", "authors": [{}]}]}, "{} should be non-empty"),
+        ({"items": [{"id": "1", "content_text": "", "tags": [None]}]}, "None is not of type 'string'"),
+    ],
+)
+def test_a_feed_that_is_none_is_refused(keys: dict[str, object], said: str) -> None:
+    feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Runs", "_ours": {"a": 1}, "items": []}
+    jsonschema.validate(feed, JSON_FEED)
+    with pytest.raises(jsonschema.ValidationError, match=re.escape(said)):
+        jsonschema.validate({**feed, **keys}, JSON_FEED)
 
 
 def test_an_id_stays_when_the_site_moves_and_both_feeds_have_it() -> None:

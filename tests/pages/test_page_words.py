@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tests.pages.samples import EVENTS
+from tests.pages.samples import EVENTS, rollback
 
 from chronicle.model import Criterion, Fact
 from chronicle.pages import words
+from chronicle.pages.happened import Happened
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,21 @@ from chronicle.pages import words
 )
 def test_when_an_event_was(time: str, elapsed_s: float | None, said: str) -> None:
     assert words.moment(replace(EVENTS[0], time=time, elapsed_s=elapsed_s)) == said
+
+
+@pytest.mark.parametrize(
+    ("time", "said"),
+    [
+        ("2026-03-02T14:52:45.75Z", "14:52Z"),
+        ("2026-11-18 22:41+01:00", "22:41+01:00"),
+        ("2026-11-18T22:41", "22:41"),
+        ("2026-11-18", "day only"),
+        ("", "no date"),
+        ("some time in the night of the second fire alarm of that week", "no date"),
+    ],
+)
+def test_the_clock_of_an_event_is_a_clock(time: str, said: str) -> None:
+    assert Happened(rollback(), replace(EVENTS[0], time=time)).hour == said
 
 
 def test_an_attempt_is_known_by_the_end_of_its_path() -> None:

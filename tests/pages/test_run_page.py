@@ -130,9 +130,9 @@ hide: [navigation]
 </tbody></table></div>
 <p><strong>Otherwise:</strong> Divergence after a spike, if the loss went on rising for 400 steps more</p>
 </details>
-<details class="ch-fold"><summary>1 pattern not assessed</summary>
+<details class="ch-fold"><summary>1 pattern not assessed, by what was not logged</summary>
 <ul class="ch-needs">
-<li>Gradient norm leads <span class="ch-no">needs gradient norm</span></li>
+<li><strong>Gradient norm:</strong> Gradient norm leads</li>
 </ul>
 </details>
 </section>
@@ -225,11 +225,11 @@ def test_what_was_not_logged_is_grouped_by_what_is_missing() -> None:
         NotAssessed("repeat-data", ("attempts",)),
     )
     entry = replace(rollback(), diagnosis=replace(rollback().diagnosis, not_assessed=missing))
-    told = section(page_of(entry), "Evidence").split("not assessed</summary>")[1]
+    told = section(page_of(entry), "Evidence").split("by what was not logged</summary>")[1]
     assert re.findall("<li>(.*)</li>", told) == [
-        'Gradient norm leads <span class="ch-no">needs gradient norm</span>',
-        'Resume spike, Repeated data after a resume <span class="ch-no">needs a second attempt</span>',
-        'Learning rate not restored <span class="ch-no">needs learning rate and a second attempt</span>',
+        "<strong>Gradient norm:</strong> Gradient norm leads",
+        "<strong>A second attempt:</strong> Resume spike, Learning rate not restored (also learning rate), "
+        "Repeated data after a resume",
     ]
 
 

@@ -15,7 +15,7 @@ from chronicle.pages.search import A_RUN, SYNONYMS, guide_js, search_js
 from chronicle.workspace.folders import shipped
 
 RUNS = """\
-window.chronicleSearch = {"patterns":[["spike-fast-recovery","Fast-recovering spike","good",""],["spike-no-full-recovery","Spike, not fully recovered","bad","lasting spike unstable instability"]],"runs":[
+window.chronicleSearch = {"patterns":[["spike-fast-recovery","Fast-recovering spike","good"," · "],["spike-no-full-recovery","Spike, not fully recovered","bad","lasting spike · unstable instability"]],"runs":[
 ["demo-rollback","A rollback with a lower learning rate","bad","Atlas",[0,1],"decision ada Back 56 000 58 500 Fast-recovering spike 2.52 3.88 nats token step 22308 fully recovered 2.26 4.17 58897 Rollback 61400 56000"],
 ["calm","Calm run calm","good","Atlas",[],"Near-perfect run 4.00 2.00 nats token calm"]
 ]};

@@ -120,12 +120,12 @@ def of_text(content: bytes, long_bytes: int) -> Iterator[Damaged]:
 
 def of_numbers(content: bytes, random_: random.Random, most_places: int) -> Iterator[Damaged]:
     """A number in the second half that is no number, too large, negative, or of another notation."""
-    places = [found for found in _NUMBER.finditer(content) if found.start() > len(content) // 2]
+    places = [number for number in _NUMBER.finditer(content) if number.start() > len(content) // 2]
     places = random_.sample(places, min(len(places), most_places))
     for text in NUMBERS if places else ():
-        found = random_.choice(places)
-        wrong = content[: found.start()] + text.encode() + content[found.end() :]
-        yield Damaged(f"number-{NUMBERS.index(text)}", wrong, found.start())
+        number = random_.choice(places)
+        wrong = content[: number.start()] + text.encode() + content[number.end() :]
+        yield Damaged(f"number-{NUMBERS.index(text)}", wrong, number.start())
 
 
 def main() -> None:

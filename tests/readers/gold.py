@@ -57,18 +57,18 @@ def as_json(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
 
 def _fault(fault: Fault) -> str:
     """A fault in a line; one beside the curves with its kind, step, time and host."""
-    told = f"{fault.where}: {fault.what} ({fault.count})"
+    sentence = f"{fault.where}: {fault.what} ({fault.count})"
     return (
-        told
+        sentence
         if fault.kind == "read"
-        else f"{fault.kind} {fault.at_step} {fault.at_time} {fault.host!r} {told}"
+        else f"{fault.kind} {fault.at_step} {fault.at_time} {fault.host!r} {sentence}"
     )
 
 
 def text(attempts: Sequence[Attempt]) -> str:
     """As it stands in the gold file: indented, each list of plain values on one line."""
     lines = json.dumps(as_json(attempts), indent=1)
-    return re.sub(r"\[\n\s+([^][{}]*?)\n\s+\]", lambda found: f"[{' '.join(found[1].split())}]", lines) + "\n"
+    return re.sub(r"\[\n\s+([^][{}]*?)\n\s+\]", lambda match: f"[{' '.join(match[1].split())}]", lines) + "\n"
 
 
 def main() -> None:

@@ -47,9 +47,9 @@ def intact_part(content: bytes, intact: int) -> bytes:
 
 def memory_kb(what: str) -> int:
     """The memory of this process: now (VmRSS), or its peak since `forget_the_peak` (VmHWM)."""
-    found = re.search(rf"{what}:\s+(\d+)", _STATUS.read_text())
-    assert found
-    return int(found[1])
+    match = re.search(rf"{what}:\s+(\d+)", _STATUS.read_text())
+    assert match
+    return int(match[1])
 
 
 def forget_the_peak() -> None:
@@ -61,8 +61,8 @@ def forget_the_peak() -> None:
 @pytest.mark.parametrize("example", TAKEN, ids=lambda file: f"{file.parent.name}/{file.name[:24]}")
 def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path) -> None:
     content, file = example.read_bytes(), tmp_path / example.name
-    told = functools.cache(lambda part: points(reading_of(part, file).attempts))
-    few_rows = len({step for _, step, _ in told(content)}) < 8
+    points_of = functools.cache(lambda part: points(reading_of(part, file).attempts))
+    few_rows = len({step for _, step, _ in points_of(content)}) < 8
     forget_the_peak()
     before_kb = memory_kb("VmRSS")
     for one in damaged(content, each=EACH, long_bytes=LONG_BYTES if example in LONGEST else LINE_BYTES):
@@ -73,5 +73,5 @@ def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path
             assert "Remedy: " in str(problem) and str(file) in str(problem), (one.name, str(problem))
         before = intact_part(content, one.intact)
         if before and not one.name.startswith("cut") and not (few_rows and one.name.startswith("number")):
-            assert told(before) <= points(reading.attempts), one.name
+            assert points_of(before) <= points(reading.attempts), one.name
     assert memory_kb("VmHWM") - before_kb < GROWTH_KB

@@ -76,12 +76,12 @@ def attempts(file: Path) -> Any:
 
 def assert_same(columns: Columns, dialects: Mapping[str, Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        found = {}
+        by_name = {}
         for name, written in dialects.items():
             file = Path(folder) / name
             file.write_bytes(written(columns))
-            found[name] = attempts(file)
-    assert found == dict.fromkeys(found, found["a.csv"])
+            by_name[name] = attempts(file)
+    assert by_name == dict.fromkeys(by_name, by_name["a.csv"])
 
 
 METRICS = ("loss", "val_loss", "train/grad_norm", "lr", "tokens", "accuracy", "note")

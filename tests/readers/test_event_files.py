@@ -449,8 +449,10 @@ def test_hyperparameters_and_texts_are_facts(tmp_path: Path) -> None:
 
 
 def test_a_configuration_logged_as_text_has_one_prefix(tmp_path: Path) -> None:
-    told = summary([("config/text_summary", strings('{"lr": 0.1, "model": {"width": 2}}') + plugin("text"))])
-    (attempt,) = events.read(write(tmp_path / "x.tfevents", [event(1.7e9, 0, told), *healthy()]))
+    config = summary(
+        [("config/text_summary", strings('{"lr": 0.1, "model": {"width": 2}}') + plugin("text"))]
+    )
+    (attempt,) = events.read(write(tmp_path / "x.tfevents", [event(1.7e9, 0, config), *healthy()]))
     assert attempt.facts == {"config/lr": 0.1, "config/model/width": 2}
 
 
@@ -619,13 +621,13 @@ def test_many_files_are_read_as_each_alone(
     files[9].write_bytes(frame(VERSION)[:20] + b"\xff" * 40)
     files[11].unlink()
     together = list(events.read_many(files))
-    for file, found in zip(files, together, strict=True):
+    for file, as_one_of_many in zip(files, together, strict=True):
         try:
             alone = events.read(file)
         except (BadLog, FileNotFoundError) as err:
-            assert str(found) == str(err)
+            assert str(as_one_of_many) == str(err)
         else:
-            assert isinstance(found, list) and text(found) == text(alone)
+            assert isinstance(as_one_of_many, list) and text(as_one_of_many) == text(alone)
     assert isinstance(together[11], FileNotFoundError)
 
 

@@ -252,8 +252,8 @@ def test_pipes_and_sockets_are_told_and_never_waited_for(tmp_path: Path) -> None
         listener.bind(os.path.relpath(tmp_path / "sock.jsonl"))
         reading = read_all(make(tmp_path, "a.csv"))
     assert [one.name for one in reading.attempts] == ["a.csv"]
-    told = "is no regular file (a pipe, socket or device). Remedy: name a file"
-    assert [problem.problem for problem in reading.problems] == [told, told]
+    message = "is no regular file (a pipe, socket or device). Remedy: name a file"
+    assert [problem.problem for problem in reading.problems] == [message, message]
     with pytest.raises(LogError, match="is no regular file"):
         read(tmp_path / "pipe")
 
@@ -290,8 +290,8 @@ def test_what_may_not_be_opened_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(os, "scandir", listed)
     reading = read_all(tmp_path)
     assert [one.name for one in reading.attempts] == ["a.csv"]
-    told = "cannot be read (Permission denied). Remedy: check its permissions"
-    assert {Path(p.where).name: p.problem for p in reading.problems} == {"b.csv": told, "locked": told}
+    message = "cannot be read (Permission denied). Remedy: check its permissions"
+    assert {Path(p.where).name: p.problem for p in reading.problems} == {"b.csv": message, "locked": message}
 
 
 class Copycat:

@@ -54,18 +54,18 @@ def test_its_faults_are_on_the_timeline(folder: Path) -> None:
 @pytest.mark.slow
 def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
     ran = chronicle("classify", str(folder))
-    told = "Xid 63: memory page retired or row remapped; it takes effect after a reset (0000:41:00)"
-    line = f"fault: {told} on nid003. (step 850, 2023-11-20T08:28:20Z)"
+    xid = "Xid 63: memory page retired or row remapped; it takes effect after a reset (0000:41:00)"
+    line = f"fault: {xid} on nid003. (step 850, 2023-11-20T08:28:20Z)"
     assert line in " ".join(ran.out.replace("\u202f", "").split())
     out = folder.parent / "site"
     assert chronicle("build", str(folder), "--out", str(out)).code == 0
     (entry,) = [json.loads(file.read_text("utf-8")) for file in out.rglob("entry.json")]
     assert entry["faults"][0] == {
-        "kind": "xid", "what": told, "host": "nid003", "step": 850, "time": "2023-11-20T08:28:20Z",
+        "kind": "xid", "what": xid, "host": "nid003", "step": 850, "time": "2023-11-20T08:28:20Z",
         "count": 1, "where": entry["faults"][0]["where"],
     }  # fmt: skip
     (page,) = [file.read_text("utf-8") for file in (out / "runs").rglob("*.html")]
-    assert f"{told} on nid003." in page and "08:28" in page
+    assert f"{xid} on nid003." in page and "08:28" in page
     assert "Slurm job 123 cancelled: node failure" in page
 
 

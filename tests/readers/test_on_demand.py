@@ -73,8 +73,8 @@ def test_folder_is_claimed_by_the_modules_that_claim_it(
         (tmp_path / name).write_bytes(content)
     assert [reader.NAME for reader in folder_claims(tmp_path)] == claimed
     modules = list(map(stands_for, READERS))
-    told = [m.NAME for m in modules if hasattr(m, "identify_folder") and m.identify_folder(tmp_path)]
-    assert told == claimed
+    claiming = [m.NAME for m in modules if hasattr(m, "identify_folder") and m.identify_folder(tmp_path)]
+    assert claiming == claimed
 
 
 @pytest.mark.slow

@@ -180,11 +180,11 @@ def test_runs_of_against_the_obvious_way() -> None:
             )
             for name in rows[0]
         }
-        found = runs_of(Path("log.parquet"), columns)
-        assert list(found) == list(obvious)
+        by_run = runs_of(Path("log.parquet"), columns)
+        assert list(by_run) == list(obvious)
         assert {
             run: {name: c.values.tolist() for name, c in made.items() if name != "step" and len(c.rows)}
-            for run, made in found.items()
+            for run, made in by_run.items()
         } == obvious
 
 

@@ -61,10 +61,10 @@ def test_a_word_that_names_no_phase_costs_its_own_row(tmp_path: Path) -> None:
         rows.append({"mode": "val", "epoch": epoch, "mAP": 0.5})
     (tmp_path / "a.log.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (attempt,) = read(tmp_path / "a.log.json")
-    found = points(attempt)
-    assert found["loss"] == [(1, 2.5), (3, 2.5)]
-    assert found["brain/loss"] == [(2, 2.5)]
-    assert found["val/mAP"] == [(1, 0.5), (2, 0.5), (3, 0.5)]
+    by_metric = points(attempt)
+    assert by_metric["loss"] == [(1, 2.5), (3, 2.5)]
+    assert by_metric["brain/loss"] == [(2, 2.5)]
+    assert by_metric["val/mAP"] == [(1, 0.5), (2, 0.5), (3, 0.5)]
 
 
 @pytest.mark.parametrize("by_epoch", [True, False])
@@ -76,10 +76,10 @@ def test_rows_of_another_table_are_no_samples_of_the_training(tmp_path: Path, by
         rows.append({"coco/AP": 0.25, "time": 9.5, "step": epoch if by_epoch else 10 * epoch + 10})
     (tmp_path / "scalars.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (attempt,) = read(tmp_path / "scalars.json")
-    told = points(attempt)
-    assert told["time"] == [(10, 0.5), (20, 0.5), (20, 0.5), (30, 0.5), (30, 0.5), (40, 0.5)]
-    assert told["val/time"] == [(20, 9.5), (30, 9.5), (40, 9.5)]
-    assert told["coco/AP"] == [(20, 0.25), (30, 0.25), (40, 0.25)]
+    by_metric = points(attempt)
+    assert by_metric["time"] == [(10, 0.5), (20, 0.5), (20, 0.5), (30, 0.5), (30, 0.5), (40, 0.5)]
+    assert by_metric["val/time"] == [(20, 9.5), (30, 9.5), (40, 9.5)]
+    assert by_metric["coco/AP"] == [(20, 0.25), (30, 0.25), (40, 0.25)]
 
 
 @pytest.mark.parametrize(("other", "metrics"), [("train", {"val/loss"}), ("run", {"loss"})])

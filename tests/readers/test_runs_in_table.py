@@ -21,7 +21,7 @@ NAMELESS = "step,loss\n1,3.0\n2,2.0\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "losses_by_run"),
     [
         (WIDE, {"a": [3.0, 2.0], "b": [4.0], "": [9.0]}),
         (LONG, {"a": [3.0, 2.0], "b": [4.0]}),
@@ -32,13 +32,15 @@ NAMELESS = "step,loss\n1,3.0\n2,2.0\n"
     ],
     ids=["wide", "long", "numbers", "export", "one run", "no run"],
 )
-def test_runs_of_a_table(text: str, found: dict[str, list[float]], tmp_path: Path) -> None:
+def test_runs_of_a_table(text: str, losses_by_run: dict[str, list[float]], tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text(text)
     attempts = csv_tables.read(file)
-    assert {one.facts.get("run", ""): one.series["loss"].values.tolist() for one in attempts} == found
-    assert csv_tables.runs(file) == [run for run in found if run]
-    assert [one.name for one in attempts] == [f"t.csv: {run}" if len(found) > 1 else "t.csv" for run in found]
+    assert {one.facts.get("run", ""): one.series["loss"].values.tolist() for one in attempts} == losses_by_run
+    assert csv_tables.runs(file) == [run for run in losses_by_run if run]
+    assert [one.name for one in attempts] == [
+        f"t.csv: {run}" if len(losses_by_run) > 1 else "t.csv" for run in losses_by_run
+    ]
 
 
 def test_each_is_a_run_of_its_own(tmp_path: Path) -> None:
@@ -107,9 +109,9 @@ def test_where_nothing_counts_the_rows_of_each_run_are_counted(name: str, tmp_pa
     text = "".join(f"{run},{loss},0.1\n" for run, loss in rows)
     lines = "".join(json.dumps({"run": run, "loss": loss}) + "\n" for run, loss in rows)
     (tmp_path / name).write_text(lines if name == "t.jsonl" else "run,loss,lr\n" + text)
-    found = [one.series["loss"] for one in read(tmp_path / name)]
-    assert [one.steps.tolist() for one in found] == [[0, 1, 2], [0, 1]]
-    assert [one.values.tolist() for one in found] == [[3.0, 2.0, 1.0], [4.0, 2.5]]
+    losses = [one.series["loss"] for one in read(tmp_path / name)]
+    assert [one.steps.tolist() for one in losses] == [[0, 1, 2], [0, 1]]
+    assert [one.values.tolist() for one in losses] == [[3.0, 2.0, 1.0], [4.0, 2.5]]
 
 
 def test_a_table_of_many_runs_is_read_in_proportion_to_its_rows(

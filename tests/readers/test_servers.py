@@ -163,7 +163,7 @@ class AimRepo:
         assert path == "aim://127.0.0.1:53800" or (Path(path) / ".aim").is_dir()
 
     def list_all_runs(self) -> list[str]:
-        return [run for run, told in answers("aim").items() if "params" in told]
+        return [run for run, answer in answers("aim").items() if "params" in answer]
 
 
 @pytest.fixture
@@ -239,9 +239,9 @@ def test_a_run_of_wandb_is_read_by_its_documented_answers() -> None:
 
 @pytest.mark.usefixtures("clients")
 def test_an_experiment_gives_each_of_its_runs() -> None:
-    found = {run.run_id: run for run in runs("mlflow+https://tracker.example/team/experiments/toy")}
-    assert sorted(found) == ["kicked-and-resumed", "tower"]
-    (attempt,) = found["tower"].timeline().attempts
+    by_id = {run.run_id: run for run in runs("mlflow+https://tracker.example/team/experiments/toy")}
+    assert sorted(by_id) == ["kicked-and-resumed", "tower"]
+    (attempt,) = by_id["tower"].timeline().attempts
     wanted = {"ended": "crashed", "git_commit": "0f0f", "dataset": "moons (1f)", "config/lr": 0.1}
     assert {name: attempt.facts.get(name) for name in wanted} == wanted
     assert (list(attempt.series), attempt.series["train/loss"].steps.tolist()) == (["train/loss"], [10])
@@ -276,7 +276,7 @@ def test_what_aim_tells_of_the_environment_is_no_setting(monkeypatch: pytest.Mon
 def test_the_address_of_a_project_and_that_of_a_run_in_it_share_no_log() -> None:
     project, run = "trackio+http://127.0.0.1:7860/toy", "trackio+http://127.0.0.1:7860/toy/kicked-and-resumed"
     for address in (project, run, project, run):
-        assert [found.run_id for found in runs(address)] == ["kicked-and-resumed"]
+        assert [below.run_id for below in runs(address)] == ["kicked-and-resumed"]
 
 
 @pytest.mark.usefixtures("clients")
@@ -313,9 +313,9 @@ def test_what_is_said_of_a_server_that_gives_nothing(address: str, error: type, 
 
 def test_a_client_that_is_not_installed_is_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(MissingExtra) as told:
+    with pytest.raises(MissingExtra) as caught:
         read("wandb://team/toy")
-    assert str(told.value) == (
+    assert str(caught.value) == (
         "reading wandb://team/toy needs the package 'wandb', which is not installed. "
         "Remedy: pip install 'training-chronicle[wandb]'"
     )

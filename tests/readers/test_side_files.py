@@ -44,7 +44,7 @@ def facts(attempt: Attempt) -> dict[str, Any]:
 
 
 def test_settings_become_the_configuration(tmp_path: Path) -> None:
-    told = {"seed": 3, "config/seed": 3, "config/lr": 0.1, "config/model/width": 16}
+    settings = {"seed": 3, "config/seed": 3, "config/lr": 0.1, "config/model/width": 16}
     as_yaml, as_json = (
         "seed: 3\nlr: 0.1\nmodel:\n  width: 16\n",
         {"seed": 3, "lr": 0.1, "model": {"width": 16}},
@@ -52,10 +52,10 @@ def test_settings_become_the_configuration(tmp_path: Path) -> None:
     for name in ("hparams.yaml", "args.yaml", ".hydra/config.yaml", "config.yaml"):
         folder = tmp_path / name.replace("/", "-")
         write(folder / name, as_yaml)
-        assert facts(read_beside(folder)) == told
+        assert facts(read_beside(folder)) == settings
     for name in ("params.json", "config.json", "hparams.json"):
         write(tmp_path / name[:-5] / name, as_json)
-        assert facts(read_beside(tmp_path / name[:-5])) == told
+        assert facts(read_beside(tmp_path / name[:-5])) == settings
 
 
 def test_settings_that_a_client_keeps_with_a_description(tmp_path: Path) -> None:
@@ -231,8 +231,8 @@ def test_what_accelerate_writes_is_one_run_with_its_settings() -> None:
 def test_the_configuration_of_accelerate_beside_a_log_is_a_fact(tmp_path: Path) -> None:
     content = "compute_environment: LOCAL_MACHINE\nmixed_precision: bf16\nnum_processes: 8\n"
     (tmp_path / "default_config.yaml").write_text(content)
-    found = facts(read_beside(tmp_path))
-    assert (found["world_size"], found["config/mixed_precision"]) == (8, "bf16")
+    by_name = facts(read_beside(tmp_path))
+    assert (by_name["world_size"], by_name["config/mixed_precision"]) == (8, "bf16")
 
 
 def test_settings_go_to_the_launch_that_wrote_them(tmp_path: Path) -> None:
@@ -249,9 +249,9 @@ def test_settings_go_to_the_process_that_wrote_them(tmp_path: Path) -> None:
         (tmp_path / "train").mkdir(exist_ok=True)
         event_log(tmp_path / "train" / f"events.out.tfevents.{begun + 9}.h.7{launch}.1.v2", POINTS)
         session = field(0x1A, field(0x0A, field(0x0A, b"lr") + field(0x12, b"\x20" + bytes([launch]))))
-        told = summary([("_hparams_/session_start_info", plugin("hparams", session))])
+        settings = summary([("_hparams_/session_start_info", plugin("hparams", session))])
         file = tmp_path / f"events.out.tfevents.{begun}.h.7{launch}.0.v2"
-        file.write_bytes(frame(event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")) + frame(event(1.7e9, 0, told)))
+        file.write_bytes(frame(event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")) + frame(event(1.7e9, 0, settings)))
     assert [one.facts["config/lr"] for one in read(tmp_path)] == [False, True]
 
 

@@ -135,8 +135,8 @@ def obvious(axis: dict[int, int], other: dict[int, int]) -> dict[int, int]:
             max((r for r in axis if r < row), default=-1),
             min((r for r in axis if r > row), default=99),
         )
-        told = [other[r] for r in sorted(other) if before < r < after]
-        changes = 1 + sum(a != b for a, b in pairwise(told))
+        others = [other[r] for r in sorted(other) if before < r < after]
+        changes = 1 + sum(a != b for a, b in pairwise(others))
         if changes >= MANY and len({b for b, _ in both}) > 1:
             ends = [step for epoch, step in both if epoch <= other[row]]
             placed[row] = ends[-1] if ends else both[0][1]

@@ -65,20 +65,20 @@ def runs(path: Path) -> dict[str, list[str]]:
 
 def test_a_store_of_two_hundred_runs_is_two_hundred_runs(tmp_path: Path) -> None:
     store = project(tmp_path / "mine.db", [f"trial-{number}" for number in range(200)])
-    found = expand([store])
-    assert len(found) == len({run.run_id for run in found}) == 200
-    assert [run.only for run in found[:2]] == ["trial-0", "trial-1"]
+    trials = expand([store])
+    assert len(trials) == len({run.run_id for run in trials}) == 200
+    assert [run.only for run in trials[:2]] == ["trial-0", "trial-1"]
     for number in (0, 7, 199):
-        (attempt,), problems = read_run(found[number], WorkspaceConfig())
+        (attempt,), problems = read_run(trials[number], WorkspaceConfig())
         assert problems == []
         assert attempt.series["loss"].values.tolist() == [2.0 + number] * 2
 
 
 def test_the_store_is_read_once_for_all_its_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = expand([project(tmp_path / "mine.db", [f"trial-{number}" for number in range(20)])])
+    trials = expand([project(tmp_path / "mine.db", [f"trial-{number}" for number in range(20)])])
     reads = []
     monkeypatch.setattr("chronicle.readers.read_file", lambda path: (reads.append(path), read_file(path))[1])
-    for run in found:
+    for run in trials:
         read_run(run, WorkspaceConfig())
     assert len(reads) == 1
 
@@ -117,8 +117,8 @@ def test_a_workspace_gives_each_run_of_a_store(tmp_path: Path) -> None:
     project(folder / "p.db", ["x", "y"])
     workspace = Workspace.find(tmp_path)
     assert workspace
-    found = list(spread(workspace.runs()))
-    assert [(run.only, run.config.project) for run in found] == [("x", "p"), ("y", "p")]
+    trials = list(spread(workspace.runs()))
+    assert [(run.only, run.config.project) for run in trials] == [("x", "p"), ("y", "p")]
     csv_log(folder / "extra.csv", LOSS)
     assert [run.run_id for run in spread(workspace.runs())][-1] == "sweep"
     assert expand([tmp_path])[-1].logs == (folder / "extra.csv",)

@@ -70,8 +70,8 @@ def test_a_wandb_export_names_runs_with_dates_and_dashes(tmp_path: Path) -> None
     rows = ['"1","2.5","2.5","2.5","","","","2.75","2.75","2.75"', '"2","","","","3.5","3.5","3.5","","",""']
     file = tmp_path / "export.csv"
     file.write_text("\n".join([",".join(f'"{name}"' for name in ("Step", *names)), *rows, ""]))
-    found = {one.facts["run"]: points(one, "train/loss") for one in read(file)}
-    assert found == dict(zip(runs, [[(1, 2.5)], [(2, 3.5)], [(1, 2.75)]], strict=True))
+    by_run = {one.facts["run"]: points(one, "train/loss") for one in read(file)}
+    assert by_run == dict(zip(runs, [[(1, 2.5)], [(2, 3.5)], [(1, 2.75)]], strict=True))
     assert {source.only for source in runs_below(file)} == set(runs)
 
 

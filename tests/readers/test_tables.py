@@ -256,15 +256,15 @@ def test_what_is_no_table(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ("step,loss\n", "has a header and no rows"),
         ("step,loss\n1,\n2,\n", "holds no numbers"),
         ("step\tloss\n", "no rows"),
     ],
 )
-def test_a_table_without_numbers_is_told(text: str, told: str, tmp_path: Path) -> None:
-    with pytest.raises(BadLog, match=told):
+def test_a_table_without_numbers_is_told(text: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BadLog, match=reason):
         log(tmp_path, text)
 
 

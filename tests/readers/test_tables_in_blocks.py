@@ -24,7 +24,7 @@ from chronicle.readers import csv_cells, csv_tables, json_lines, read_on, text
 def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
     """All that a reader says of a file, in a form that can be compared bit for bit."""
     try:
-        found = read(file)
+        outcome = read(file)
     except LogError as err:
         return str(err)
     return [
@@ -35,7 +35,7 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
                 for name, s in one.series.items()
             ],
         )
-        for one in found
+        for one in outcome
     ]
 
 
@@ -128,8 +128,8 @@ def test_no_table_waits_for_pandas(tmp_path: Path) -> None:
         "read(Path(sys.argv[1])); print({'pandas', 'pyarrow', 'pyarrow.compute'} & {*sys.modules})"
     )
     command = [sys.executable, "-c", code, str(file)]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert found.stdout == "{'pyarrow'}\n"
+    process = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert process.stdout == "{'pyarrow'}\n"
 
 
 @pytest.mark.slow
@@ -141,8 +141,8 @@ def test_a_table_imports_no_reader_of_another_kind(tmp_path: Path) -> None:
         f"print(sorted(m for m in sys.modules if m.startswith({(*others, 'email', 'pyarrow')})))"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "log.csv")]
-    found = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert found.stdout == "['chronicle.readers.console.chunks']\n"
+    process = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert process.stdout == "['chronicle.readers.console.chunks']\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])
@@ -232,10 +232,10 @@ def test_a_hole_in_a_file_is_not_kept(tmp_path: Path, monkeypatch: pytest.Monkey
     rows = [f'{{"step": {step}, "loss": {step / 7}}}\n'.encode() for step in range(5000)]
     file.write_bytes(b"".join(rows[:4000]) + bytes(1_000_000) + b"".join(rows[4000:]) + bytes(1_000_000))
     with file.open("rb") as opened:
-        found = list(text.blocks(file, 1000, opened))
-    assert sum(map(len, found)) < sum(map(len, rows)) + 6000
-    assert max(map(len, found[1:])) < 4000
-    assert b"".join(found).replace(b"\0", b"") == b"".join(rows)
+        pieces = list(text.blocks(file, 1000, opened))
+    assert sum(map(len, pieces)) < sum(map(len, rows)) + 6000
+    assert max(map(len, pieces[1:])) < 4000
+    assert b"".join(pieces).replace(b"\0", b"") == b"".join(rows)
     (attempt,) = json_lines.read(file)
     steps = [*range(4000), *range(4001, 5000)]  # a line of zeros and a row is no row
     assert attempt.series["loss"].steps.tolist() == steps

@@ -111,7 +111,7 @@ def test_parameters_tags_and_deleted_runs(tmp_path: Path) -> None:
 
 def test_data_sets_tags_and_who_logged_them(tmp_path: Path) -> None:
     """As the package writes them: inputs name data sets, which lie beside the runs of an experiment."""
-    told = {"dataset": "moons (0c5f1d2e)", "tag/team": "vision", "user": "ada", "git_branch": "main"}
+    expected = {"dataset": "moons (0c5f1d2e)", "tag/team": "vision", "user": "ada", "git_branch": "main"}
     tags = {
         "team": "vision",
         "mlflow.user": "ada",
@@ -140,7 +140,7 @@ def test_data_sets_tags_and_who_logged_them(tmp_path: Path) -> None:
         file.write_text(text)
     for path in (store, folder):
         (attempt,) = read(path)
-        assert told.items() <= attempt.facts.items()
+        assert expected.items() <= attempt.facts.items()
         assert attempt.facts["experiment"] == "tiny-lm"
 
 

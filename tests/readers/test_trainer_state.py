@@ -37,8 +37,13 @@ def test_a_training_that_went_on_has_not_ended(tmp_path: Path) -> None:
 
 
 def test_what_it_was_started_with(tmp_path: Path) -> None:
-    said = {"max_steps": 20, "train_batch_size": 8, "trial_params": {"seed": 4, "lr": 0.1}, "total_flos": 1.5}
-    (attempt,) = read(state(tmp_path / "trainer_state.json", LOGS, **said, best_metric=None))
+    settings = {
+        "max_steps": 20,
+        "train_batch_size": 8,
+        "trial_params": {"seed": 4, "lr": 0.1},
+        "total_flos": 1.5,
+    }
+    (attempt,) = read(state(tmp_path / "trainer_state.json", LOGS, **settings, best_metric=None))
     assert attempt.facts == {
         "format": "trainer_state.json",
         "total_flos": 1.5,

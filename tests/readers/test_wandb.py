@@ -226,9 +226,9 @@ def test_launches_of_one_run_are_its_attempts(tmp_path: Path) -> None:
     died = tmp_path / "wandb" / "run-20260104_000000-a1b2c3d4"
     died.mkdir()
     (died / "run-a1b2c3d4.wandb").touch()
-    found = {run.run_id: run for run in runs_below(tmp_path)}
-    assert list(found) == ["wandb/a1b2c3d4", "wandb/other"]
-    launches = [one for path in found["wandb/a1b2c3d4"].paths for one in read(path)]
+    by_id = {run.run_id: run for run in runs_below(tmp_path)}
+    assert list(by_id) == ["wandb/a1b2c3d4", "wandb/other"]
+    launches = [one for path in by_id["wandb/a1b2c3d4"].paths for one in read(path)]
     assert [one.series["loss"].steps.tolist() for one in launches] == [[0, 10, 20], [30, 40], [20, 30]]
     assert {one.facts["run"] for one in launches} == {"a1b2c3d4"}
 

@@ -79,11 +79,11 @@ def wandb_run(
     """A Record with what a run says of itself. ``texts``: project, name, host, commit."""
     updates = b"".join(nested(1, wandb_item(k, v, old=True)) for k, v in (config or {}).items())
     numbers = {"project": 3, "name": 8, "host": 13}
-    said = b"".join(nested(numbers[k], v.encode()) for k, v in texts.items() if k in numbers)
-    said += nested(17, key(1, 0) + varint(int(start)))
+    record = b"".join(nested(numbers[k], v.encode()) for k, v in texts.items() if k in numbers)
+    record += nested(17, key(1, 0) + varint(int(start)))
     if "commit" in texts:
-        said += nested(21, nested(2, texts["commit"].encode()))
-    return nested(17, nested(1, run_id.encode()) + nested(4, updates) + said)
+        record += nested(21, nested(2, texts["commit"].encode()))
+    return nested(17, nested(1, run_id.encode()) + nested(4, updates) + record)
 
 
 def wandb_exit(code: int) -> bytes:

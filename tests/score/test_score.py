@@ -185,7 +185,7 @@ def test_another_attempt_is_another_event_where_there_are_several() -> None:
 
 
 @pytest.mark.parametrize(
-    "pattern, series, found",
+    "pattern, series, matches",
     [
         ("spike-slow-recovery", "loss.b", False),  # another of the series that are judged
         ("multi-dataset-spike", "loss.b", False),  # speaks of several series, but is not the right type
@@ -193,9 +193,9 @@ def test_another_attempt_is_another_event_where_there_are_several() -> None:
         ("spike-slow-recovery", None, True),
     ],
 )
-def test_series_of_a_finding(pattern: str, series: str | None, found: bool) -> None:
+def test_series_of_a_finding(pattern: str, series: str | None, matches: bool) -> None:
     label = replace(SPIKY, main_series=("loss", "loss.b"))
-    assert judge(label, {"findings": [finding(pattern, 500, series)]}).events[0].found is found
+    assert judge(label, {"findings": [finding(pattern, 500, series)]}).events[0].found is matches
 
 
 def test_a_pattern_across_series_matches_on_any_of_them() -> None:

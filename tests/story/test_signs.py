@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from tests.story.told_specimens import specimen
+from tests.story.told_specimens import RUNS, specimen
 
 import chronicle
 from chronicle.model import Diagnosis, Event, EventKind, Verdict
+from chronicle.pages import load
+from chronicle.pages.run_page import advice
+from chronicle.story import tell
 from chronicle.story.measured import RunView
 from chronicle.story.signs import Sign
 from chronicle.story.signs import around as placed
@@ -89,6 +93,26 @@ def test_an_epoch_that_ends_there_and_validation_that_stays() -> None:
     assert around(loss=held(2.6, base=2.0), val_loss=still)["validation-still"]
     moved = np.where(STEPS % 20 == 0, held(2.7, base=2.1), np.nan)
     assert not around(loss=held(2.6, base=2.0), val_loss=moved)["validation-still"]
+
+
+def test_a_reward_that_was_lost_has_causes_of_its_own() -> None:
+    reward = np.random.default_rng(0).normal(0, 0.02, 200) + np.where(STEPS < 120, STEPS / 60, 0.1)
+    timeline = chronicle.stitch(pd.DataFrame({"step": STEPS, "reward": reward}))
+    (event,) = (
+        e for e in tell(timeline, chronicle.classify(timeline)).events if "divergence-no-spike" in e.patterns
+    )
+    assert event.signs["objective"] and not around()["objective"]
+    page = next(page for page in load(RUNS.parent / "gallery") if page.id == "divergence-no-spike")
+    told, of_loss = (
+        [row.cause.cause for row in advice(replace(event, signs=signs), page).causes]
+        for signs in (event.signs, around())
+    )
+    assert told[:2] == [
+        "The policy went too far in one step: rate too high, nothing that holds it near its reference",
+        "Advantages that are estimated within a group (GRPO) make the updates unstable",
+    ]
+    assert not {"Initial weights too large for the width", "Learning rate too high"} & set(told)
+    assert "Initial weights too large for the width" in of_loss and not set(told[:2]) & set(of_loss)
 
 
 def test_at_a_restart_and_after_one() -> None:

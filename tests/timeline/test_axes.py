@@ -106,9 +106,9 @@ def test_findings_and_faults_stand_where_their_steps_stand():
 @pytest.mark.slow
 def test_the_whole_run_is_drawn_over_it_and_zooms_are_not(tmp_path):
     timeline = pair("consumed_samples", 8.0 * np.arange(1000), 8.0 * np.arange(800, 1600))
-    told = diagnosis(finding("spike-fast-recovery", 900, 910, name="b"), joins=timeline.joins)
-    events = tell(timeline, told, RunConfig(), ()).events
-    whole, zoom, *_ = draw(timeline, told, tmp_path, events, title="T", x=on_axis(timeline, "samples"))
+    judged = diagnosis(finding("spike-fast-recovery", 900, 910, name="b"), joins=timeline.joins)
+    events = tell(timeline, judged, RunConfig(), ()).events
+    whole, zoom, *_ = draw(timeline, judged, tmp_path, events, title="T", x=on_axis(timeline, "samples"))
     assert "loss over samples 0 to 12\u202f792. 1 Fast-recovering spike: " in whole.alt
     assert whole.caption.endswith("x axis: samples (consumed_samples, as logged).")
     assert "at step 900" in zoom.alt
@@ -135,10 +135,10 @@ def test_a_build_says_why_it_draws_over_steps(chronicle, tmp_path, key):
 
 def slow_places(steps, sizes, base):
     """By the definition: each step adds what was last logged, one step at a time."""
-    at, place, found = base, {}, dict(zip(steps, sizes, strict=True))
+    at, place, size_at = base, {}, dict(zip(steps, sizes, strict=True))
     for step in range(steps[0], steps[-1] + 1):
         if step > steps[0]:
-            at += next(found[s] for s in steps if s >= step)
+            at += next(size_at[s] for s in steps if s >= step)
         place[step] = at
     return [place[s] for s in steps]
 

@@ -60,24 +60,23 @@ def test_a_step_that_the_log_tells_is_kept() -> None:
 
 def test_a_clock_without_a_year_gets_the_year_of_the_run() -> None:
     yearless = datetime(1972, 11, 14, 22, 13, 40, tzinfo=UTC).timestamp()
-    (found,) = stitch([run(), machine(fault(yearless))]).faults
-    assert (found.at_time, found.at_step) == (START + 20, 20)
+    (placed,) = stitch([run(), machine(fault(yearless))]).faults
+    assert (placed.at_time, placed.at_step) == (START + 20, 20)
 
 
 def test_without_a_time_of_the_run_there_is_no_year_and_no_step() -> None:
     attempt = run(started=NAN)
     yearless = datetime(1972, 11, 14, 22, 13, 40, tzinfo=UTC).timestamp()
-    (found,) = stitch([attempt, machine(fault(yearless))]).faults
-    assert math.isnan(found.at_time)
-    assert found.at_step is None
+    (placed,) = stitch([attempt, machine(fault(yearless))]).faults
+    assert math.isnan(placed.at_time)
+    assert placed.at_step is None
 
 
 def test_faults_are_in_order_of_their_time_whatever_the_order_of_the_logs() -> None:
     logs = [run(faults=(fault(at_step=30), fault(START + 70))), machine(fault(START + 20), fault(START + 5))]
     timelines = [stitch(order) for order in (logs, logs[::-1])]
     assert [f.at_step for f in timelines[0].faults] == [0, 20, 70, 30]
-    assert timelines[0].faults == timelines[1].faults or np.isnan(timelines[0].faults[-1].at_time)
-    assert [f.at_step for f in timelines[0].faults] == [f.at_step for f in timelines[1].faults]
+    assert repr(timelines[0].faults) == repr(timelines[1].faults)  # NaN is no number of itself
 
 
 def test_after_a_rollback_the_step_is_that_of_the_attempt_that_ran() -> None:
@@ -115,8 +114,8 @@ def test_without_times_a_fault_after_the_last_record_of_the_log_ended_it() -> No
 
 @pytest.mark.parametrize(("signal", "ended"), [("SIGSEGV of python", "crashed"), ("SIGKILL", "killed")])
 def test_a_process_that_brings_a_signal_upon_itself_crashed(signal: str, ended: str) -> None:
-    told = Fault(Place("a.csv", 99), signal, kind="signal", at_step=100)
-    assert last_ending(stitch([run(started=NAN, faults=(told,))])).how == ended
+    received = Fault(Place("a.csv", 99), signal, kind="signal", at_step=100)
+    assert last_ending(stitch([run(started=NAN, faults=(received,))])).how == ended
 
 
 def test_the_run_ended_as_its_latest_attempt_did() -> None:

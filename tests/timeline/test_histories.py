@@ -259,8 +259,8 @@ def test_it_is_drawn_as_it_happened(history):
     timeline = stitch(logs)
     assert drawn(timeline) == trainings
     assert ", ".join(b.evidence.get("because", b.cause) for b in timeline.step_backs) == causes
-    told = sorted(re.findall(r"`(\w+)[^`]*` (?:in|of) run\.toml", " ".join(timeline.doubts)))
-    assert ", ".join(told) == keys
+    asked_for = sorted(re.findall(r"`(\w+)[^`]*` (?:in|of) run\.toml", " ".join(timeline.doubts)))
+    assert ", ".join(asked_for) == keys
     assert all(step_back_words(back) for back in timeline.step_backs)
 
 

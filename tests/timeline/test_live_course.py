@@ -65,7 +65,7 @@ def reaches(before: range, after: range) -> bool:
     return before[-1] + max(2, 0.1 * (before[-1] - before[0])) >= after[0]
 
 
-def told(logs: list[Attempt]) -> dict[int, float]:
+def course_of(logs: list[Attempt]) -> dict[int, float]:
     steps, values = live(stitch(logs, relation="attempts").series["loss"])
     return dict(zip(steps.tolist(), values.tolist(), strict=True))
 
@@ -92,9 +92,9 @@ def test_logs_in_any_order_with_copies_of_them_and_of_their_beginnings(
             name = f"copy-{k}-{len(logs)}"
             logs.append(replace(copy, name=name, sources=(name,)))
     expected = slow_course(launches)
-    found = told(data.draw(st.permutations(logs)))
-    assert found.keys() == expected.keys()
-    assert [found[step] for step in expected] == pytest.approx(list(expected.values()), abs=1e-6)
+    live_losses = course_of(data.draw(st.permutations(logs)))
+    assert live_losses.keys() == expected.keys()
+    assert [live_losses[step] for step in expected] == pytest.approx(list(expected.values()), abs=1e-6)
 
 
 @pytest.mark.slow
@@ -105,4 +105,4 @@ def test_one_log_to_which_every_launch_appends(launches: list[Launch]) -> None:
         name: np.concatenate([getattr(s, name) for s in parts]) for name in ("steps", "values", "times")
     }
     whole = replace(launches[0].log("log"), series={"loss": replace(parts[0], **arrays)})
-    assert told([whole]) == slow_course(launches)
+    assert course_of([whole]) == slow_course(launches)

@@ -307,7 +307,7 @@ def test_time_grows_with_the_rows_and_not_with_the_falls():
     assert many < 100 * few
 
 
-def said(attempts, **keys):
+def words_of(attempts, **keys):
     return [step_back_words(back) for back in stitch(attempts, **keys).step_backs]
 
 
@@ -364,24 +364,24 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_each_cause_says_what_speaks_for_it(case):
     make, keys, expected = CASES[case]
-    assert said(make(), **keys) == expected
+    assert words_of(make(), **keys) == expected
 
 
 def test_seeds_at_one_time_by_wall_clock_and_process():
     logs = [replace(log(name, UP, k, k * 10.0), facts={"host": "n", "pid": k}) for k, name in enumerate("ab")]
-    (words,) = said(logs)
+    (words,) = words_of(logs)
     assert words.startswith("b beside a: both ran for 16.5 min, ends 0 steps apart, values ")
     assert words.endswith(" at 1\u202f000 equal steps, another process; a training of its own")
 
 
 def test_seeds_by_word_of_run_toml():
-    (words,) = said([log("a", UP, 0, 0), log("b", range(700), 1, HOUR)], relation="seeds")
+    (words,) = words_of([log("a", UP, 0, 0), log("b", range(700), 1, HOUR)], relation="seeds")
     assert words.startswith("b beside a: run.toml says so, ends 300 steps apart")
 
 
 def test_they_are_rows_of_the_facts_table():
-    found = [(f.quantity, f.value, f.unit) for f in facts(stitch(swapped()), RunConfig())]
-    assert ("Rows out of order", 3, "rows") in found
+    rows = [(f.quantity, f.value, f.unit) for f in facts(stitch(swapped()), RunConfig())]
+    assert ("Rows out of order", 3, "rows") in rows
 
 
 def test_many_of_one_cause_are_one_row():
@@ -403,12 +403,12 @@ def test_many_of_one_cause_are_one_row():
 def test_every_fall_of_a_log_is_a_cut_or_told(attempts):
     """No step goes back in silence: its rows begin an attempt, or are told as rows out of order."""
     timeline = stitch(attempts)
-    told = {name for back in timeline.step_backs if back.cause == "disorder" for name in back.attempts}
+    disordered = {name for back in timeline.step_backs if back.cause == "disorder" for name in back.attempts}
     cut = {a.name.split("#")[0] for a in timeline.attempts if "#" in a.name}
     logs = {source for a in (*timeline.attempts, *timeline.copies) for source in a.sources}
     for attempt in attempts:
         ticks = clock(attempt)
         if ticks is not None and (ticks.steps[1:] < ticks.steps[:-1]).any():
-            assert attempt.name in told | cut
+            assert attempt.name in disordered | cut
             assert attempt.name in logs | cut
     assert all(step_back_words(back) for back in timeline.step_backs)

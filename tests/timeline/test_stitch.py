@@ -85,12 +85,12 @@ def test_a_branch_that_was_given_up_is_dead_and_its_trunk_lives():
         "its first step, which leaves branch dead. `order` in run.toml makes each attempt follow the one "
         "before.",
     )
-    told = stitch(logs, order=["trunk", "branch", "trunk-2"])
-    assert joins(told) == [
+    stitched = stitch(logs, order=["trunk", "branch", "trunk-2"])
+    assert joins(stitched) == [
         ("rollback", "trunk", "branch", 1000, 800, 200),
         ("resume", "branch", "trunk-2", 900, 1001, 0),
     ]
-    assert told.doubts == ()
+    assert stitched.doubts == ()
 
 
 def test_a_few_lost_lines_at_the_end_of_a_killed_process_are_no_other_branch():

@@ -72,7 +72,7 @@ def points(attempts) -> Counter:
     )
 
 
-def told(timeline: Timeline):
+def comparable(timeline: Timeline):
     """Everything a timeline says, in a form that compares."""
     return (
         [(a.name, a.sources) for a in timeline.attempts],
@@ -102,7 +102,7 @@ def test_no_point_is_lost_or_invented(attempts, relation):
 @given(RUNS, RELATIONS)
 def test_stitching_is_idempotent(attempts, relation):
     once = stitch(attempts, relation=relation)
-    assert told(stitch(list(once.attempts), relation=relation)) == told(once)
+    assert comparable(stitch(list(once.attempts), relation=relation)) == comparable(once)
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_the_order_in_which_attempts_are_given_does_not_matter(attempts, relatio
     random.shuffle(shuffled)
     timeline = stitch(attempts, relation=relation)
     again = stitch(shuffled, relation=relation)
-    assert told(again) == told(timeline)
+    assert comparable(again) == comparable(timeline)
     assert (sorted(again.doubts), [c.name for c in again.copies]) == (
         sorted(timeline.doubts),
         [c.name for c in timeline.copies],

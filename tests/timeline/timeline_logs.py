@@ -54,9 +54,9 @@ def joins(timeline: Timeline) -> list[tuple[str, str, str, int, int, int]]:
 def alive(timeline: Timeline, metric: str = "loss") -> list[tuple[str, int, int]]:
     """Of every attempt with live points of a metric: name, first and last live step."""
     track = timeline.series[metric]
-    found = []
+    spans = []
     for k, name in enumerate(names(timeline)):
         steps = track.steps[track.live & (track.attempt == k)]
         if len(steps):
-            found.append((name, int(steps.min()), int(steps.max())))
-    return found
+            spans.append((name, int(steps.min()), int(steps.max())))
+    return spans

@@ -19,9 +19,9 @@ from chronicle.workspace.folders import (
 @pytest.fixture
 def workspace(tmp_path):
     init(tmp_path / "w")
-    found = Workspace.find(tmp_path / "w" / "runs")
-    assert found is not None
-    return found
+    above = Workspace.find(tmp_path / "w" / "runs")
+    assert above is not None
+    return above
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_ids_are_safe_and_distinct(one, other):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "published"),
     [
         ("{0}/a.csv:7: no number", "a.csv:7: no number"),
         ("no log in {0}. Remedy: x", "no log in r. Remedy: x"),
@@ -88,12 +88,12 @@ def test_ids_are_safe_and_distinct(one, other):
         ("{0}-2/a.csv, /x{0}/a.csv, a.csv", "{0}-2/a.csv, /x{0}/a.csv, a.csv"),
     ],
 )
-def test_what_is_published_tells_no_place_on_this_machine(tmp_path, text, told):
+def test_what_is_published_tells_no_place_on_this_machine(tmp_path, text, published):
     own, elsewhere = tmp_path / "runs" / "r", tmp_path / "data"
     own.mkdir(parents=True)
     elsewhere.mkdir()
     run = RunFolder("r", (own, elsewhere), own)
-    assert run.published(text.format(own, elsewhere)) == told.format(own, elsewhere)
+    assert run.published(text.format(own, elsewhere)) == published.format(own, elsewhere)
     assert RunFolder("r", (Path("logs"),)).published("logs/a.csv: x") == "logs/a.csv: x"
 
 

@@ -56,8 +56,8 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
     if len(events) > _MOST:
         yield f"  {plural(len(events) - _MOST, 'more event')}: chronicle build shows them all"
     if timeline.series and diagnosis.not_assessed:
-        wants = [f"{item.pattern} ({', '.join(item.missing)})" for item in diagnosis.not_assessed]
-        yield from filled(f"not assessed, for what was not logged: {', '.join(wants)}", "  ", "    ")
+        wants = "; ".join(f"{needs}: {names}" for needs, names in words.unassessed(diagnosis).items())
+        yield from filled(f"not assessed without {wants}", "  ", "    ")
     for doubt in timeline.doubts:
         yield f"  in doubt: {printable(doubt)}"
 
@@ -213,12 +213,8 @@ def explain(
         yield ""
     if not which:
         yield from story.paragraphs
-        for item in diagnosis.not_assessed:
-            yield f"not assessed: {item.pattern}. Not logged: {_roles(item.missing)}"
-
-
-def _roles(missing: Iterable[str]) -> str:
-    return ", ".join(map(words.role_words, missing))
+        for needs, patterns in words.unassessed(diagnosis).items():
+            yield from filled(f"not assessed without {needs}: {patterns}", "", "    ")
 
 
 def _advised(given: Advice) -> Iterator[str]:
@@ -254,7 +250,7 @@ def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str
     """What is to be said of a pattern that was not found: not assessed and why, or looked for."""
     missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
     if missing:
-        yield f"{pattern} was not assessed. Not logged: {_roles(missing)}"
+        yield f"{pattern} was not assessed. Not logged: {', '.join(map(words.role_words, missing))}"
         return
     yield f"{pattern} was looked for and not found"
     event_of = {part: event for event in story.events for part in event.parts}

@@ -49,7 +49,7 @@ class Happened:
     @property
     def hour(self) -> str:
         """``14:52Z``; ``day only`` where no more is known."""
-        return hour(self.time) or ("day only" if self.time else "no date")
+        return hour(self.time) or ("day only" if moment(self.time) else "no date")
 
     @property
     def note_kind(self) -> str:

@@ -2,7 +2,8 @@
 
 Advice on an event is the causes on its pattern's page, ranked by the signs around it. A cause that a sign
 speaks against goes to the end, whatever else speaks for it. Of the others those come first that most signs
-speak for; the order of the page, the likeliest cause first, decides between equals.
+speak for; the order of the page, the likeliest cause first, decides between equals. What makes a reward
+fall makes no loss rise: causes of the one are not listed for the other.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from chronicle.pages.happened import Happened, figure
 from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
+from chronicle.story.signs import Sign
 from chronicle.workspace.notes import last_review
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
@@ -71,7 +73,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
         "unlisted_joins": len(joins[KEY:]),
         "reasons": _reasons(entry),
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
-        "unassessed": _unassessed(site, entry),
+        "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _helpful(site, entry),
         "similar": alike,
@@ -97,17 +99,6 @@ def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
         for event in gravest(entry.events, entry.verdict)
     ]
     return [reason for reason in reasons if reason[1]][:TABLES]
-
-
-def _unassessed(site: SiteData, entry: Entry) -> list[tuple[str, str]]:
-    """What was not logged, and the patterns that nobody can judge without it."""
-    by_missing: dict[tuple[str, ...], list[str]] = {}
-    for item in entry.diagnosis.not_assessed:
-        by_missing.setdefault(item.missing, []).append(site.pattern_title(item.pattern))
-    return [
-        (" and ".join(words.role_words(role) for role in missing), ", ".join(titles))
-        for missing, titles in by_missing.items()
-    ]
 
 
 def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
@@ -157,7 +148,12 @@ def advice(event: Event, page: PatternPage) -> Advice:
 
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
     """The causes, those first that the signs speak for, those last that they speak against."""
-    weighed = [_weighed(cause, signs) for cause in causes]
+    reward = signs.get(Sign.OBJECTIVE.value)
+    weighed = [
+        _weighed(cause, signs)
+        for cause in causes
+        if reward is None or Sign.OBJECTIVE not in (cause.unless if reward else cause.when)
+    ]
     return tuple(sorted(weighed, key=lambda row: (bool(row.against), -len(row.speaks_for))))
 
 

@@ -61,14 +61,14 @@ _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
 
 
 def search_js(site: SiteData) -> str:
-    """The script of patterns (id, title, verdict, other names) and runs.
+    """The script of patterns (id, title, verdict, other names · what else people type) and runs.
 
     Of a run: id, title, badge, project, places of its patterns in the list before, and words of its notes,
     tags and events. ``chronicleSearch`` is the name of both.
     """
     pages = []
     for page in site.patterns:
-        names = " ".join([*map(plain, page.also_called), SYNONYMS.get(page.id, "")])
+        names = f"{', '.join(map(plain, page.also_called))} · {SYNONYMS.get(page.id, '')}"
         pages.append([page.id, plain(page.title), page.verdict.value, names])
     place = {page.id: number for number, page in enumerate(site.patterns)}
     runs = ",\n".join(_run(entry, place) for entry in site.entries)

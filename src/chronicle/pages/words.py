@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
@@ -15,7 +16,7 @@ from chronicle.classify.restarts import duration
 from chronicle.classify.restarts import gap as gap
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import clipped, count, plural, unit_words, value_words
-from chronicle.model import VERDICTS, Criterion, Event, Fact, Role
+from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
 
 Render = Callable[[str, Mapping[str, Any]], str]
 """Renders the template of a name with the values given."""
@@ -25,9 +26,11 @@ _ROLES: dict[str, str] = {
     Role.PART_LOSS: "part of the loss",
     Role.DATASET_LOSS: "loss by data set",
     Role.GRAD_NORM: "gradient norm",
+    Role.POLICY_KL: "divergence from the reference",
     "attempts": "a second attempt",
 }
 _MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
+_CLOCK = re.compile(r"[T ](\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)?")
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _LISTED = 6  # phrases of a table's cell
@@ -41,9 +44,9 @@ def moment(event: Event) -> str:
 
 
 def hour(time: str) -> str:
-    """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day alone."""
-    clock = time[11:]
-    return clock[:5] + re.sub(r"^[\d:.]+", "", clock)
+    """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day or a text."""
+    clock = _CLOCK.fullmatch(time[10:])
+    return "".join(clock.groups("")) if clock else ""
 
 
 def short_name(name: str) -> str:
@@ -113,6 +116,20 @@ def met_words(criterion: Criterion) -> tuple[str, str]:
 def role_words(role: str) -> str:
     """A role in words: ``gradient norm``."""
     return _ROLES.get(role, str(role).replace("-", " "))
+
+
+def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, str]:
+    """What was not logged, and the patterns that nobody can judge without it; none of them stands twice.
+
+    One that lacks several things stands with what most others lack: ``hang (also step time)``.
+    """
+    lacking = Counter(role for item in diagnosis.not_assessed for role in item.missing)
+    patterns: dict[str, list[str]] = {}
+    for item in diagnosis.not_assessed:
+        first, *rest = map(role_words, sorted(item.missing, key=lambda role: -lacking[role]))
+        also = f" (also {' and '.join(rest)})" if rest else ""
+        patterns.setdefault(first, []).append(title(item.pattern) + also)
+    return {needs: ", ".join(names) for needs, names in patterns.items()}
 
 
 def wide(text: str) -> str:

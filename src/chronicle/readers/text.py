@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Protocol, TextIO
 from chronicle.model import Fault, Place
 
 HEAD_BYTES = 8192
-_MOST_ZEROS = 1 << 20  # at the start of a file, of which the rest is looked at
+_MOST_ZEROS = 1 << 26  # at the start of a file, of which the rest is looked at
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
 
 
@@ -62,13 +62,13 @@ def head(path: Path) -> bytes:
     """The first few KB, enough to know a format by.
 
     A log that is emptied while its writer goes on begins with as many zeros as it had bytes: they are passed
-    over.
+    over, unless nothing follows them.
     """
     with path.open("rb") as file:
-        start = file.read(HEAD_BYTES)
+        first = start = file.read(HEAD_BYTES)
         while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
-            start = file.read(HEAD_BYTES).lstrip(b"\0")
-        return start
+            start = file.read(HEAD_BYTES)
+        return first if start is first else start.lstrip(b"\0") or first
 
 
 def encoding_of(start: bytes) -> str:

@@ -230,12 +230,15 @@ class Scene:
         power = np.log10(np.diff(values).min())
         return bool(abs(power - round(power)) < 0.01)
 
-    def learned_before(self) -> bool | None:
-        if "grokking" not in self.event.patterns:
-            return None
+    def seen_in(self, *roles: Role) -> bool:
+        """Whether a series of such a role is what the event was found in."""
         findings = [f for f in self.run.diagnosis.findings if f.id in self.event.parts]
         tracks = [self.run.timeline.series.get(f.metric or "") for f in findings]
-        return any(t is not None and t.role in (Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) for t in tracks)
+        return any(track is not None and track.role in roles for track in tracks)
+
+    def learned_before(self) -> bool | None:
+        grokking = "grokking" in self.event.patterns
+        return self.seen_in(Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) if grokking else None
 
 
 Ask = Callable[[Scene], bool | None]
@@ -306,6 +309,8 @@ class Sign(StrEnum):
     DECIMAL = "decimal", Scene.decimal, "steps of a decimal", "steps of no decimal"
     LEARNED_BEFORE = "learned-before", Scene.learned_before, "the training data had been learned before", \
         "the training loss itself fell"
+    OBJECTIVE = "objective", lambda scene: scene.seen_in(Role.OBJECTIVE), \
+        "it is a reward that was lost or never earned", "it is a loss"
     # fmt: on
 
 

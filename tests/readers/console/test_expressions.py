@@ -19,9 +19,9 @@ _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 def expressions() -> Iterator[tuple[str, re.Pattern[Any]]]:
     """Every expression that a module of the console holds, also in a table of its own, by its name."""
     for module in pkgutil.iter_modules(console.__path__):
-        found = vars(importlib.import_module(f"{console.__name__}.{module.name}"))
+        names = vars(importlib.import_module(f"{console.__name__}.{module.name}"))
         left = [
-            (f"{module.name}.{name}", value) for name, value in found.items() if not name.startswith("__")
+            (f"{module.name}.{name}", value) for name, value in names.items() if not name.startswith("__")
         ]
         while left:
             name, value = left.pop()

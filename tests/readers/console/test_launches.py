@@ -36,8 +36,8 @@ def test_the_arguments_told_again_begin_another_launch(clock: str, tmp_path: Pat
     attempts = read(
         log(tmp_path, "".join(clock.format(k) + ARGUMENTS + part for k, part in enumerate(parts)))
     )
-    told = {"train.log#1": (40, 0, 39), "train.log#2": (30, 30, 59), "train.log#3": (30, 60, 89)}
-    assert steps(attempts, "loss") == steps(attempts, "lr") == told
+    spans = {"train.log#1": (40, 0, 39), "train.log#2": (30, 30, 59), "train.log#3": (30, 60, 89)}
+    assert steps(attempts, "loss") == steps(attempts, "lr") == spans
     assert [one.facts["config/lr"] for one in attempts] == [0.05] * 3
     joins = [(join.kind, join.to_step) for join in stitch(attempts).joins]
     assert joins == [("rollback", 30), ("resume", 60)]

@@ -65,7 +65,7 @@ def filled(shape: str, random_: random.Random) -> str:
     return shape
 
 
-def told(found: Iterable[Record]) -> list[tuple[object, ...]]:
+def contents(parsed: Iterable[Record]) -> list[tuple[object, ...]]:
     """All that is read of records which tell something."""
     return [
         (
@@ -80,7 +80,7 @@ def told(found: Iterable[Record]) -> list[tuple[object, ...]]:
             [repr(source) for source in record.sources],
             [repr([*record.by_line(record.numbers("step", phases))]) for phases in (False, True)],
         )
-        for record in found
+        for record in parsed
     ]
 
 
@@ -92,9 +92,9 @@ def both(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(
             Shapes, "reading", lambda self, raw: by_shape.append(reading(self, raw)) or by_shape[-1]
         )
-        fast = told(records(numbered))
+        fast = contents(records(numbered))
         patch.setattr(Shapes, "reading", lambda self, raw: None)
-        assert fast == told(records(numbered))
+        assert fast == contents(records(numbered))
     return sum(one is not None for one in by_shape)
 
 

@@ -152,8 +152,8 @@ def test_a_hostile_line_costs_no_square_of_its_length(piece):
 
 def test_steps_that_begin_again_in_each_epoch_go_on():
     course = Epochs()
-    told = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
-    assert [course.step(*one) for one in told] == [0, 10, 20, 30, 40, 50, 35, 70]
+    epochs_and_steps = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
+    assert [course.step(*one) for one in epochs_and_steps] == [0, 10, 20, 30, 40, 50, 35, 70]
 
 
 def test_the_length_of_an_epoch_counts_where_it_is_told():
@@ -171,8 +171,8 @@ def test_the_length_of_an_epoch_counts_where_it_is_told():
     [("85.8G", 85.8e9), ("987", 987.0), ("2.1M", 2.1e6), ("1e-05", 1e-5), ("nan", None), ("x", None)],
 )
 def test_short_numbers_of_nanotron(cell, value):
-    found = short_number(cell)
-    assert found == value or (cell == "nan" and found != found)
+    number = short_number(cell)
+    assert number == value or (cell == "nan" and number != number)
 
 
 def log_of(line: str, n: int = 12) -> str:
@@ -256,17 +256,17 @@ def test_the_epochs_of_a_federated_round_are_within_it(tmp_path):
 
 
 def test_columns_of_training_and_validation(tmp_path):
-    said = "2022-09-19 20:36:19,622 - INFO - allennlp.training"
+    prefix = "2022-09-19 20:36:19,622 - INFO - allennlp.training"
     epochs = (
-        f"{said}.trainer - Epoch {i}/11\n"
-        f"{said}.tensorboard_writer -                Training |  Validation\n"
-        f"{said}.tensorboard_writer - loss        | {8 / (4 + i):.3f}     | {3 - i / 8:.3f}\n"
-        f"{said}.tensorboard_writer - memory_MB   | 1580.6    | N/A\n"
+        f"{prefix}.trainer - Epoch {i}/11\n"
+        f"{prefix}.tensorboard_writer -                Training |  Validation\n"
+        f"{prefix}.tensorboard_writer - loss        | {8 / (4 + i):.3f}     | {3 - i / 8:.3f}\n"
+        f"{prefix}.tensorboard_writer - memory_MB   | 1580.6    | N/A\n"
         for i in range(12)
     )
-    told = points(read_text(tmp_path, "".join(epochs)))
-    assert told["Training loss"] == [(i, round(8 / (4 + i), 3)) for i in range(12)]
-    assert told["Validation loss"] == [(i, round(3 - i / 8, 3)) for i in range(12)]
+    columns = points(read_text(tmp_path, "".join(epochs)))
+    assert columns["Training loss"] == [(i, round(8 / (4 + i), 3)) for i in range(12)]
+    assert columns["Validation loss"] == [(i, round(3 - i / 8, 3)) for i in range(12)]
 
 
 def test_bars_that_a_narrow_terminal_cut_off(tmp_path):
@@ -276,8 +276,8 @@ def test_bars_that_a_narrow_terminal_cut_off(tmp_path):
         f"{i:>7}/100       9.3G      {3 - i / 8:.3f}      1.969        640: 1\n"
         for i in range(1, 13)
     )
-    told = points(read_text(tmp_path, "".join(epochs)))
-    assert told["box_loss"] == [(i, round(3 - i / 8, 3)) for i in range(1, 13)]
+    columns = points(read_text(tmp_path, "".join(epochs)))
+    assert columns["box_loss"] == [(i, round(3 - i / 8, 3)) for i in range(1, 13)]
 
 
 def test_lines_before_the_first_step_are_facts_and_later_ones_belong_to_the_last_step(tmp_path):
@@ -298,10 +298,10 @@ def test_ranks_that_repeat_each_other_are_read_once(tmp_path):
 
 
 def test_every_rank_of_deepspeed_prints_and_two_engines_are_two(tmp_path):
-    said = (
+    line = (
         "[2023-04-18 01:53:{s:02d},000] [INFO] [logging.py:96:a] [Rank {r}] step={s}, skipped=0, lr=[{lr}]\n"
     )
-    lines = [said.format(s=s, r=r, lr=lr) for s in (10, 20) for lr in (1e-05, 5e-06) for r in (0, 1)]
+    lines = [line.format(s=s, r=r, lr=lr) for s in (10, 20) for lr in (1e-05, 5e-06) for r in (0, 1)]
     assert points(read_text(tmp_path, "".join(lines))) == {
         "skipped": [(10, 0), (20, 0)],
         "lr": [(10, 1e-05), (20, 1e-05)],
@@ -311,12 +311,12 @@ def test_every_rank_of_deepspeed_prints_and_two_engines_are_two(tmp_path):
 
 
 def test_the_timer_of_older_versions(tmp_path):
-    said = (
+    text = (
         "[2022-08-29 06:58:56,121] [INFO] [logging.py:68:log_dist] [Rank 0] step=20, skipped=17, lr=[5e-05]\n"
         "[2022-08-29 06:58:56,176] [INFO] [timer.py:198:stop] 0/20, RunningAvgSamplesPerSec=232.5,"
         " CurrSamplesPerSec=227.5, MemAllocated=0.36GB\n"
     )
-    assert points(read_text(tmp_path, said)) == {
+    assert points(read_text(tmp_path, text)) == {
         "skipped": [(20, 17)],
         "lr": [(20, 5e-05)],
         "RunningAvgSamplesPerSec": [(20, 232.5)],
@@ -326,13 +326,13 @@ def test_the_timer_of_older_versions(tmp_path):
 
 
 def test_overflows_of_both_optimizers_and_losses_of_the_script(tmp_path):
-    said = (
+    text = (
         "[2023-11-07 01:55:08,040] [INFO] [logging.py:96:a] [Rank 0] Overflow detected. Skipping step. "
         "Attempted loss scale: 8192.0, reducing to 4096.0\n"
         "[2023-11-07 01:55:09,040] [INFO] [logging.py:96:a] [Rank 0] step=10, skipped=1, lr=[0.0001]\n"
         "2023-11-07 01:55:09.936 | INFO     | __main__:log_dist:54 - [Rank 0] Loss: 10.8766\n"
     )
-    assert points(read_text(tmp_path, said)) == {
+    assert points(read_text(tmp_path, text)) == {
         "Attempted loss scale": [(0, 8192.0)],
         "skipped": [(10, 1)],
         "lr": [(10, 0.0001)],

@@ -363,7 +363,7 @@ def test_what_is_read(name, tmp_path):
 def test_a_bar_is_a_sample_only_where_it_is_given_numbers(tmp_path):
     """The bar of ignite over 2 epochs of 8 batches: it is drawn before it knows its epoch, then at each batch
     with the loss of the last one, then with its own, which may be the same."""
-    told, wanted = "[1/8]  0%|          [00:00<?]\n", []
+    bars, wanted = "[1/8]  0%|          [00:00<?]\n", []
     for epoch in (1, 2):
         for batch in range(1, 9):
             bar, loss = (
@@ -371,9 +371,9 @@ def test_a_bar_is_a_sample_only_where_it_is_given_numbers(tmp_path):
                 4.0 if batch < 4 else 4.0 - batch / 8,
             )
             before = f", batch loss={wanted[-1][1]}" if wanted else ""
-            told += f"{bar}{before} [00:00<00:01]\n{bar}, batch loss={loss} [00:00<00:01]\n"
+            bars += f"{bar}{before} [00:00<00:01]\n{bar}, batch loss={loss} [00:00<00:01]\n"
             wanted.append((8 * epoch - 8 + batch, loss))
-    attempt = read_text(tmp_path, told.replace("\n", "\r"))
+    attempt = read_text(tmp_path, bars.replace("\n", "\r"))
     assert points(attempt)["batch loss"] == wanted
 
 
@@ -469,17 +469,17 @@ def test_a_hostile_line_costs_no_square_of_its_length(begin, piece, tmp_path):
 def test_a_log_behind_thousands_of_settings_is_found(tmp_path):
     settings = "".join(f"[05/04 12:00:00] detectron2 INFO: MODEL.X{i}: [0.5, 0.{i}]\n" for i in range(7000))
     text = "[05/04 12:10:00] d2.utils.events INFO:  eta: 0:12:34  iter: {step}  total_loss: {loss}\n"
-    told = "".join(text.format(step=i, loss=1 + 1 / (i + 1)) for i in range(0, 400, 20))
-    (tmp_path / "log.txt").write_text(settings + told)
+    records = "".join(text.format(step=i, loss=1 + 1 / (i + 1)) for i in range(0, 400, 20))
+    (tmp_path / "log.txt").write_text(settings + records)
     (attempt,) = read(tmp_path / "log.txt")
     assert attempt.series["total_loss"].steps.tolist() == [*range(0, 400, 20)]
 
 
 def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):
     log = tmp_path / "federated.log"
-    told = "[Client {}] Epoch {} - Loss: {:.2f} | val acc: {:.2f}\n"
+    line = "[Client {}] Epoch {} - Loss: {:.2f} | val acc: {:.2f}\n"
     log.write_text(
-        "".join(told.format(c, e, 2 + c - e / 10, 0.5 + c / 10) for e in range(1, 7) for c in (0, 1))
+        "".join(line.format(c, e, 2 + c - e / 10, 0.5 + c / 10) for e in range(1, 7) for c in (0, 1))
         + "Epoch 7 - Loss: 1.25\n"
     )
     (attempt,) = read(log)

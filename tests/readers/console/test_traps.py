@@ -30,9 +30,9 @@ def points(attempt: Attempt) -> Points:
 
 
 def mllog(key: str, value: str, **metadata: object) -> str:
-    told = ", ".join(f'"{name}": {value}' for name, value in metadata.items())
+    fields = ", ".join(f'"{name}": {value}' for name, value in metadata.items())
     return (
-        f':::MLLOG {{"time_ms": 1746123382361, "key": "{key}", "value": {value}, "metadata": {{{told}}}}}\n'
+        f':::MLLOG {{"time_ms": 1746123382361, "key": "{key}", "value": {value}, "metadata": {{{fields}}}}}\n'
     )
 
 
@@ -335,26 +335,26 @@ def test_a_machine_fault_stands_at_the_step_of_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     {
         "1 2.5\n2 2.25\n": "holds numbers without names",
         "s:1 lr:0.1\n": "no reader knows this format",
         "step 5 of the plan | buy milk\n": "no reader knows this format",
     }.items(),
 )
-def test_what_only_looks_alike_is_not_claimed(text: str, told: str, tmp_path: Path) -> None:
+def test_what_only_looks_alike_is_not_claimed(text: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text(text)
-    with pytest.raises(LogError, match=told):
+    with pytest.raises(LogError, match=reason):
         read(tmp_path / "notes.txt")
 
 
 def test_mlperf_keeps_what_was_told_before_the_first_step(tmp_path: Path) -> None:
     log = tmp_path / "log.txt"
-    told = [
+    lines = [
         mllog("eval_accuracy", "0.25", epoch_num=0),
         *(mllog("train_loss", f"{i}.5", step=i) for i in (5, 10, 15)),
     ]
-    log.write_text("".join(told))
+    log.write_text("".join(lines))
     (attempt,) = read(log)
     assert attempt.series["eval_accuracy"].steps.tolist() == [5]
     assert attempt.series["train_loss"].steps.tolist() == [5, 10, 15]
