@@ -71,20 +71,14 @@ class LineFormat:
             if match := self.record.search(prefix.text):
                 if total := match.groupdict().get("total"):
                     log.fact("total_steps", int(total))
-                values = self._values(match, own["units"])
-                content = [match["step"], *map(values.get, self.repeated)]
+                step, values = int(match["step"].replace(",", "")), self._values(match, own["units"])
+                content = [step, *map(values.get, self.repeated)]
                 again = self.repeated and not prefix.who and content == own["before"]
                 own["before"] = content
                 time = None if self.clock_anywhere else prefix.time
                 if (values or self.bare) and not again:
-                    taken = log.add(
-                        line,
-                        int(match["step"].replace(",", "")),
-                        values | own["early"],
-                        time=time,
-                        who=prefix.who,
-                    )
-                    own["early"] = {} if taken else own["early"]
+                    added = log.add(line, step, values | own["early"], time=time, who=prefix.who)
+                    own["early"] = {} if added else own["early"]
             elif match := self.early.search(prefix.text):
                 own["early"] |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):

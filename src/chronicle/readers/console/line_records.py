@@ -68,19 +68,6 @@ class Record:
     best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
     """
 
-    __slots__ = (
-        "_places",
-        "counters",
-        "ends",
-        "epoch",
-        "evaluation",
-        "form",
-        "open",
-        "shape",
-        "sources",
-        "values",
-    )
-
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
         self.form, self.values, self.ends, self.sources, self.open = form, values, ends, sources, open
@@ -124,10 +111,8 @@ class Record:
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         """The numbers of `places`."""
-        values, apart = self.values, phases and self.evaluation
-        kept = None if apart else self.form.kept.get(counter)
-        self._places = self.places(counter, phases) if kept is None else kept
-        return {name: values[at] for name, at in self._places.items()}
+        self._places = self.places(counter, phases)
+        return {name: self.values[at] for name, at in self._places.items()}
 
     def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and what of these ``numbers`` stands in its line."""

@@ -62,9 +62,8 @@ class Told(NamedTuple):
             record = {"time_ms": float(old["time"]) * 1000} | record | {"key": old["key"]}
         metadata, time_ms = record.get("metadata"), number(str(record.get("time_ms")))
         metadata = metadata if isinstance(metadata, dict) else {}
-        return cls(
-            line, str(record.get("key", "")), record.get("value"), metadata, (time_ms or math.nan) / 1000
-        )
+        key, time_s = str(record.get("key", "")), (time_ms or math.nan) / 1000
+        return cls(line, key, record.get("value"), metadata, time_s)
 
 
 def read(path: Path) -> list[Attempt]:
@@ -158,10 +157,8 @@ def _values(key: str, value: Any) -> dict[str, float]:
         cells = {f"{prefix}{clean(str(name))}": cell for name, cell in value.items()}
     else:
         cells = {key: value}
-    scalars = (
-        (name, str(cell)) for name, cell in cells.items() if _is_scalar(cell) and name not in _COUNTERS
-    )
-    return numbers(scalars, number)
+    kept = {name: str(cell) for name, cell in cells.items() if _is_scalar(cell) and name not in _COUNTERS}
+    return numbers(kept.items(), number)
 
 
 def _is_scalar(value: Any) -> bool:
