@@ -9,10 +9,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +20,6 @@ from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import SETTING, Line, Log
 from chronicle.readers.console.prefixes import time_in
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -67,30 +62,31 @@ def read(path: Path) -> list[Attempt]:
 
 def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]:
     """Keeps the records of a chunk that are written alike, and gives what else there is to be told."""
-    fields, numbers, lines = Fields.of(chunk.data), np.asarray(chunk.numbers), chunk.lines
-    records = np.flatnonzero(fields.n_fields[: len(numbers) - chunk.unfinished] > 2)
+    lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
+    records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
-    for template in _templates(lines, records, known, templates, log.own["learned"]):
-        at, steps, columns, times_s = template.find(fields, records[known[records] < 0])
+    for template in _templates(lines, records, known, chunk.data, templates, log.own["learned"]):
+        at, steps, columns, times_s = template.find(lines, records[known[records] < 0])
         known[at], times[at] = steps, times_s
         log.rows.extend(numbers[at], steps, columns, times_s)
     left = np.flatnonzero(known < 0)
+    places = zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
+    texts = [chunk.data[start:end] for start, end in places]
     behind = left[(left > 0) & (known[left - 1] >= 0)]  # they stand where the record right before them is
     where = zip(known[behind - 1].tolist(), times[behind - 1].tolist(), strict=True)
     reached = dict(zip(numbers[behind].tolist(), where, strict=True))
-    others = [lines[at] for at in left.tolist()]
-    yield from log.among(others, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
+    yield from log.among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
 
 
 def _templates(
-    lines: list[bytes], records: Steps, known: Steps, templates: list[Template], learned: list[str]
+    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template], learned: list[str]
 ) -> Iterator[Template]:
     """The templates so far, then a new one of the first line that fits none, while there are such lines."""
     yield from templates
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
-        texts = [lines[at] for at in left[:_FEWEST].tolist()]
+        texts = [data[lines.starts[line] : lines.ends[line]] for line in left[:_FEWEST].tolist()]
         tried = ((template, text) for text in texts if (template := learn(text)))
         new, text = next((one for one in tried if one[0] not in templates), (None, b""))
         if new is None:
@@ -169,7 +165,7 @@ def _name_missing_losses(log: Log) -> None:
         log.rows.fill(name, rows, np.full(len(rows), np.nan))
 
 
-_HEAD = re.compile(rb".*?iteration(?P<step> +\d{1,15}) */ *\d+ *")
+_HEAD = re.compile(rb".*?iteration(?P<step> +\d+) */ *\d+ *")
 _CLOCK = re.compile(
     rb"(?<![\d-])\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?P<fraction>[.,]\d{1,9})?(?:Z| ?UTC)?(?! ?[+-]\d\d)"
 )
@@ -179,78 +175,87 @@ _MOST_FIELDS, _MOST_BYTES = 256, 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
-class Fields:
-    """The fields of the lines of a chunk, each with the "|" or the end of the line behind it."""
+class Lines:
+    """Places of the lines of a chunk and of the fields in them: [start, end) of lines, ends of fields."""
 
-    cells: pa.Array
-    first: Steps  # index of the first field of each line
+    buffer: Bytes
+    starts: Steps
+    ends: Steps
+    marks: Steps  # every "|" and every end of a line
+    first: Steps  # index into marks of the first one of each line
     n_fields: Steps
 
     @classmethod
-    def of(cls, data: bytes) -> Fields:
-        import pyarrow as pa
-
+    def of(cls, data: bytes) -> Lines:
         buffer = np.frombuffer(data + b"\n", np.uint8)
-        ends = np.flatnonzero((buffer == ord("|")) | (buffer == ord("\n"))) + 1
-        last = np.flatnonzero(buffer[ends - 1] == ord("\n"))
+        marks = np.flatnonzero((buffer == ord("|")) | (buffer == ord("\n")))
+        last = np.flatnonzero(buffer[marks] == ord("\n"))
         first = np.concatenate([[0], last[:-1] + 1])
-        places = np.concatenate([[0], ends]).astype(np.int32)
-        buffers = [None, pa.py_buffer(places), pa.py_buffer(buffer)]
-        return cls(pa.Array.from_buffers(pa.binary(), len(ends), buffers), first, last - first + 1)
+        ends = marks[last]
+        return cls(buffer, np.concatenate([[0], ends[:-1] + 1]), ends, marks, first, last - first + 1)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it.
+
+    A field without a number is all ``key``, blanks, and has no name.
+    """
+
+    key: bytes
+    name: str
+    n_after: int
 
 
 @dataclass(frozen=True)
 class Template:
     """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts.
 
-    A place is that of the first character, and how many digits a fraction of a second has. A field is its key
-    and a number, of this name; a field without a name is the key alone, which is blank.
+    A place is that of the first character, and how many digits a fraction of a second has.
     """
 
     head: bytes
     step: slice
     clocks: tuple[tuple[int, int], ...]
-    fields: tuple[tuple[bytes, str], ...]
+    fields: tuple[Field, ...]
 
-    def find(self, fields: Fields, among: Steps) -> tuple[Steps, Steps, dict[str, Floats], Floats]:
+    def find(self, lines: Lines, among: Steps) -> tuple[Steps, Steps, dict[str, Floats], Floats]:
         """The lines, of those with these indices, that are written so and hold a number in every field.
 
-        Their indices, their steps, a column a name, and their times.
+        Their indices, their steps, a column a key, and their times.
         """
-        import pyarrow.compute as pc
-
-        among = among[fields.n_fields[among] == len(self.fields) + 1]
-        cells = [fields.cells.take(fields.first[among] + at) for at in range(len(self.fields) + 1)]
-        fits = np.array(pc.equal(pc.binary_length(cells[0]), len(self.head) + 1))
-        for cell, (key, name) in zip(cells[1:], self.fields, strict=True):
-            fits &= np.asarray(pc.equal(pc.binary_slice(cell, 0, len(key) if name else -1), key))
-        if not fits.all():
-            among, cells = among[fits], [cell.filter(fits) for cell in cells]
-        steps, times, fits = self._head(b"".join(cells[0].to_pylist()), len(among))
+        among = among[lines.n_fields[among] == len(self.fields) + 1]
+        ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
+        fits = ends[:, 0] - lines.starts[among] == len(self.head)
+        fits &= (np.diff(ends) > [len(field.key) for field in self.fields]).all(axis=1)
+        among, ends = among[fits], ends[fits]
+        steps, times, fits = self._head(lines.buffer, lines.starts[among])
         columns: dict[str, Floats] = {}
-        for cell, (key, name) in zip(cells[1:], self.fields, strict=True):
-            if name:
-                columns[name], known = floats(pc.binary_slice(cell, len(key), -1))
+        for field, before, end in zip(self.fields, ends.T, ends.T[1:], strict=False):
+            fits &= _same(_windows(lines.buffer, before + 1, len(field.key)), field.key)
+            if field.name:
+                start = before + 1 + len(field.key)
+                columns[field.name], known = floats(lines.buffer, start, end - field.n_after)
                 fits &= known
+            else:
+                fits &= end - before == len(field.key) + 1
         columns = {name: column[fits] for name, column in columns.items()}
-        return among[fits], steps[fits], columns, times[fits]
+        return among[fits], steps[fits].astype(np.int64), columns, times[fits]
 
-    def _head(self, heads: bytes, n_lines: int) -> tuple[Steps, Floats, Mask]:
-        """Steps and times, and which heads, of the length of this one, are written as this one."""
-        head = np.frombuffer(heads, np.uint8).reshape(n_lines, len(self.head) + 1).T
-        own, fixed = np.frombuffer(self.head, np.uint8), np.ones(len(self.head), bool)
-        digits = head[self.step] - np.uint8(ord("0"))
-        is_digit = digits <= 9
-        fits = (is_digit | (head[self.step] == ord(" "))).all(axis=0) & is_digit[-1]
-        fits &= (is_digit[1:] >= is_digit[:-1]).all(axis=0)
-        steps = 10 ** np.arange(len(digits))[::-1] @ (digits * is_digit).astype(np.int64)
-        times, fixed[self.step] = np.full(n_lines, np.nan), False
+    def _head(self, buffer: Bytes, starts: Steps) -> tuple[Floats, Floats, Mask]:
+        """Steps and times, and which heads are written as this one."""
+        steps, fits = floats(buffer, starts + self.step.start, starts + self.step.stop)
+        fits &= steps < 2.0**53
+        head, own = _windows(buffer, starts, len(self.head)), np.frombuffer(self.head, np.uint8)
+        times, fixed = np.full(len(starts), np.nan), np.ones(len(own), bool)
+        fixed[self.step] = False
+        fits &= ((head[self.step] - np.uint8(ord("0")) <= 9) | (head[self.step] == ord(" "))).all(axis=0)
         for start, n_decimals in reversed(self.clocks):
             end = start + _SECONDS + bool(n_decimals) + n_decimals
             times = _times(head[start:end])
             fixed[start + _DIGITS] = fixed[start + _SECONDS + 1 : end] = False
             fits &= ~np.isnan(times)
-        return steps, times, fits & (head[:-1][fixed] == own[fixed, None]).all(axis=0)
+        return np.where(fits, steps, 0), times, fits & _same(head[fixed], own[fixed].tobytes())
 
 
 def learn(line: bytes) -> Template | None:
@@ -258,10 +263,10 @@ def learn(line: bytes) -> Template | None:
     head, *rest = line.split(b"|")
     match, clocks = _HEAD.fullmatch(head), list(_CLOCK.finditer(head))
     fields = tuple(map(_field, rest))
-    names = [name for _, name in fields if name]
+    names = [field.name for field in fields if field.name]
     if match is None or not names or len(fields) > _MOST_FIELDS or len(line) > _MOST_BYTES:
         return None
-    if any(key.strip() and not name for key, name in fields) or len(set(names)) < len(names):
+    if any(field.key.strip() and not field.name for field in fields) or len(set(names)) < len(names):
         return None
     if any(step_rank(name) == 0 for name in names):
         return None  # `global_step` among the fields says more than the head
@@ -271,13 +276,24 @@ def learn(line: bytes) -> Template | None:
     return Template(head, slice(*match.span("step")), places, fields)
 
 
-def _field(field: bytes) -> tuple[bytes, str]:
+def _field(field: bytes) -> Field:
     key, colon, value = field.partition(b":")
     try:
         float(value)
-        return key + colon, key.decode().strip()
+        return Field(key + colon, key.decode().strip(), len(value) - len(value.rstrip(b" ")))
     except ValueError:
-        return field, ""
+        return Field(field, "", 0)
+
+
+def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
+    if not length or not len(starts):
+        return np.empty((length, len(starts)), np.uint8)
+    windows = np.ndarray((len(buffer) - length + 1,), f"V{length}", buffer, strides=(1,))
+    return np.ascontiguousarray(windows[starts].view(np.uint8).reshape(-1, length).T)
+
+
+def _same(columns: Bytes, wanted: bytes) -> Mask:
+    return np.asarray((columns == np.frombuffer(wanted, np.uint8)[:, None]).all(axis=0))
 
 
 def _times(columns: Bytes) -> Floats:
@@ -295,19 +311,88 @@ def _times(columns: Bytes) -> Floats:
     return np.where(known, seconds + fraction, np.nan)
 
 
-def floats(cells: pa.Array) -> tuple[Floats, Mask]:
-    """The numbers in cells of bytes, each as `float` reads it, and which cells hold one: others have NaN."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+# Decimal numbers in a buffer of bytes, many at once, each with exactly the value that `float` gives it.
+# Cells that are written alike, with dot and exponent at the same places from the right, are read by a few
+# operations on whole columns of characters. A mantissa below 2**53 times or over a power of ten up to 10**22
+# is rounded once, so it is exact (Clinger, "How to read floating point numbers accurately", 1990); all other
+# cells, ``nan`` and ``inf`` among them, go to `float` itself.
+WIDEST = 24  # bytes of a cell that is read together with others
+_MOST_SHAPES = 8  # ways to write a number in one call; cells of further ones go to `float`
+_FEWEST_CELLS = 8  # cells for which it is worth while
+_EXACT, _MOST_TENS = 2.0**53, 22
+_TENS = 10.0 ** np.arange(_MOST_TENS + 1)
+_BLANK, _DASH, _DOT, _PLUS, _E = b" -.+e"
+_SHAPE = re.compile(rb" *-?\d+(?P<dot>\.?)(?P<decimals>\d*)(?:(?P<e>[eE][+-]?)(?P<exponent>\d{1,3}))?")
 
-    texts = pc.ascii_trim_whitespace(cells.view(pa.string()))
-    try:
-        if not pc.any(pc.match_substring(texts, "(")).as_py():  # nan(1) is a number to pyarrow alone
-            return np.array(pc.cast(texts, pa.float64())), np.ones(len(cells), bool)
-    except pa.ArrowInvalid:
-        pass  # one of them is written in another way, or is none
-    values, known = np.full(len(cells), np.nan), np.zeros(len(cells), bool)
-    for at, cell in enumerate(cells.to_pylist()):
-        with suppress(ValueError):
-            values[at], known[at] = float(cell), True
+
+def floats(buffer: Bytes, starts: Steps, ends: Steps) -> tuple[Floats, Mask]:
+    """The numbers in ``buffer[starts[i]:ends[i]]``, blanks before them allowed, and which cells hold one.
+
+    A cell that is no number, as `float` sees it, has the value NaN. Memory: some 20 bytes a cell and byte.
+    """
+    values, known = np.full(len(starts), np.nan), np.zeros(len(starts), bool)
+    lengths = ends - starts
+    width = int(min(np.max(lengths, initial=1), WIDEST))
+    left = np.flatnonzero((lengths > 0) & (lengths <= width) & (ends >= width))
+    left = left[(buffer[ends[left] - 1] - np.uint8(48)) <= 9]
+    for _ in range(_MOST_SHAPES if len(left) >= _FEWEST_CELLS else 0):
+        cells = _windows(buffer, ends[left] - width, width)  # a cell a column, at its lower end
+        np.copyto(cells, _BLANK, where=np.arange(width)[:, None] < width - lengths[left])
+        numbers, read = _alike(cells)
+        if read.all():
+            values[left], known[left] = numbers, True
+            break
+        values[left[read]], known[left[read]] = numbers[read], True
+        left = left[~read][1 - int(read[0]) :]  # the first gave the shape: if that was none, it is for float
+        if len(left) < _FEWEST_CELLS:
+            break
+    for at in np.flatnonzero(~known).tolist():
+        try:
+            values[at] = float(buffer[starts[at] : ends[at]].tobytes())
+            known[at] = True
+        except ValueError:
+            continue
     return values, known
+
+
+def _alike(cells: Bytes) -> tuple[Floats, Mask]:
+    """The values of the cells that are written as the first one is, and which these are."""
+    width, n_cells = cells.shape
+    shape = _SHAPE.fullmatch(cells[:, 0].tobytes())
+    if shape is None:
+        return np.empty(n_cells), np.zeros(n_cells, bool)
+    n_decimals, has_dot = len(shape["decimals"]), len(shape["dot"])
+    end = width - len(shape["e"] or b"") - len(shape["exponent"] or b"")
+    point = end - n_decimals - has_dot
+    digits = cells[:end] - np.uint8(48)
+    is_digit = digits <= 9
+    dash = cells[:point] == _DASH  # blanks, a minus or none, and digits stand before the point
+    other = is_digit[:point] | dash
+    fits = (other | (cells[:point] == _BLANK)).all(axis=0) & is_digit[point - 1]
+    fits &= (is_digit[1:point] >= other[:-1]).all(axis=0)  # after a minus or a digit stands a digit
+    fits &= is_digit[point + has_dot :].all(axis=0)
+    if has_dot:
+        fits &= cells[point] == _DOT
+    tens: Steps | int = -n_decimals
+    if shape["e"]:
+        exponents, plausible = _exponents(cells[end:], len(shape["e"]))
+        tens, fits = tens + exponents, fits & plausible
+    weights = 10.0 ** np.concatenate([np.arange(point)[::-1] + n_decimals, np.arange(n_decimals)[::-1]])
+    weights = np.insert(weights, point, [0.0] * has_dot)
+    mantissas = weights @ (digits * is_digit).astype(np.float64)
+    fits &= (mantissas < _EXACT) & (np.abs(tens) <= _MOST_TENS)
+    scale = _TENS[np.minimum(np.abs(tens), _MOST_TENS)]
+    values = np.where(np.less(tens, 0), mantissas / scale, mantissas * scale)
+    return np.where(dash.any(axis=0), -values, values), fits
+
+
+def _exponents(cells: Bytes, n_marks: int) -> tuple[Steps, Mask]:
+    """Exponents written as ``e-05`` (``n_marks`` 2) or ``e5`` (1), and which cells are written so."""
+    digits = cells[n_marks:] - np.uint8(48)
+    fits = ((cells[0] | 32) == _E) & (digits <= 9).all(axis=0)
+    exponents = (10.0 ** np.arange(len(digits))[::-1] @ digits.astype(np.float64)).astype(np.int64)
+    if n_marks > 1:
+        minus = cells[1] == _DASH
+        fits &= minus | (cells[1] == _PLUS)
+        exponents = np.where(minus, -exponents, exponents)
+    return exponents, fits
