@@ -27,7 +27,7 @@ class Head:
     Two are equal where the file has not changed in between: what was found out of one holds for the other.
     """
 
-    path: Path = field(hash=False)  # whose hash takes longer than most looks at a file
+    path: Path
     size: int
     changed_ns: int
     start: bytes = field(compare=False, repr=False)
