@@ -47,8 +47,8 @@ from chronicle.readers.find import (
     log_like,
     run_key,
     runs_in,
+    runs_of_store,
     scan,
-    stored_runs,
 )
 from chronicle.readers.packed import error_named_back, named_back, respelled, unpacked
 from chronicle.readers.side_files import side_facts
@@ -221,11 +221,6 @@ def runs_below(path: str | Path) -> list[RunSource]:
         return runs_of_store(path) or [RunSource(name, (path,))]
     folder = scan(path, is_log)
     return runs_in(folder) if any(folder.all_logs()) else []
-
-
-def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
-    """The runs of a file that holds several, `prefix/<file>/<run>`; [] for any other."""
-    return stored_runs(path, prefix)
 
 
 def read_file(path: Path) -> list[Attempt]:

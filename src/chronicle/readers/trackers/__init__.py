@@ -146,3 +146,11 @@ def typed(text: str) -> str | int | float:
     if value is None:
         return text
     return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else value
+
+
+def seconds(time_ms: Any) -> float | None:
+    """Milliseconds, also as a text, in seconds; None for what is no number."""
+    try:
+        return float(time_ms) / 1000
+    except (TypeError, ValueError):
+        return None
