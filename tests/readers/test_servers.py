@@ -25,7 +25,7 @@ from tests.readers.writers import csv_log
 from chronicle.build.produce import runs
 from chronicle.cli import cli
 from chronicle.errors import ConfigError, LogError, MissingExtra, NothingToRead, UsageError
-from chronicle.readers import read
+from chronicle.readers import local, read
 from chronicle.workspace.confines import Confines
 
 LOSSES = [2.5, 2.25, math.nan]
@@ -254,6 +254,8 @@ def test_a_folder_of_aim_is_read_from_a_copy(tmp_path: Path) -> None:
     for place in (f"aim://{project}", project):
         (attempt,) = read(place)
         assert attempt.series["train/loss"].steps.tolist() == [*range(24)]
+    with pytest.raises(LogError, match="whose own package does not open what is not trusted"):
+        local(project, Confines(project, addresses=False, links=False))
     csv_log(project / "metrics.csv", {"loss": [(1, 2.0), (2, 1.5)]})
     assert [*read(project)[0].series] == ["loss"]  # a repository beside logs is named by its address
 

@@ -47,8 +47,8 @@ from chronicle.readers.find import (
     log_like,
     run_key,
     runs_in,
+    runs_of_store,
     scan,
-    stored_runs,
 )
 from chronicle.readers.packed import error_named_back, named_back, respelled, unpacked
 from chronicle.readers.side_files import side_facts
@@ -76,6 +76,10 @@ _UNKNOWN = (
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
 _AIM = ".aim"  # the folder of a repository that only Aim's own package opens
 _LACKS_AIM = "Remedy: install aim: it holds a repository of Aim, which only Aim's own package reads"
+_UNTRUSTED_AIM = (
+    "holds a repository of Aim, whose own package does not open what is not trusted. "
+    "Remedy: export its runs, or build without --untrusted if you trust them"
+)
 _LINK = "Remedy: mend the link or remove it"
 _MOST_NAMED = 5
 
@@ -148,6 +152,7 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
     ``confines`` say where a server may send the fetch on to; None: to any public host.
 
     Raises:
+        LogError: only Aim's own package reads it, and ``confines`` trust nothing.
         ChronicleError: as `chronicle.readers.remote.fetch`.
     """
     if isinstance(path, str) and "://" in path:
@@ -158,6 +163,8 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
             return fetch(path, log_like=log_like, is_log=is_log, confines=confines)
     path = Path(path)
     if (path / _AIM).is_dir() and find_spec("aim") and not any(scan(path, is_log).all_logs()):
+        if confines and not confines.addresses:
+            raise LogError(str(path), _UNTRUSTED_AIM)
         return local(f"aim://{path.resolve()}", confines)
     return path
 
@@ -221,11 +228,6 @@ def runs_below(path: str | Path) -> list[RunSource]:
         return runs_of_store(path) or [RunSource(name, (path,))]
     folder = scan(path, is_log)
     return runs_in(folder) if any(folder.all_logs()) else []
-
-
-def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
-    """The runs of a file that holds several, `prefix/<file>/<run>`; [] for any other."""
-    return stored_runs(path, prefix)
 
 
 def read_file(path: Path) -> list[Attempt]:

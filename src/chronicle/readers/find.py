@@ -146,8 +146,8 @@ def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
             yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
 
-def runs_of(path: Path) -> list[str]:
-    """The runs in a file that may hold several, as the fact "run" of their attempts calls them; else []."""
+def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
+    """The runs of a file that holds several, `prefix/<file>/<run>`; [] for any other."""
     try:
         if not path.is_file():
             return []
@@ -157,9 +157,11 @@ def runs_of(path: Path) -> list[str]:
                 return []
         with unpacked(path) as file:
             stores = stores if file.path == path else _stores(Head.of(file.path))
-            return list(hook(stores[0], "runs", list)(file.path)) if len(stores) == 1 else []
+            names = list(hook(stores[0], "runs", list)(file.path)) if len(stores) == 1 else []
     except (LogError, OSError):
         return []
+    within = f"{prefix}/{path.stem}".lstrip("/")
+    return [RunSource(f"{within}/{name}", (path,), name) for name in names] if len(names) > 1 else []
 
 
 def _stores(start: Head) -> list[Reader]:
@@ -259,7 +261,7 @@ def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]
 def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
     """The runs of a folder: itself with its parts, and those in it that are no parts: folders and stores."""
     run_id = prefix or folder.path.name or "run"
-    stores = [run for log in folder.logs for run in stored_runs(log, prefix)]
+    stores = [run for log in folder.logs for run in runs_of_store(log, prefix)]
     stored = {path for run in stores for path in run.paths}
     logs = [log for log in folder.logs if log not in stored]
     parts: list[Folder] = []
@@ -287,13 +289,6 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         for name, paths in families.items()
     ]
     return own + runs
-
-
-def stored_runs(log: Path, prefix: str = "") -> list[RunSource]:
-    """The runs of a file that holds several; [] for any other."""
-    names = runs_of(log)
-    within = f"{prefix}/{log.stem}".lstrip("/")
-    return [RunSource(f"{within}/{name}", (log,), name) for name in names] if len(names) > 1 else []
 
 
 def _launched(folder: Folder, prefix: str) -> list[RunSource]:

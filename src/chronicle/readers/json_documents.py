@@ -27,18 +27,17 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import role_of
-from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import json_lines
 from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_counter
 from chronicle.readers.hyperparameters import as_float, config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
 from chronicle.readers.text import Head, clean, encoding_of, from_json, head
+from chronicle.readers.trackers import PointLog
 
 NAME = "json"
 SUFFIXES: tuple[str, ...] = ()
@@ -321,20 +320,15 @@ def read_golden(path: Path) -> list[Attempt]:
         BadLog: it is no whole JSON document, or holds no number.
     """
     document, faults = whole_document(path)
-    series = {
-        clean(metric): made
-        for metric, golden in (document.items() if isinstance(document, dict) else ())
-        if isinstance(golden, dict) and len(made := _golden_series(clean(metric), golden))
-    }
-    if not series:
+    log = PointLog({}, "\0")
+    for metric, golden in document.items() if isinstance(document, dict) else ():
+        for step, value in _golden_points(golden) if isinstance(golden, dict) else ():
+            if type(value) in (float, int):
+                log.point(clean(metric), step, as_float(value), math.nan)
+    attempt = log.attempt(path, path.name, faults, truncated=False)
+    if not attempt.series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
-    return [Attempt(path.name, (str(path),), series, faults=faults)]
-
-
-def _golden_series(metric: str, golden: dict[str, Any]) -> Series:
-    told = [(step, as_float(value)) for step, value in _golden_points(golden) if type(value) in (float, int)]
-    steps, values = (np.array([one[i] for one in told], dtype) for i, dtype in enumerate((np.int64, float)))
-    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan))
+    return [attempt]
 
 
 def _golden_points(golden: dict[str, Any]) -> Iterator[tuple[int, Any]]:

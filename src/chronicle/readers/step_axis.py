@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -127,7 +127,7 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 
     A column that may mean other things counts where the values do, and nothing tells more than the epoch.
     """
-    axis = _axis_by_name(columns)
+    axis = axis_by_name(columns)
     if axis.counts not in ("epoch", "row"):
         return axis
     inner = ((IN_EPOCH_NAMES, "step", epochs_of(columns)), (EPOCH_NAMES, "epoch", NO_COLUMN))
@@ -139,19 +139,24 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
     return axis
 
 
-def _axis_by_name(columns: Mapping[str, Column]) -> Axis:
+def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
     """As `axis_of`, of the columns that count by their name alone: the best of those that move, or of all.
 
     Of those that count steps it is one that tells, helped by the others, half of the rows that any does.
+    Those that the training ``declared`` to count its steps go before all others.
     """
-    named = ((rank, name) for name in columns if (rank := step_rank(name)) is not None)
-    ranked = sorted((counted_by(name) != "step", rank, name) for rank, name in named)
-    whole = [name for _, _, name in ranked if _is_axis(columns[name].values)]
+    counts = {name: "step" if name in declared else counted_by(name) for name in columns}
+    ranked = sorted(
+        (counts[name] != "step", name not in declared, step_rank(name) or 0, name)
+        for name in columns
+        if counts[name]
+    )
+    whole = [name for *_, name in ranked if _is_axis(columns[name].values)]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
-    if counted_by(name) != "step" or len(moving) < 2:
-        return Axis(name, counted_by(name) or "row", columns[name] if name else None)
-    candidates = [other for other in moving if counted_by(other) == "step"]
+    if not name or counts[name] != "step" or len(moving) < 2:
+        return Axis(name, counts.get(name, "row"), columns.get(name))
+    candidates = [other for other in moving if counts[other] == "step"]
     filled = [equated(columns, each, [o for o in moving if o != each]) for each in candidates]
     n_rows = [0 if axis.column is None else len(axis.column.rows) for axis in filled]
     best = next(axis for axis, n in zip(filled, n_rows, strict=True) if 2 * n >= max(n_rows))

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.metrics.counters import STEP_NAMES
-from chronicle.model import Attempt, Fault, Floats, Place, Role, Series
-from chronicle.readers.columns import Column, number, step_rank
+from chronicle.model import Attempt, Fault, Place, Role, Series
+from chronicle.readers.columns import Column, counted_by, number
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.step_axis import equated
+from chronicle.readers.step_axis import axis_by_name
 from chronicle.readers.text import Head
 
 CLOSING = "train_runtime"
@@ -49,36 +48,17 @@ def on_one_axis(
 ) -> tuple[dict[str, Column], dict[str, str]]:
     """The columns with one that counts steps, named AXIS, and the fact which one it is, if there are several.
 
-    It is what was ``declared`` as step metric or is named like an optimizer step, if it grows and is there in
-    half of the rows; else the tracker's ``counter``. Trackers count calls of `log`: one for each micro-batch,
+    It is the axis of any table, among those that are there in half of the rows, and what was ``declared`` as
+    step metric goes first. Trackers count calls of `log` by their ``counter``: one for each micro-batch,
     evaluation or logged line, whatever the trainer does. Where the trainer's steps are blank for long, the
     calls tell them.
     """
     half = len(columns[counter].rows) / 2
-    ranked = sorted(
-        (name not in declared, rank, name) for name in columns if (rank := _rank(name, declared)) >= 0
-    )
-    names = [name for _, _, name in ranked if name != counter]
-    best = next((n for n in names if len(columns[n].rows) >= half and _grows(columns[n].values)), counter)
-    others = {name: column for name, column in columns.items() if name not in (counter, best, AXIS)}
-    axis = equated(columns, best, [counter] if best != counter else [])
-    step_counter = replace(axis, others=any(name != counter for name in names)).counter
-    facts = {"step_counter": step_counter} if step_counter else {}
-    return {AXIS: axis.column or columns[best], **others}, facts
-
-
-def _rank(name: str, declared: Collection[str]) -> int:
-    """How well a name says that the column counts optimizer steps, 0 is best; -1 where it does not."""
-    rank = step_rank(name)
-    if rank is None:
-        return 0 if name in declared else -1
-    return rank if STEP_NAMES[rank % len(STEP_NAMES)][1] == "step" else -1
-
-
-def _grows(values: Floats) -> bool:
-    finite = values[np.isfinite(values)] if values.dtype != object else values[:0]
-    whole = len(finite) > 0 and bool(np.all(finite == np.floor(finite)))
-    return whole and (len(values) == 1 or float(np.ptp(finite)) > 0)
+    there = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
+    axis = axis_by_name({n: c for n, c in there.items() if counted_by(n) in ("", "step")}, declared)
+    others = {name: column for name, column in columns.items() if name not in (counter, axis.name, AXIS)}
+    facts = {"step_counter": axis.counter} if axis.counter else {}
+    return {AXIS: axis.column or columns[counter], **others}, facts
 
 
 def without_summary(attempt: Attempt) -> Attempt:
@@ -166,3 +146,11 @@ def typed(text: str) -> str | int | float:
     if value is None:
         return text
     return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else value
+
+
+def seconds(time_ms: Any) -> float | None:
+    """Milliseconds, also as a text, in seconds; None for what is no number."""
+    try:
+        return float(time_ms) / 1000
+    except (TypeError, ValueError):
+        return None

@@ -17,7 +17,7 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean, head_lines
-from chronicle.readers.trackers import NOTHING, PointLog, names_of, typed
+from chronicle.readers.trackers import NOTHING, PointLog, names_of, seconds, typed
 from chronicle.readers.trackers.sqlite import Store, opened, tables_of
 
 NAME = "mlflow"
@@ -67,7 +67,7 @@ def read(path: Path) -> list[Attempt]:
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
         for uuid, key, step, value, time_ms, is_nan in store.rows("metrics", columns):
             if uuid in by_id:
-                by_id[uuid].point(str(key), step, _value(value, is_nan), _seconds(time_ms))
+                by_id[uuid].point(str(key), step, _value(value, is_nan), seconds(time_ms))
         for uuid, key, value in store.rows("params", ("run_uuid", "key", "value")):
             if uuid in by_id:
                 by_id[uuid].params[str(key)] = typed(str(value))
@@ -145,14 +145,6 @@ def _runs(store: Store) -> dict[str, PointLog]:
     return {uuid: PointLog({"run": names[uuid, run["name"]], **run}, SYSTEM) for uuid, run in facts.items()}
 
 
-def _seconds(time_ms: Any) -> Any:
-    """Milliseconds, also as a text, in seconds; what is none as it is."""
-    try:
-        return float(time_ms) / 1000
-    except (TypeError, ValueError):
-        return None
-
-
 def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
     """(name, digest) of the data sets that were logged as inputs, by run."""
     columns = ("dataset_uuid", "name", "digest")
@@ -203,7 +195,7 @@ def _read_metric(run: PointLog, name: str, file: Path) -> bool:
         if lines.unfinished:
             return True
         if len(cells) >= 3:
-            run.point(name, cells[2], cells[1], _seconds(cells[0]))
+            run.point(name, cells[2], cells[1], seconds(cells[0]))
         elif cells:
             run.broken += 1
     return False

@@ -24,9 +24,10 @@ from typing import IO, Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
+from chronicle.readers.json_lines import whole_document
 from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
-from chronicle.readers.trackers import NOTHING, PointLog, only_file, typed
+from chronicle.readers.trackers import NOTHING, PointLog, only_file, seconds, typed
 from chronicle.readers.trackers.sqlite import MAGIC, opened, tables_of
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
@@ -251,9 +252,8 @@ def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
 def _comet_message(log: PointLog, message: Row) -> None:
     payload = _object(message.get("payload"))
     if metric := _object(payload.get("metric")):
-        name, time_ms = clean(str(metric.get("metricName"))), payload.get("local_timestamp")
+        name, time_s = clean(str(metric.get("metricName"))), seconds(payload.get("local_timestamp"))
         if name != _DURATION and metric.get("metricValue") is not None:
-            time_s = time_ms / 1000 if isinstance(time_ms, int | float) else None
             log.point(name, metric.get("step"), metric["metricValue"], time_s)
     elif param := _object(payload.get("param")):
         value, by_user = param.get("paramValue"), param.get("source") not in ("cli", "auto-logged")
@@ -312,7 +312,7 @@ _SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?'
 
 
 def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
-    for name, columns in _document(path)[0].items():
+    for name, columns in _object(whole_document(path)[0]).items():
         cells = (_list(columns.get(key)) for key in ("steps", "values", "timestamps"))
         for step, value, time in zip(*cells, strict=False):
             times = iso_seconds([str(time)])
@@ -361,7 +361,8 @@ _CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_m
 
 
 def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
-    document, is_whole = _document(path)
+    content, more = whole_document(path)
+    document = _object(content)
     meta, rows = _object(document.get("meta")), document.get("iterations")
     columns = [
         (part, f"{part}/{_object(metric).get('name')}", place)
@@ -374,21 +375,11 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
         for part, name, place in columns:
             if place < len(values := _list(row.get(part))):
                 log.point(clean(name), row.get("iteration"), values[place], math.nan)
-    return not is_whole
+    return bool(more)
 
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _document(path: Path) -> tuple[Row, bool]:
-    """The first JSON document of a file, and whether nothing stands after it."""
-    try:
-        text = path.read_bytes().decode("utf-8", "replace").strip()
-        document, end = json.JSONDecoder().raw_decode(text)
-        return _object(document), end == len(text)
-    except (ValueError, RecursionError) as err:
-        raise BadLog(str(path), f"is no whole JSON document ({err}). Remedy: fetch it again") from err
 
 
 # --- all of them ---

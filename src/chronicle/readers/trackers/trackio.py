@@ -16,9 +16,10 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import attempt_of, iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.text import Head, from_json
+from chronicle.readers.text import Head
 from chronicle.readers.trackers import NOTHING, names_of, on_one_axis, without_summary
 from chronicle.readers.trackers.sqlite import Store, opened, tables_of
+from chronicle.readers.trackers.wandb_records import parsed
 
 NAME = "trackio"
 SUFFIXES: tuple[str, ...] = ()
@@ -105,8 +106,5 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
 
 def _object(text: Any) -> Row | None:
     """The object of a cell, which older versions of Trackio kept as text, newer ones as bytes."""
-    try:
-        content = from_json(text) if isinstance(text, str | bytes) else None
-    except (ValueError, RecursionError):
-        return None
+    content = parsed(text) if isinstance(text, str | bytes) else None
     return content if isinstance(content, dict) else None

@@ -247,7 +247,7 @@ def seconds_of(timestamp: bytes) -> float:
     return float(signed(parts.get(1, 0)) + signed(parts.get(2, 0)) / 1e9)
 
 
-def parsed(text: bytes) -> Any:
+def parsed(text: str | bytes) -> Any:
     """The value of a JSON text; None where it is none."""
     try:
         return from_json(text)
