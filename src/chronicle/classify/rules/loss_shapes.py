@@ -244,9 +244,7 @@ def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
     zeros = _hidden_nan(attempt, series, view.thresholds)
     if zeros is not None:
         judged = replace(series, values=np.where(series.values == 0.0, np.nan, series.values))
-    events = (
-        e for e in view.events(judged) if e.kind is not Kind.NONFINITE or series.values[e.onset] != 0.0
-    )
+    events = (e for e in view.events(judged) if e.kind is not Kind.NONFINITE or series.values[e.onset] != 0.0)
     shapes = (Shape(event, judged, attempt, view.thresholds) for event in events)
     return tuple(filter(None, (zeros, *by_shape(shapes))))
 
