@@ -164,6 +164,10 @@ def test_a_few_zeros_are_hidden_nan_where_the_gradient_norm_of_each_is_none(rows
     assert ("nan-inf" in classify({"loss": loss, "grad_norm": norms}).patterns) is is_found
 
 
+def test_a_loss_that_is_zero_all_the_while_lost_no_values() -> None:
+    assert "nan-inf" not in classify({"loss": np.zeros(100), "grad_norm": np.zeros(100)}).patterns
+
+
 @pytest.mark.parametrize(
     ("lowest", "zeros", "is_found"),
     [

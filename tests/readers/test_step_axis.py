@@ -35,6 +35,11 @@ def test_calls_of_a_tracker_tell_the_rows_in_which_the_step_is_blank(tmp_path: P
     assert attempt.facts["step_counter"] == "iter; 20 rows by _step"
 
 
+def test_a_column_without_a_name_is_no_axis(tmp_path: Path) -> None:
+    attempt = log(tmp_path, [{"": 0.5, "loss": 3.0}, {"": 1.5, "loss": 2.0}, {"": 2.5, "loss": 1.0}])
+    assert (attempt.axis, steps(attempt)) == ("row", [0, 1, 2])
+
+
 def test_a_counter_of_few_rows_is_no_axis(tmp_path: Path) -> None:
     rows = [{"_step": i, "loss": 9.0 - i, **({"iter": 7 * i * i} if i % 3 == 0 else {})} for i in range(24)]
     attempt = log(tmp_path, rows)

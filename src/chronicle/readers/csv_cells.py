@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
+from chronicle.metrics.aliases import in_english
 from chronicle.model import Fault, Place
 from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
-from chronicle.readers.console.pairs import in_english
 from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.text import SMALL_BYTES, Faults, Line, head_lines, numbered_lines

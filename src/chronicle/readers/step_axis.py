@@ -154,8 +154,10 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     whole = [name for *_, name in ranked if _is_axis(columns[name].values)]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
-    if not name or counts[name] != "step" or len(moving) < 2:
-        return Axis(name, counts.get(name, "row"), columns.get(name))
+    if not name:  # a column may have no name
+        return Axis("", "row")
+    if counts[name] != "step" or len(moving) < 2:
+        return Axis(name, counts[name], columns[name])
     candidates = [other for other in moving if counts[other] == "step"]
     filled = [equated(columns, each, [o for o in moving if o != each]) for each in candidates]
     n_rows = [0 if axis.column is None else len(axis.column.rows) for axis in filled]

@@ -363,14 +363,14 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     """Exact zeros that stand for values that were lost."""
     zero, norm = series.values == 0.0, attempt.grad_norm
     rest, count = series.values[~zero & np.isfinite(series.values)], int(zero.sum())
-    if count < FEW_ZEROS or len(series) < 2 * ZEROS or not (rest > 0).all():
+    if count < FEW_ZEROS or len(series) < 2 * ZEROS or not len(rest) or not (rest > 0).all():
         return None
     at_end = bool(zero[np.argmax(zero) :].all())
     late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
     lost = ~np.isfinite(late)
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else ZEROS
     dead = float(np.mean(lost | (late == 0.0))) if len(late) else 0.0
-    lowest = float(rest.min()) / median(rest[:2]) if len(rest) else 0.0
+    lowest = float(rest.min()) / median(rest[:2])
     clear = lowest > limits.trifle
     if count < need or (dead < 0.5 and not clear):
         return None

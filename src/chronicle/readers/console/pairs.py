@@ -264,41 +264,6 @@ _WORDINGS = tuple(
         (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
     )
 )
-# What a trainer prints in other languages, and the word of it that all names are known by.
-_WORDS_OF_OTHERS = {
-    "epoch": "Epoche époque época epoca эпоха エポック 에포크 에폭 轮次 轮 周期",
-    "step": "Schritt étape paso passo шаг ステップ 스텝 步数 步",
-    "iteration": "itération iteración iterazione итерация 反復 迭代次数 迭代",
-    "loss": "verlust perte pérdida perda perdita потери 損失 손실 损失",
-    "accuracy": "genauigkeit précision exactitud acurácia accuratezza точность 正解率 정확도 准确率 精度",
-    "learning rate": "Lernrate 学習率 학습률 学习率",
-    "train": "Trainings entraînement entrenamiento treino addestramento обучение 訓練 훈련 训练",
-    "validation": "Validierungs validación validação validazione валидация 検証 검증 验证",
-    "test": "prueba 测试",
-}
-_IN_ENGLISH = {word: name for name, words in _WORDS_OF_OTHERS.items() for word in words.lower().split()}
-_OTHERS = re.compile(
-    rf"(?:(?<![A-Za-z])|(?<=ings)|(?<=ungs))(?:{'|'.join(sorted(_IN_ENGLISH, key=len, reverse=True))})",
-    re.IGNORECASE,
-)
-_NTH = re.compile(r"第\s?(\d+(?:\s?/\s?\d+)?)\s?[个次]?\s?(epoch|step|iteration)", re.IGNORECASE)
-_OF = re.compile(r"\b(loss|accuracy) (?:de |di |da |d['’] ?|на )(?:la )?(\w+)")
-_WIDE = str.maketrans("：，＝（）", ":,=()")
-
-
-def in_english(text: str) -> str:
-    """The line with the words of training in English, where it has them in another language.
-
-    >>> in_english("第3轮 训练损失：0.5")
-    'epoch 3 train loss:0.5'
-    """
-    if not _OTHERS.search(text):
-        return text
-    text = _OTHERS.sub(lambda match: f" {_IN_ENGLISH[match[0].lower()]} ", text.translate(_WIDE))
-    text = _OF.sub(r"\2 \1", _NTH.sub(r"\2 \1", re.sub(r"(?<= ) +|^ +", "", text)))
-    return re.sub(r" +(?=[:=,]|$)", "", text)
-
-
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 _LEVANTER = re.compile(
     r"Progress on:(?P<what>\w+) (?P<n>\d{1,11}\.?\d{0,11})(?P<unit>[kM]?)it/\S+ .*postfix:"
