@@ -46,8 +46,9 @@ def with_care(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def in_blocks(monkeypatch: pytest.MonkeyPatch, size: int = 1 << 22, first: int = 1) -> None:
-    """Lines together that are alike."""
+    """Lines together that are alike, whether or not pyarrow has been imported."""
     monkeypatch.undo()
+    monkeypatch.setattr(csv_cells, "SMALL_BYTES", 0)
     monkeypatch.setattr(text, "FIRST_BYTES", first)
     monkeypatch.setattr(read_on, "blocks", lambda path, _, file: text.blocks(path, size, file))
 
