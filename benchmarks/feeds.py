@@ -8,24 +8,25 @@ not, so run it by an interpreter that has them. Prints how often each kind of me
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections import Counter
 from pathlib import Path
 
 
-def main(checkout: str, *sites: str) -> int:
+def main(checkout: Path, sites: list[Path]) -> int:
     """Returns 1 if any feed has an error; warnings (by RFC 4287: SHOULD) are shown and counted alone."""
-    sys.path.insert(0, str(Path(checkout) / "src"))
+    sys.path.insert(0, str(checkout / "src"))
     import feedvalidator  # type: ignore[import-not-found]
     from feedvalidator import logging
 
     errors = 0
     for site in sites:
-        feed = Path(site) / "feed.xml"
+        feed = site / "feed.xml"
         base = "https://log.example.org/feed.xml"
-        found = feedvalidator.validateString(feed.read_bytes(), firstOccurrenceOnly=0, base=base)
-        wrong = [event for event in found["loggedEvents"] if isinstance(event, logging.Error)]
-        mild = [event for event in found["loggedEvents"] if isinstance(event, logging.Warning)]
+        logged = feedvalidator.validateString(feed.read_bytes(), firstOccurrenceOnly=0, base=base)
+        wrong = [event for event in logged["loggedEvents"] if isinstance(event, logging.Error)]
+        mild = [event for event in logged["loggedEvents"] if isinstance(event, logging.Warning)]
         errors += len(wrong)
         for kind, events in ("error", wrong), ("warning", mild):
             for name, number in sorted(Counter(type(event).__name__ for event in events).items()):
@@ -35,4 +36,13 @@ def main(checkout: str, *sites: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("checkout", type=Path, metavar="CHECKOUT")
+    parser.add_argument("sites", type=Path, nargs="+", metavar="SITE")
+    given = parser.parse_args()
+    if not (given.checkout / "src" / "feedvalidator").is_dir():
+        parser.error(f"{given.checkout} is no checkout of feedvalidator: it has no src/feedvalidator")
+    for folder in given.sites:
+        if not (folder / "feed.xml").is_file():
+            parser.error(f"{folder} is no built site: it has no feed.xml. Remedy: chronicle build")
+    sys.exit(main(given.checkout, given.sites))

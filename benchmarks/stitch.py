@@ -57,6 +57,8 @@ def main() -> None:
     parser.add_argument("--attempts", type=int, nargs="+", default=[100, 1000])
     parser.add_argument("--points", type=int, default=1000, help="points of an attempt")
     options = parser.parse_args()
+    if min(options.points, *options.attempts) < 1:
+        parser.error("--attempts and --points must be at least 1")
     head = ("", *(f"{number:,} attempts of {options.points:,} points" for number in options.attempts))
     rows = [(name, *(seconds(name, n, options.points) for n in options.attempts)) for name in HISTORIES]
     show("stitch", markdown(head, rows), options.write)

@@ -136,5 +136,19 @@ def test_two_trackers_of_one_process_tell_one_run(tmp_path: Path) -> None:
     assert (len(timeline.attempts), problems) == (1, [])
 
 
+def test_a_run_of_a_store_is_not_put_together_with_a_log_of_the_same_values(tmp_path: Path) -> None:
+    loss = dict(points(FROM_0)["loss"])
+    rows = [
+        f"{name},{step},{value + shift}\n"
+        for name, shift in (("a", 0), ("b", 1))
+        for step, value in loss.items()
+    ]
+    (tmp_path / "store").mkdir()
+    (tmp_path / "store" / "both.csv").write_text("run,step,loss\n" + "".join(rows))
+    json_log(tmp_path / "lines.jsonl", points(FROM_0))
+    diagnosed = [diagnose(run, WorkspaceConfig()) for run in expand([tmp_path])]
+    assert [(len(timeline.attempts), problems) for timeline, _, problems in diagnosed] == [(1, [])] * 3
+
+
 def test_two_folders_of_one_format_are_two_runs_whatever_their_values(tmp_path: Path) -> None:
     assert len(runs(tmp_path, {"east": points(FROM_0), "west": points(FROM_0)})) == 2

@@ -126,6 +126,7 @@ def test_clipping_at_every_step(stated: dict[str, object], logged: dict[str, NDA
         pytest.param({}, {"grad_norm": np.full(600, 1.0)}, id="a norm that never was another"),
         pytest.param({}, {"clip": np.linspace(100, 50, 600)}, id="less and less"),
         pytest.param({"config/max_grad_norm": "1.0"}, {"grad_norm": NORMS}, id="a limit in words"),
+        pytest.param({"config/clip_grad": True}, {"grad_norm": NORMS}, id="a switch is no limit"),
     ],
 )
 def test_no_clip_saturation(stated: dict[str, object], logged: dict[str, NDArray[np.float64]]) -> None:

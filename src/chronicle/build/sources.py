@@ -238,28 +238,30 @@ def joined(sources: Sequence[RunSource]) -> list[RunSource]:
 
 def _told_once(runs: Sequence[RunSource]) -> list[RunSource]:
     """The runs, with what two loggers of different formats told of one training as one run: the console of a
-    job beside the folder of its event files. Two of one format are two trainings."""
+    job beside the folder of its event files. Two of one format are two trainings, and a run of a store is
+    read from there alone."""
     homes = {path.parent for run in runs for path in run.paths if not path.is_dir()}
     near: dict[Path | None, list[RunSource]] = {}
     for run in runs:
-        around = [home for home in homes if run.paths[0].is_relative_to(home)]
-        near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(run)
-    apart = {run.run_id: run for run in runs}
+        if not run.only:
+            around = [home for home in homes if run.paths[0].is_relative_to(home)]
+            near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(run)
+    merged = {run.run_id: run for run in runs}
     for group in near.values():
         formats = {run.run_id: _format(run) for run in group if 1 < len(group) <= _FEW}
         if len(set(formats.values())) < 2:
             continue
-        told: list[_Member] = []
+        apart: list[_Member] = []
         for source, attempts in map(_read, group):
-            for k, (known, earlier) in enumerate(told):
+            for k, (known, earlier) in enumerate(apart):
                 if formats[known.run_id] != formats[source.run_id] and _are_copies(earlier, attempts):
-                    told[k] = replace(known, paths=(*known.paths, *source.paths)), earlier
-                    apart[known.run_id] = told[k][0]
-                    del apart[source.run_id]
+                    known = replace(known, paths=(*known.paths, *source.paths))
+                    apart[k], merged[known.run_id] = (known, earlier), known
+                    del merged[source.run_id]
                     break
             else:
-                told.append((source, attempts))
-    return list(apart.values())
+                apart.append((source, attempts))
+    return list(merged.values())
 
 
 def _format(source: RunSource) -> str:

@@ -84,7 +84,7 @@ def saturated(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     steps, values = known.steps, known.values
     facts = attempt.attempt.facts.items()
-    limits = [value for name, value in facts if _LIMIT.search(name) and isinstance(value, int | float)]
+    limits = [value for name, value in facts if _LIMIT.search(name) and type(value) in (int, float)]
     if logged is not None:
         clipped = values / (100.0 if values.max() > 1 else 1.0)
     else:
