@@ -1,10 +1,10 @@
-"""Checks the feeds of built sites by what others published: Atom by the W3C's validator, JSON Feed by a schema.
+"""Checks the feeds of built sites by what others published: the W3C's validator, and a schema of JSON Feed.
 
     python -m benchmarks.feeds CHECKOUT SCHEMA SITE...
 
 CHECKOUT is a copy of github.com/w3c/feedvalidator; it needs lxml, html5lib and rdflib, which chronicle does
-not, so run it by an interpreter that has them and jsonschema. SCHEMA is schema-v1.1.json of the package jsonfeed-schema
-of npm. Prints how often each kind of message came; errors fail.
+not, so run it by an interpreter that has them and jsonschema. SCHEMA is schema-v1.1.json of the npm package
+jsonfeed-schema. Prints how often each kind of message came; errors fail.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ def json_feeds(schema: Path, sites: list[Path]) -> int:
     for feed in (site / "feed.json" for site in sites):
         wrong = list(validator.iter_errors(json.loads(feed.read_bytes())))
         errors += len(wrong)
-        for place, number in sorted(Counter(f"{error.json_path}: {error.message}" for error in wrong).items()):
-            print(f"{feed}: error: {place}, {number} times")
+        kinds = Counter(f"{error.json_path}: {error.message}" for error in wrong)
+        for kind, number in sorted(kinds.items()):
+            print(f"{feed}: error: {kind}, {number} times")
         print(f"{feed}: {len(wrong)} errors")
     return errors
 
@@ -66,7 +67,7 @@ if __name__ == "__main__":
     if not (given.checkout / "src" / "feedvalidator").is_dir():
         parser.error(f"{given.checkout} is no checkout of feedvalidator: it has no src/feedvalidator")
     if not given.schema.is_file():
-        parser.error(f"{given.schema} is no file. Remedy: npm pack jsonfeed-schema, and schema-v1.1.json of it")
+        parser.error(f"{given.schema} is no file. Remedy: schema-v1.1.json of jsonfeed-schema")
     for folder in given.sites:
         if not (folder / "feed.xml").is_file():
             parser.error(f"{folder} is no built site: it has no feed.xml. Remedy: chronicle build")
