@@ -171,7 +171,7 @@ def base_rates(part: str) -> str:
 
 def _patterns(label: dict[str, Any]) -> set[str]:
     return {
-        "events of an open kind" if event["optional"] and event["also_ok"] else event["pattern"]
+        "events of an open kind" if event.get("optional") and event.get("also_ok") else event["pattern"]
         for event in label["events"]
     }
 
