@@ -193,7 +193,7 @@ WRITTEN = [
     ("level-shift", "rules/slow_changes", "WINDOWS = (64, 128, 256, 512)", "to 512 samples on either side"),
     ("entropy-collapse", "rules/rewards", "return 1.0, 2.0", "1 where all rewards lie within 1"),
     ("length-explosion", "rules/rewards", "return 1.0, 2.0", "1 where all rewards lie within 1"),
-    ("hang", "rules/speed", '"pauses", "<= 1"', "at most 1 other pause half as long"),
+    ("hang", "rules/speed", '"pauses", "<= 1"', "at most 1 other pause a tenth as long, and not at twice the step"),
     ("frozen-metric", "rules/loss_shapes", "32 and 8 times the longest", "≥ 32 samples in a row"),
     ("frozen-metric", "rules/loss_shapes", "8 times the longest before", "≥ 8 times the longest"),
     ("frozen-metric", "rules/loss_shapes", "or all of 8 and more", "≥ 8 samples"),

@@ -27,9 +27,9 @@ from chronicle.classify.rules.loss_shapes import (
 )
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.roles import MIN_POINTS, opposes
+from chronicle.metrics.roles import LOSSES, MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
-from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Series, Verdict
+from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.endings import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
@@ -123,8 +123,8 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if any(a.loss is not None for a in view.attempts):
-        return Verdict.UNEXPECTED if wild(view) and not _held_out_learns(view) else Verdict.GOOD
-    return Verdict.GOOD if _held_out_learns(view) else Verdict.UNEXPECTED
+        return Verdict.UNEXPECTED if wild(view) and not learns(view) else Verdict.GOOD
+    return Verdict.GOOD if learns(view) else Verdict.UNEXPECTED
 
 
 def wild(view: View) -> bool:
@@ -134,12 +134,20 @@ def wild(view: View) -> bool:
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
-def _held_out_learns(view: View) -> bool:
+def learns(view: View) -> bool:
+    """Whether anything that was logged says that the model gets better: a score, an objective, a loss as it
+    stands in the log, which may be one of too few points to be judged."""
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
-    losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
+    losses = [s for a in view.attempts if a.objective is None for s in a.attempt.series.values()]
     ways = (whole_run.ascent(s) for s in scores if s.role is Role.OBJECTIVE)
-    held_out = (*(s.values for s in scores), *(-s.values for s in losses))
-    return any(map(whole_run.rises, held_out)) or any(a is not None and a.learned for a in ways)
+    rising = (*(s.values for s in scores), *(_falls(s.values) for s in losses if s.role in LOSSES))
+    return any(map(whole_run.rises, rising)) or any(a is not None and a.learned for a in ways)
+
+
+def _falls(losses: Floats) -> Floats:
+    """Losses turned over; of many the medians of eighths, for noise may be larger than what is learned."""
+    parts = np.array_split(losses, 8) if len(losses) >= whole_run.FEWEST else losses[:, None]
+    return -np.array([median(part[np.isfinite(part)]) for part in parts])
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
@@ -253,7 +261,7 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
     losses = [a.loss for a in view.attempts if a.loss is not None]
     if verdict is Verdict.GOOD and not losses:
-        return "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
+        return "Good by what got better and stayed so; no loss was logged that could be judged."
     if verdict is Verdict.GOOD:
         back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
