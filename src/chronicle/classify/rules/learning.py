@@ -41,8 +41,9 @@ overfitting
     tenths of the run; the median of the last third of what follows it (three points or more) is 1.5 % and
     five standard errors above it (15 % where a held-out score ends at its best); the noise is that of the
     time since the minimum and as long before. The training loss, and any evaluation that says it is of the
-    training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Other
-    validation losses did not fall by more: then it is a part. Of three to five evaluations each is worse
+    training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Where one of
+    several validation losses is that of the training loss by name, it alone is asked; else the other ones did
+    not fall by more: then it is a part. Of three to five evaluations each is worse
     than the one before, by 15 % in all.
     Blind to: runs without validation. False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
@@ -83,7 +84,7 @@ from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
 from chronicle.classify.rules.whole_run import CHANCE, guessing, rises
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
-from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import direction, plain
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -289,7 +290,8 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
     scores = attempt.by_role(Role.VALIDATION_SCORE)
     better = any(rises(direction(s) * s.values) for s in scores)  # then only answers are less sure
-    for validation in held_out:
+    whole = [s for s in held_out if measures(s) == measures(loss)]
+    for validation in whole or held_out:
         steps, y = positive(validation)
         if validation is loss or len(y) < 3:
             continue
@@ -316,6 +318,11 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         confidence = 0.5 + 0.5 * sure(rise, need)
         yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
         return
+
+
+def measures(series: Series) -> frozenset[str]:
+    """The words of a metric that do not say of which data it is: "loss" of "train_loss" and of "val_loss"."""
+    return frozenset(plain(series.metric).split()) - OF_TRAINING - OF_EVALUATION
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
