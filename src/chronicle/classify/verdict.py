@@ -177,8 +177,9 @@ def explanation(view: View, finding: Finding) -> str:
 
     Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
     log is worth a worry. A rise of a part: the loss that is judged went on without one. Rises at the end:
-    the learning rate is so low that the weights hardly move. Rises that are over: the logged learning rate
-    went up again, or they begin in the first twentieth of the steps, in which nothing has a level.
+    the learning rate is so low that the weights hardly move, or data are read again. Rises that are over:
+    the logged learning rate went up again, or they begin in the first twentieth of the steps, in which
+    nothing has a level.
     """
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.objective is not None for a in attempts):
@@ -189,6 +190,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the whole loss went on"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
+    if finding.pattern == NO_SPIKE and any(schedule.read_again(view, a, finding) for a in attempts):
+        return "the data of this epoch were read before, and it keeps most of what that gained"
     settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"

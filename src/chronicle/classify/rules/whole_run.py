@@ -111,7 +111,7 @@ def learned(y: Floats) -> float:
 
 def guessing(log_level: float) -> tuple[int, float]:
     """The number of classes among which guessing gives a loss the nearest to this, and how far off it is."""
-    level = float(np.exp(log_level))
+    level = float(np.exp(min(log_level, 700.0)))
     classes = min(CLASSES, key=lambda k: abs(level / np.log(k) - 1))
     return classes, abs(level / float(np.log(classes)) - 1)
 
