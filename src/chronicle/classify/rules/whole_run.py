@@ -30,7 +30,8 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two, and
     less than 95 % of what follows those lies above the first five values (else it had learned at once); or
     the last two lie at least a third of the way down from the best to the first two, deeper than any fall
-    that it had come back from, and both ways are six errors or more; from 60 % on that is bad, less worries.
+    that it had come back from, and both ways are six errors or more (or they lie six below the first, of what
+    began at its best); from 60 % on that is bad, less worries.
     An error is what neighbouring blocks differ by where nothing happens, or what single values do where few
     of them differ at all: an objective may be negative and has no unit.
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
@@ -220,8 +221,14 @@ class Ascent:
 
     @property
     def collapsed(self) -> bool:
-        least = max(LOST * self.gained, SLIP * self.at_once, self.swung)
-        return self.lost > least and min(self.gained, self.lost) >= FAR
+        """Whether most of what it had gained is lost, or of what it had from the first value on."""
+        least = max(LOST * self.gained, SLIP * self.at_once, self.swung, FAR)
+        return self.lost > least and max(self.gained, self.lost - self.gained) >= FAR
+
+    @property
+    def lost_share(self) -> float:
+        """What it lost since its best level, of what it had gained."""
+        return self.lost / max(self.gained, RISES)
 
     @property
     def learned(self) -> bool:
@@ -263,8 +270,8 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if way.collapsed:
         checks = [
             *measured,
-            at_least("rise to the best level", way.gained, "errors", FAR),
-            at_least("of that lost at the end", way.lost / way.gained, "share", LOST, "lost_share"),
+            at_least("fall from the best level", way.lost, "errors", FAR),
+            at_least("of the rise to it lost at the end", way.lost_share, "share", LOST, "lost_share"),
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
