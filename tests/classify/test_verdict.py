@@ -125,6 +125,18 @@ def test_a_rise_within_an_epoch_of_data_read_before_is_how_they_are_known(
     assert (judged.verdict, rise.evidence.get("explained_by", why)) == (verdict, why)
 
 
+@pytest.mark.parametrize("absent", [0.0, float("nan")])
+@pytest.mark.parametrize(
+    ("where", "verdict"),
+    [(range(300, 1500, 150), "worrying"), (range(1500, 1900, 3), "bad"), (range(1990, 2000), "bad")],
+)
+def test_a_few_values_that_were_lost_in_passing_worry(where: range, verdict: str, absent: float) -> None:
+    loss = Curve(1).loss.copy()
+    loss[list(where)] = absent
+    judged = classify({"loss": loss})
+    assert (judged.verdict, "nan-inf" in judged.patterns) == (verdict, True)
+
+
 CALM = "nothing stood out, and nothing worrying was found on the live course."
 FAULT = "Worrying: a fault ended the run ({}); nothing worrying was found before it."
 

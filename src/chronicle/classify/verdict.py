@@ -18,6 +18,7 @@ from chronicle.classify.rules.learning import CONVERGED
 from chronicle.classify.rules.loss_shapes import (
     BUMPS,
     FAST,
+    NAN,
     NO_SPIKE,
     NOT_FULLY,
     RISES,
@@ -34,6 +35,7 @@ from chronicle.timeline.endings import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
+PASSING = 0.05  # share of the samples since the first lost one: what loses more does not go on
 SETTINGS = 8  # samples around a change of a setting, and changes of one that is no measurement
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
@@ -152,9 +154,9 @@ def _falls(losses: Floats) -> Floats:
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
-    that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry; nor is
-    rise bad of a player whose opponent, logged as well, may only have learned, nor a fall of an objective
-    that keeps a part of what it had gained."""
+    that lasts is bad, unless validation stayed; a few values that were lost in passing worry; a step down
+    where an epoch begins does not; nor is a rise bad of a player whose opponent, logged as well, may only
+    have learned, nor a fall of an objective that keeps a part of what it had gained."""
     evidence, limits = finding.evidence, view.thresholds
     if EXPLAINED in evidence or (finding.pattern == SHIFT and "epoch" in evidence):
         return Verdict.GOOD
@@ -164,6 +166,8 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
         # a validation loss that rose by less than a third of the training loss: then it is the data
         told = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in told if t is not None), False) else Verdict.BAD
+    if finding.pattern == NAN and finding.end_step is not None and evidence["absent_share"] <= PASSING:
+        return Verdict.WORRYING  # weights that are NaN stay so: these were steps that were left out
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
