@@ -225,7 +225,7 @@ def read_again(view: View, attempt: AttemptView, rise: Finding) -> bool:
     falls = () if attempt.loss is None else epoch_edges(view, attempt, attempt.loss)
     *_, last = (None, *(f for f in falls if f.start_step <= rise.start_step))
     left = float(rise.evidence.get("residual_log", np.inf))
-    return last is not None and left <= view.thresholds.midway * last.evidence["drop_log"]
+    return last is not None and left <= view.thresholds.midway * float(last.evidence["drop_log"])
 
 
 def between(before: Floats, after: Floats) -> float:
