@@ -16,7 +16,7 @@ from tests.docs.docs_text import DOCS, between
 from tests.readers.writers import csv_log, json_log, trainer_log
 
 from chronicle.errors import BadLog, LogError
-from chronicle.metrics.counters import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES, TIME_NAMES
+from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES, TIME_NAMES
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
 from chronicle.readers.columns import Column, column_key, iso_seconds, number, step_rank, unix

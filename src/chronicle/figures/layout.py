@@ -24,10 +24,9 @@ from chronicle.figures.annotations import (
 )
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
-from chronicle.figures.sheet import Sheet
+from chronicle.figures.sheet import WIDE, Sheet, literal
 from chronicle.figures.strokes import Curves, strokes
-from chronicle.figures.style import WIDE, literal
-from chronicle.metrics.counters import median_gap
+from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
 from chronicle.story.measured import Happening, axis_of, happenings, ranked
 from chronicle.timeline.axes import OnAxis

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.counters import TIME_NAMES
+from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.step_axis import (

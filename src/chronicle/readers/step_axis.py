@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.metrics.counters import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.model import Fault, Floats, Place, Steps
 from chronicle.readers.text import clean
 

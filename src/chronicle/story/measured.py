@@ -23,7 +23,7 @@ import numpy as np
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
-from chronicle.metrics.counters import median_gap
+from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import clipped, count, level, value_words
 from chronicle.model import (

@@ -38,7 +38,7 @@ from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happen
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import wall_clock
-from chronicle.timeline.endings import last_ending
+from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows

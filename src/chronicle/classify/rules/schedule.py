@@ -38,7 +38,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import (
     FLOOR,
     Excess,
