@@ -7,7 +7,8 @@ one run changes. They are killed (the whole process group, or the command alone)
 of their file operations in turn; operations are refused as by a full disk, and by disks that are full or
 read-only, by limits of files and without permission; builds run at once and while a log grows. After each,
 the site must be yesterday's or today's, whole; nothing may be left running or in the temporary folder; and
-the next build must give the bytes of one that nothing disturbed. Disks are mounted where this user may do
+the next build must give the bytes of one that nothing disturbed. What strangers put into logs is the part of
+benchmarks/hostile.py. Disks are mounted where this user may do
 that. Each row is kept in build/torture.json as soon as it is done: `--only` does some again, and `--write`
 puts all of them into docs/trust.md.
 """
@@ -28,12 +29,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import hostile
+from benchmarks.hostile import Tally
 from benchmarks.page import arguments, markdown, show
 
 ROOT = Path(__file__).parent.parent
@@ -77,19 +79,6 @@ finally:
     if how == "0":
         print("operations", done)
 """
-
-
-@dataclass
-class Tally:
-    """How often something was done, and what did not hold."""
-
-    done: int = 0
-    broken: list[str] = field(default_factory=list)
-
-    def holds(self, truth: object, what: str) -> None:
-        """Notes ``what`` unless it is so."""
-        if not truth:
-            self.broken.append(what)
 
 
 class Torture:
@@ -476,30 +465,27 @@ def growing(torture: Torture, builds: int) -> Tally:
     return tally
 
 
-def rows(folder: Path, kills: int, seed: int) -> list[tuple[str, Callable[[], Tally]]]:
+def rows(folder: Path, kills: int, seed: int) -> dict[str, Callable[[], Tally]]:
     """What is done to chronicle, one row of the table each."""
     few, rng = max(2, kills // 10), random.Random(seed)
-    place, users = (
-        Torture(folder / "plain"),
-        Torture(folder / "users", 12, as_users_have_it=True),
-    )
-    return [
-        ("builds of all runs killed at random moments", lambda: kills_by_time(place, kills, rng)),
-        (
-            "builds of one run of twelve, as users have them, killed at random moments",
-            lambda: kills_by_time(users, kills, rng),
-        ),
-        ("builds killed at an operation on files", lambda: kills_by_operation(place, kills // 2)),
-        ("`add` killed at random moments", lambda: killed_adds(place, kills, rng)),
-        ("`add` killed at an operation on files", lambda: killed_adds(place, kills)),
-        ("`note` killed at random moments", lambda: killed_notes(place, kills, rng)),
-        ("`note` killed at an operation on files", lambda: killed_notes(place, kills)),
-        ("operations of a build refused (disk full, read-only, no permission)", lambda: refusals(place, few)),
-        ("commands on disks that are too small, or read-only", lambda: small_disks(place)),
-        ("commands with a limit on the size of files, or without permission", lambda: limits(place)),
-        ("builds, four at once", lambda: at_once(place, few)),
-        ("builds while a log grows", lambda: growing(place, few)),
-    ]
+    place, users = Torture(folder / "plain"), Torture(folder / "users", 12, as_users_have_it=True)
+    by_users = "builds of one run of twelve, as users have them, killed at random moments"
+    refused_at = "operations of a build refused (disk full, read-only, no permission)"
+    return {
+        "builds of all runs killed at random moments": lambda: kills_by_time(place, kills, rng),
+        by_users: lambda: kills_by_time(users, kills, rng),
+        "builds killed at an operation on files": lambda: kills_by_operation(place, kills // 2),
+        "`add` killed at random moments": lambda: killed_adds(place, kills, rng),
+        "`add` killed at an operation on files": lambda: killed_adds(place, kills),
+        "`note` killed at random moments": lambda: killed_notes(place, kills, rng),
+        "`note` killed at an operation on files": lambda: killed_notes(place, kills),
+        refused_at: lambda: refusals(place, few),
+        "commands on disks that are too small, or read-only": lambda: small_disks(place),
+        "commands with a limit on the size of files, or without permission": lambda: limits(place),
+        "builds, four at once": lambda: at_once(place, few),
+        "builds while a log grows": lambda: growing(place, few),
+        **hostile.rows(folder / "hostile", max(1, kills // 20), seed),
+    }
 
 
 def main() -> None:
@@ -511,7 +497,7 @@ def main() -> None:
     done = json.loads(DONE.read_text()) if DONE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         every = rows(Path(folder), options.kills, options.seed)
-        for what, do in every:
+        for what, do in every.items():
             if options.only not in what:
                 continue
             tally = do()
@@ -520,7 +506,7 @@ def main() -> None:
             done[what] = [tally.done, len(tally.broken), time.strftime("%Y-%m-%d")]
             DONE.parent.mkdir(exist_ok=True)
             DONE.write_text(json.dumps(done, indent=1))
-    table = [(what, *done[what]) for what, _ in every if what in done]
+    table = [(what, *done[what]) for what in every if what in done]
     head = ("what was done", "times", "promises broken", "on")
     given = f"--kills {options.kills} --seed {options.seed}"
     show("torture", markdown(head, table), options.write, TRUST, given)

@@ -202,6 +202,13 @@ def test_one_name_has_one_number_in_series_and_faults():
     assert redact.names == {"host-1": "rack7-node001", "host-2": "rack7-node002", "host-3": "rack7-node003"}
 
 
+def test_people_and_machines_that_run_toml_names_are_numbered():
+    facts = {"user": "adalovelace", "where": {"host": "rack7-node001"}}
+    redact = redactor_of(ALL, facts=facts)
+    assert redact.value(facts) == {"user": "user-1", "where": {"host": "host-1"}}
+    assert redact("adalovelace on rack7-node001") == "user-1 on host-1"
+
+
 def _published(folder, workspace) -> bytes:
     report = build(workspace, expand([folder]), places(workspace, None))
     assert report.entries, report.unreadable
@@ -234,7 +241,8 @@ def planted(tmp_path):
         "notes": {
             "m.csv": "step,loss\n" + rows,
             "notes.md": f"- 2026-11-18T22:41+01:00 · bo · decision: used {HUGGING_FACE}\n\nsee {AWS}\n",
-            "run.toml": f'title = "with {OPENAI}"\n[facts]\npassword = "{PLAIN}"\n"{HUGGING_FACE}" = "x"\n',
+            "run.toml": f'title = "with {OPENAI}"\n[facts]\npassword = "{PLAIN}"\n"{HUGGING_FACE}" = "x"\n'
+            'user = "gracehopper"\n',
         },
         "bad": {"m.csv": "step,loss\n" + rows, f"{HUGGING_FACE}.jsonl": '{"step": 1, "loss"'},
     }
@@ -250,7 +258,16 @@ def test_no_planted_secret_is_in_any_published_file(planted):
     if not LONG:  # its theme shows what build/docs holds, which is looked at as well
         plain_engine(planted.root)
     published = _published(planted.root, planted)
-    for secret in (AWS, HUGGING_FACE, OPENAI, PLAIN, "adalovelace", "10.1.2.3", str(planted.root)):
+    for secret in (
+        AWS,
+        HUGGING_FACE,
+        OPENAI,
+        PLAIN,
+        "adalovelace",
+        "gracehopper",
+        "10.1.2.3",
+        str(planted.root),
+    ):
         assert secret.encode() not in published, secret
     page = (planted.root / "build/docs/runs/notes/index.md").read_text("utf-8")
     assert "Withheld by" in page

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeVar, cast
@@ -208,13 +208,26 @@ class Redactor:
         return any(pattern.search(str(value)) for pattern in self._allowed)
 
 
-def redactor_of(rules: Redact, attempts: Sequence[Attempt] = (), faults: Sequence[Fault] = ()) -> Redactor:
-    """The redactor of a run: it knows the hosts and users that the logs of the run name."""
-    facts = [item for attempt in attempts for item in attempt.facts.items()]
-    stated = [(name, v) for name, v in facts if isinstance(v, str) and re.search("[A-Za-z]", v)]
-    hosts = {host for name, v in stated if _last_word(name) in _HOSTS for host in hosts_of(v)}
+def redactor_of(
+    rules: Redact,
+    attempts: Sequence[Attempt] = (),
+    faults: Sequence[Fault] = (),
+    facts: Mapping[str, Any] = {},
+) -> Redactor:
+    """The redactor of a run: it knows hosts and users that its logs and the ``facts`` of run.toml name."""
+    every = [item for table in (facts, *(attempt.facts for attempt in attempts)) for item in _stated(table)]
+    hosts = {host for name, v in every if _last_word(name) in _HOSTS for host in hosts_of(v)}
     hosts |= {fault.host for fault in (*faults, *(f for attempt in attempts for f in attempt.faults))}
-    return Redactor(rules, hosts, {v for name, v in stated if _last_word(name) in _USERS})
+    return Redactor(rules, hosts, {v for name, v in every if _last_word(name) in _USERS})
+
+
+def _stated(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Facts that are words, also those in tables."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _stated(value)
+        elif isinstance(value, str) and re.search("[A-Za-z]", value):
+            yield name, value
 
 
 def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
