@@ -494,6 +494,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="rows that these words stand in")
     options = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     done = json.loads(DONE.read_text()) if DONE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         every = rows(Path(folder), options.kills, options.seed)
