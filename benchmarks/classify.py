@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.page import arguments, markdown, show
 from chronicle.classify import DEFAULTS, Monitor, classify, kernel
-from chronicle.classify.detect import Detector
+from chronicle.classify.kernel import Detector
 from chronicle.classify.kernel import step as plain
 from chronicle.model import Attempt, Floats, Role, Series
 from chronicle.timeline import stitch

@@ -25,7 +25,7 @@ from chronicle.build.produce import diagnose
 from chronicle.build.sources import spread
 from chronicle.figures import draw
 from chronicle.figures.layout import scene, whole, zoom
-from chronicle.figures.style import NARROW, WIDE
+from chronicle.figures.sheet import NARROW, WIDE
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series, Timeline, Verdict
 from chronicle.story import tell
 from chronicle.timeline import stitch

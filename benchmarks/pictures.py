@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from PIL import Image
 
-from chronicle.figures.style import FONT, LIGHT
+from chronicle.figures.sheet import FONT, LIGHT
 
 DPI = 192
 

@@ -24,7 +24,7 @@ import chronicle
 from benchmarks.page import arguments, markdown, show
 from benchmarks.pictures import pt, save, sheet, theme
 from chronicle.figures.panels import segments
-from chronicle.figures.style import LIGHT
+from chronicle.figures.sheet import LIGHT
 from chronicle.model import Floats, Steps, Timeline
 from chronicle.timeline import live
 

@@ -25,8 +25,8 @@ def half(pointer: Pointer) -> str:
     """Which half a pointer belongs to; nobody chooses, the hash of its address does.
 
     "apart" if the first hexadecimal digit of the SHA-256 of "owner/name:path" is below 8, else "open". Two
-    logs of one run carry the address of the first of them as ``same_run``, so that they stay together. A round
-    that was opened is open as a whole.
+    logs of one run carry the address of the first of them as ``same_run``, so that they stay together. A
+    round that was opened is open as a whole.
     """
     if pointer["round"] in OPENED:
         return "open"

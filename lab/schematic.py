@@ -14,7 +14,7 @@ from html import escape
 from pathlib import Path
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.figures.style import DARK, LIGHT, Tokens
+from chronicle.figures.sheet import DARK, LIGHT, Tokens
 from lab.sketches import SHAPES, Curve, Point, Sketch
 
 STYLES = {

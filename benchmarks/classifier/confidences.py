@@ -20,7 +20,7 @@ from benchmarks.classifier.judging import HEALTHY
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
 from benchmarks.curves.grounds import GROUNDS
 from benchmarks.page import markdown
-from chronicle.build.schema import diagnosis_json
+from chronicle.build.entry import diagnosis_json
 from chronicle.classify import classify
 from chronicle.classify.report import looked_up
 from chronicle.cli.commands import predict

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from benchmarks.classifier import confidences, page, tables
 from benchmarks.classifier.judging import Judged
 from benchmarks.pictures import pt, save, sheet, theme
-from chronicle.figures.style import LIGHT
+from chronicle.figures.sheet import LIGHT
 
 COLUMNS = 4
 

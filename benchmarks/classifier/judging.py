@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.curves.cases import Case
-from chronicle.build.schema import diagnosis_json
+from chronicle.build.entry import diagnosis_json
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.score import CaseResult, judge, match
 from chronicle.score.labels import Label

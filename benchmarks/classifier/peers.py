@@ -18,8 +18,8 @@ import numpy as np
 from benchmarks.classifier import page
 from benchmarks.classifier.folders import elsewhere
 from benchmarks.page import arguments, markdown, replace
+from chronicle.build.entry import diagnosis_json
 from chronicle.build.produce import runs
-from chronicle.build.schema import diagnosis_json
 from chronicle.classify import classify
 from chronicle.classify.presets import PRESETS, Preset
 from chronicle.errors import ChronicleError

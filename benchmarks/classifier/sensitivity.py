@@ -19,8 +19,8 @@ from benchmarks.classifier import folders, page, tables
 from benchmarks.classifier.judging import Judged, judged
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
 from benchmarks.page import arguments, markdown
+from chronicle.build.entry import diagnosis_json
 from chronicle.build.produce import read_run
-from chronicle.build.schema import diagnosis_json
 from chronicle.build.sources import expand
 from chronicle.classify import DEFAULTS, Thresholds, classify, kernel
 from chronicle.errors import ChronicleError

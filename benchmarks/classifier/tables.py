@@ -12,7 +12,7 @@ from benchmarks.classifier.judging import Judged
 from benchmarks.curves.families import Told
 from benchmarks.curves.faults import FAULTS
 from benchmarks.page import markdown
-from chronicle.build.schema import diagnosis_json
+from chronicle.build.entry import diagnosis_json
 from chronicle.classify import classify
 from chronicle.score import CaseResult, judge, total
 

@@ -4,7 +4,7 @@
 
 NAME is mlflow, trackio or aim; VENV has them (`pip install mlflow trackio aim`), and what chronicle needs.
 What the clients answer to the calls that chronicle makes goes to tests/readers/answers/NAME.json, on which
-the tests of `chronicle.readers.servers` stand. An object is kept as {"fields": {...}}, a page of a list as
+the tests of `chronicle.readers.remote` stand. An object is kept as {"fields": {...}}, a page of a list as
 {"page": [...], "token": "..."}. Nothing is asked of any other machine.
 """
 

@@ -13,7 +13,7 @@ import pytest
 from tests.cli.test_cli import healthy, plain_engine
 from tests.depth import LONG, few
 
-from chronicle.build.schema import json_schema
+from chronicle.build.entry import json_schema
 
 COMMAND = [sys.executable, "-m", "chronicle", "build", "logs", "--jobs", "1"]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from chronicle import model
-from chronicle.build.schema import ENTRY, diagnosis_json, entry_from_json, json_schema, to_json
+from chronicle.build.entry import ENTRY, diagnosis_json, entry_from_json, json_schema, to_json
 
 FINDING = model.Finding(
     "nan-inf", "loss", "run.csv", 10, 12, None, 0.5, 0.9,

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from chronicle.classify import kernel
-from chronicle.classify.detect import Detector
+from chronicle.classify.kernel import Detector
 from chronicle.classify.thresholds import DEFAULTS
 
 

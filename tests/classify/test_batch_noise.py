@@ -12,8 +12,8 @@ from tests.depth import examples
 from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.classify import DEFAULTS, classify
-from chronicle.classify.batch_noise import alike, noise, period, rereads
 from chronicle.classify.restarts import restart
+from chronicle.classify.resumed import alike, noise, period, rereads
 from chronicle.classify.view import look
 from chronicle.model import Role
 from chronicle.timeline import stitch

@@ -19,7 +19,7 @@ from tests.curves import Curve
 from tests.depth import examples, few
 
 from chronicle.classify import kernel
-from chronicle.classify.detect import Detector, Event, Kind
+from chronicle.classify.kernel import Detector, Event, Kind
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
 from chronicle.classify.thresholds import DEFAULTS
@@ -200,7 +200,7 @@ def test_short_spikes_are_found_before_their_own_samples_raise_the_edge() -> Non
 
 def test_a_fresh_machine_compiles_only_what_would_take_longer_without(tmp_path: Path) -> None:
     asked = (
-        "from chronicle.classify.detect import COMPILE_FROM, READ_FROM, engine_for, plain\n"
+        "from chronicle.classify.kernel import COMPILE_FROM, READ_FROM, engine_for, plain\n"
         "print(*(engine_for(n) is plain for n in (READ_FROM - 1, READ_FROM, COMPILE_FROM - 1, COMPILE_FROM)))"
     )
     fresh = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}

@@ -7,7 +7,7 @@ import pytest
 from tests.curves import Curve
 
 from chronicle.classify import kernel
-from chronicle.classify.detect import Detector, Event, Kind
+from chronicle.classify.kernel import Detector, Event, Kind
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel.events import baseline, still_high
 from chronicle.classify.kernel.levels import kinship

@@ -18,7 +18,7 @@ from tests.curves.series import datasets, grad_norm, learning_rate
 from tests.depth import few
 
 from chronicle.classify import DEFAULTS, Monitor, classify
-from chronicle.classify.detect import detect
+from chronicle.classify.kernel import detect
 from chronicle.classify.monitor import KEPT
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import assign

@@ -13,7 +13,7 @@ from chronicle.classify import DEFAULTS, resumed
 from chronicle.classify.measure import BEFORE, Line, fit, log_step, positive
 from chronicle.classify.resumed import AS_SURE, LEAST, PARENTS, resumes
 from chronicle.classify.view import AttemptView, View, look
-from chronicle.metrics.counters import step_gap
+from chronicle.metrics.aliases import step_gap
 from chronicle.timeline import stitch
 
 KINDS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from benchmarks.curves.families import FAMILIES, in_families
 
-from chronicle.build.schema import diagnosis_json
+from chronicle.build.entry import diagnosis_json
 from chronicle.classify import classify
 from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, compete
 from chronicle.model import Role

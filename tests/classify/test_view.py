@@ -7,7 +7,7 @@ import pytest
 
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, index_at, look, value_at
-from chronicle.metrics.counters import step_gap
+from chronicle.metrics.aliases import step_gap
 from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import stitch
 

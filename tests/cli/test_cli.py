@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from chronicle.build.entry import make_entry
+from chronicle.build.entry import make_entry, to_json
 from chronicle.build.produce import diagnose
-from chronicle.build.schema import to_json
 from chronicle.cli import cli
 from chronicle.story import tell
 from chronicle.workspace.config import RunConfig, WorkspaceConfig

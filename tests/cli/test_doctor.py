@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.readers.gold import EXAMPLES, examples
 
-from chronicle.build.schema import to_json
+from chronicle.build.entry import to_json
 from chronicle.cli.doctor import examine
 from chronicle.readers import read
 

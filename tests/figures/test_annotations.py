@@ -27,7 +27,7 @@ from chronicle.figures.annotations import (
 )
 from chronicle.figures.layout import GAP_PX, inner_px, scene, whole
 from chronicle.figures.scales import Window
-from chronicle.figures.style import NARROW, WIDE, text_px
+from chronicle.figures.sheet import NARROW, WIDE, text_px
 from chronicle.model import Fault, Join, JoinKind, Place, Verdict
 
 WIDTHS = [inner_px(WIDE), inner_px(NARROW)]

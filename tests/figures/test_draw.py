@@ -14,8 +14,7 @@ from tests.figures.test_style import contrast
 
 from chronicle.figures import draw
 from chronicle.figures.layout import scene, whole
-from chronicle.figures.sheet import Sheet
-from chronicle.figures.style import DARK, LIGHT
+from chronicle.figures.sheet import DARK, LIGHT, Sheet
 from chronicle.model import Role, Timeline
 from chronicle.story import tell
 

@@ -15,7 +15,7 @@ from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 from chronicle.classify.patterns import PATTERNS
 from chronicle.figures import whole_alt, whole_caption, zoom_alt
 from chronicle.figures.layout import scene, thumb, whole, zoom
-from chronicle.figures.style import NARROW, WIDE
+from chronicle.figures.sheet import NARROW, WIDE
 from chronicle.story import tell
 from chronicle.timeline import stitch
 

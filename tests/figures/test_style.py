@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.style import (
+from chronicle.figures.sheet import (
     DARK,
     LIGHT,
     THUMBNAIL,

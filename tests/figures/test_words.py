@@ -17,9 +17,8 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.figures.layout import scene, whole
 from chronicle.figures.panels import Line, Panel, Segment
 from chronicle.figures.scales import Pane, Scale, Window
-from chronicle.figures.sheet import CAPITAL, Sheet, label_px
+from chronicle.figures.sheet import CAPITAL, Sheet, label_px, text_px
 from chronicle.figures.strokes import Room, strokes
-from chronicle.figures.style import text_px
 from chronicle.model import Role
 from chronicle.timeline import stitch
 

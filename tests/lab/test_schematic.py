@@ -11,7 +11,7 @@ from lab import schematic
 from lab.sketches import SHAPES
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
-from chronicle.figures.style import LIGHT
+from chronicle.figures.sheet import LIGHT
 from chronicle.workspace.folders import shipped
 
 IDS = [p.id for p in PATTERNS]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.metrics.counters import has_year, in_year_of, median_gap, step_gap
+from chronicle.metrics.aliases import has_year, in_year_of, median_gap, step_gap
 from chronicle.model import Role, Series
 
 

@@ -9,7 +9,7 @@ from tests.pages.samples import EVENTS, healthy, many, rollback, site
 
 from chronicle.model import EventKind, Fact, Note
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.happened import listed
+from chronicle.pages.gallery import listed
 
 
 def archive() -> SiteData:

@@ -9,7 +9,7 @@ from tests.pages.samples import EVENTS, rollback
 
 from chronicle.model import Criterion, Fact
 from chronicle.pages import words
-from chronicle.pages.happened import Happened
+from chronicle.pages.gallery import Happened
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from tests.readers.writers import csv_log
 from chronicle.errors import LogError
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below
-from chronicle.readers.packed import unpacked
+from chronicle.readers.text import unpacked
 
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,

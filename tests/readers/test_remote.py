@@ -25,7 +25,7 @@ from chronicle.build.sources import expand, spread
 from chronicle.cli import cli
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers import local, read, read_all, runs_below
-from chronicle.workspace.confines import Confines
+from chronicle.workspace.config import Confines
 from chronicle.workspace.folders import Workspace, address_of, is_address, mirror_of, shown
 
 LOSS = {"loss": [(step, 2.5 - step / 1000) for step in range(200)]}

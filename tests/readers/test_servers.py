@@ -26,7 +26,7 @@ from chronicle.build.produce import runs
 from chronicle.cli import cli
 from chronicle.errors import ConfigError, LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers import local, read
-from chronicle.workspace.confines import Confines
+from chronicle.workspace.config import Confines
 
 LOSSES = [2.5, 2.25, math.nan]
 BEGUN = 1_700_000_000.0

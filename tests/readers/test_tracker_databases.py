@@ -18,9 +18,9 @@ from tests.readers.tracker_writers import mlflow_folder, mlflow_log, trackio_log
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
-from chronicle.readers import read
+from chronicle.readers import read, trackers
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import mlflow, sqlite, trackio
+from chronicle.readers.trackers import mlflow, trackio
 
 POINTS = {
     "train/loss": [(10, 3.5), (20, math.nan), (15, 2.5)],
@@ -266,8 +266,8 @@ def test_pages_that_point_in_circles_end(tmp_path: Path) -> None:
 def test_more_rows_than_the_file_can_hold_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trackio_log(tmp_path / "p.db", {"loss": [(i, 1.0) for i in range(60)]})
     whole = read(tmp_path / "p.db")[0].series["loss"]
-    fetched = sqlite.Store._fetched
-    monkeypatch.setattr(sqlite.Store, "_fetched", lambda self, query, room: fetched(self, query, 1500))
+    fetched = trackers.Store._fetched
+    monkeypatch.setattr(trackers.Store, "_fetched", lambda self, query, room: fetched(self, query, 1500))
     (attempt,) = read(tmp_path / "p.db")
     n_kept = len(attempt.series["loss"])
     assert 0 < n_kept < 60

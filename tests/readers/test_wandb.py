@@ -31,8 +31,8 @@ from tests.readers.writers import csv_log
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers import read, runs_below
+from chronicle.readers.events.tfrecord import fields
 from chronicle.readers.find import folder_claims
-from chronicle.readers.protobuf import fields
 from chronicle.readers.trackers import wandb
 from chronicle.readers.trackers.wandb_records import ZEROS, Frames, History
 

@@ -13,7 +13,7 @@ from tests.depth import few
 from tests.pages.samples import site
 from tests.story.told_specimens import NAMES, Specimen, specimen
 
-from chronicle.build.schema import entry_from_json, to_json
+from chronicle.build.entry import entry_from_json, to_json
 from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
 from chronicle.figures.layout import scene, whole, zoom

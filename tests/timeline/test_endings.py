@@ -10,7 +10,7 @@ import pytest
 
 from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.timeline import stitch
-from chronicle.timeline.endings import endings, last_ending
+from chronicle.timeline.joins import endings, last_ending
 
 START = 1_700_000_000.0  # 2023-11-14T22:13:20Z
 NAN = math.nan

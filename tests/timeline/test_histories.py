@@ -20,7 +20,7 @@ from chronicle.classify.restarts import outcome, step_back_words
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Timeline
 from chronicle.timeline import stitch
-from chronicle.timeline.endings import endings
+from chronicle.timeline.joins import endings
 
 UP = range(1000)
 NAN = float("nan")

@@ -10,9 +10,8 @@ from dataclasses import replace
 import pytest
 
 from chronicle.errors import ConfigError, UsageError
-from chronicle.workspace import adding
-from chronicle.workspace.adding import add
-from chronicle.workspace.folders import Workspace, init, run_in, safe_id
+from chronicle.workspace import folders
+from chronicle.workspace.folders import Workspace, add, init, run_in, safe_id
 
 
 @pytest.fixture
@@ -121,11 +120,11 @@ def test_a_full_disk_leaves_nothing_and_the_retry_works(workspace, tmp_path, mon
             raise OSError(28, "No space left on device")
         real(source, to, length)
 
-    monkeypatch.setattr(adding.shutil, "copyfileobj", full)
+    monkeypatch.setattr(folders.shutil, "copyfileobj", full)
     with pytest.raises(OSError, match="No space left on device"):
         add(workspace, logs, "run", {})
     assert list(workspace.runs_folder.iterdir()) == []
-    monkeypatch.setattr(adding.shutil, "copyfileobj", real)
+    monkeypatch.setattr(folders.shutil, "copyfileobj", real)
     assert sorted(tree(add(workspace, logs, "run", {}).folder)) == ["a.csv", "b.csv"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chronicle.errors import UsageError
-from chronicle.workspace.confines import Confines, is_private, links_below, may_redirect, require_no_link
+from chronicle.workspace.config import Confines, is_private, links_below, may_redirect, require_no_link
 from chronicle.workspace.folders import Workspace, run_in
 
 REMEDY = "Remedy: add its folder to `allow` of chronicle.toml, or `chronicle add` the log"

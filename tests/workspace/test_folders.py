@@ -5,10 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.errors import ConfigError, UsageError
-from chronicle.workspace.adding import add
 from chronicle.workspace.folders import (
     RunFolder,
     Workspace,
+    add,
     facts_of,
     init,
     safe_id,

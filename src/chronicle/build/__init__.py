@@ -30,8 +30,7 @@ from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra
 from chronicle.model import Attempt, Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
-from chronicle.workspace.config import WorkspaceConfig
-from chronicle.workspace.confines import require_no_link
+from chronicle.workspace.config import WorkspaceConfig, require_no_link
 from chronicle.workspace.folders import RunFolder, Workspace, shipped
 from chronicle.workspace.locks import Say, locked, remove, sweep
 

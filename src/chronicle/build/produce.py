@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING
 import orjson
 
 from chronicle.build.engines import code_sha256
-from chronicle.build.entry import make_entry
+from chronicle.build.entry import entry_from_json, make_entry, to_json
 from chronicle.build.redact import Redactor, redactor_of
-from chronicle.build.schema import entry_from_json, to_json
 from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, keep, kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
 from chronicle.model import Attempt, Diagnosis, Entry, Fault, Role, Timeline, relocated
-from chronicle.pages.happened import listed
+from chronicle.pages.gallery import listed
 from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
@@ -44,7 +43,7 @@ _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has e
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run: what is listed of its entry (`chronicle.pages.happened.listed`), or what is
+    """What became of one run: what is listed of its entry (`chronicle.pages.gallery.listed`), or what is
     wrong with its logs. ``remarks`` are no problems.
 
     ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
@@ -128,7 +127,8 @@ def _make(product: Product) -> Outcome:
 
     attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
     timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
-    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults)
+    facts = run.config.facts
+    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, facts)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
     problems = [redact(run.published(problem)) for problem in problems]
     for old in folder.iterdir():

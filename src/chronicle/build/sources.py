@@ -25,7 +25,7 @@ from typing import Any
 
 from chronicle.build.store import looks_known
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
-from chronicle.metrics.counters import has_year, in_year_of
+from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault, Join, Timeline
@@ -34,9 +34,9 @@ from chronicle.readers.find import RunSource, claims, folder_claims, is_log, sca
 from chronicle.readers.side_files import is_side_file
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import course, wall_clock
-from chronicle.timeline.endings import AROUND_S, MACHINE_LOG
+from chronicle.timeline.joins import AROUND_S, MACHINE_LOG
 from chronicle.timeline.relation import Pair, Relation, reached
-from chronicle.workspace.confines import Confines
+from chronicle.workspace.config import Confines
 from chronicle.workspace.folders import (
     CONFIG,
     OUR_FILES,

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import MEDIAN_ERROR, inflation, median, positive, running, wiggle
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.detect import Detector, Event
-from chronicle.classify.kernel import compiled
+from chronicle.classify.kernel import Detector, Event, compiled
 from chronicle.classify.kernel import memory as at
 from chronicle.classify.kernel import step as plain
 from chronicle.classify.thresholds import DEFAULTS, Thresholds

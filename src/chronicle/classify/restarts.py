@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, count, level, plural, value_words
 from chronicle.model import Change, Diagnosis, Finding, Join, JoinKind, StepBack
-from chronicle.timeline.endings import Ending
+from chronicle.timeline.joins import Ending
 
 _OUTCOMES = {
     "in NaN": "ended in NaN",

@@ -31,7 +31,7 @@ from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
-from chronicle.timeline.endings import FAULTS, last_ending
+from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player

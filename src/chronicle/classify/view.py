@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.classify.course import Contest, compete, reviewed
-from chronicle.classify.detect import Event, detect, engine_for, in_order
+from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss

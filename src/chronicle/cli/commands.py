@@ -102,7 +102,7 @@ def init(folder: Path) -> None:
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME. All of it or nothing."""
     from chronicle.cli.terminal import say, say_passed_over
-    from chronicle.workspace.adding import add as add_run
+    from chronicle.workspace.folders import add as add_run
     from chronicle.workspace.folders import facts_of
 
     added = add_run(workspace_here(), logs, name, facts_of(facts), link=link, follow=follow)
@@ -195,8 +195,7 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 )
 def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
-    from chronicle.build.entry import machine_faults
-    from chronicle.build.schema import diagnosis_json
+    from chronicle.build.entry import diagnosis_json, machine_faults
     from chronicle.cli import terminal
 
     verdicts, judged = [], _JudgedRuns(paths)
@@ -270,7 +269,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
     each metric, the lines not understood, attempts and faults. A folder is read as one run.
     """
-    from chronicle.build.schema import to_json
+    from chronicle.build.entry import to_json
     from chronicle.build.sources import must_exist
     from chronicle.cli.doctor import examine, report_lines
     from chronicle.cli.terminal import say_passed_over
@@ -399,7 +398,7 @@ def score(folder: Path, as_json: bool) -> None:
 @click.argument("what", type=click.Choice(["diagnosis", "entry"]), default="diagnosis")
 def schema(what: str) -> None:
     """Print the JSON Schema of a diagnosis (classify --json) or of an entry (entry.json)."""
-    from chronicle.build.schema import json_schema
+    from chronicle.build.entry import json_schema
 
     click.echo(json.dumps(json_schema(what), indent=2))
 
@@ -418,8 +417,8 @@ def completion(shell: str) -> None:
 
 def predict(folder: Path) -> dict[str, Any]:
     """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
+    from chronicle.build.entry import diagnosis_json
     from chronicle.build.produce import runs
-    from chronicle.build.schema import diagnosis_json
     from chronicle.score import one_answer, unlabelled
 
     with unlabelled(folder) as copy:

@@ -22,13 +22,11 @@ from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import read_all, what_to_do
 from chronicle.readers.catalogue import all_readers
-from chronicle.readers.console.chunks import chunks, sample
+from chronicle.readers.console.chunks import chunks, sample, split
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.console.prefixes import split
 from chronicle.readers.find import claims, scan
-from chronicle.readers.packed import unpacked
-from chronicle.readers.text import Head, encoding_of, head
+from chronicle.readers.text import Head, encoding_of, head, unpacked
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 _OF_TRAINING |= {Role.PART_LOSS, Role.OBJECTIVE, Role.GRAD_NORM, Role.LEARNING_RATE}

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from chronicle.errors import UsageError
 from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, whole, zoom
-from chronicle.figures.sheet import Sheet
-from chronicle.figures.style import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, literal
+from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, literal
 from chronicle.metrics.values import plural
 from chronicle.model import Diagnosis, Event, Figure, Timeline
 from chronicle.story.measured import Axis

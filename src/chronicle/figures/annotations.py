@@ -15,8 +15,7 @@ import numpy as np
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.panels import Segment, segments
 from chronicle.figures.scales import Pane, Window
-from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet
-from chronicle.figures.style import literal, on, text_px
+from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet, literal, on, text_px
 from chronicle.metrics.values import fault_words
 from chronicle.model import Fault, Finding, Join, Timeline, Verdict
 

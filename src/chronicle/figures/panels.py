@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.figures.style import literal
+from chronicle.figures.sheet import literal
 from chronicle.metrics.roles import shown_metric
 from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
 

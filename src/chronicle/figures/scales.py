@@ -17,8 +17,7 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from chronicle.figures.panels import Segment
-from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet
-from chronicle.figures.style import text_px
+from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, text_px
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import count, level
 from chronicle.model import Floats, Role

@@ -3,15 +3,20 @@
 A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`): lower case, words parted
 by one blank. Order matters: what is logged of an evaluation, for example, comes before the same word alone.
 docs/formats.md prints the table; a test holds the two together. Words of training in other languages stand
-behind it.
+behind it. Below them, what counts the steps of a log, by name, how far apart they are, and clocks that tell
+no year.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from chronicle.model import Role
+import numpy as np
+
+from chronicle.model import Floats, Role, Series, Steps
 
 EVALUATED = (
     r"\b(val|vali|valid|validate|validating|validation|eval|evaluating|evaluation|test|testing|tst|dev"
@@ -60,7 +65,7 @@ SPELLED = {
     r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
     r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
     r"(?<![a-z])trn?(?=loss|acc)": "train",
-    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|batch|avg|total|running)"
+    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
     r"(?<=loss)(?=\d)|(?<=acc)(?=\d)": "",
     r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
@@ -84,7 +89,7 @@ COMPONENTS = _words("""
     router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
     reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
     discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
-    kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
+    kd p pi student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
     regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
@@ -113,9 +118,11 @@ TOTALS = _words("""
 PREFERENCES = _words("chosen rejected margin margins")
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = _words(
-    "actor act policy pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
+    "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
+# How much an agent tries out. A bare `r` beside it is what it was rewarded with.
+EXPLORING = frozenset(("eps", "epsilon", "ent", "entropy"))
 OF_EPISODES = _words("ep episode episodes episodic return returns")
 # Scores that are better the lower they are.
 BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
@@ -223,8 +230,8 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.LEARNING_RATE,
-        r"\b(l ?r|learning rate)\b",
-        "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, L.r.",
+        r"\b(l ?r\d*|learning rate)\b",
+        "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r.",
     ),
     Alias(
         Role.STEP_TIME,
@@ -280,7 +287,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(
         Role.OBJECTIVE,
-        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+)\b).*{REWARDED}",
+        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|market|portfolio|stock)\b)"
+        rf".*{REWARDED}",
         "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness",
     ),
     Alias(
@@ -337,3 +345,71 @@ def in_english(text: str) -> str:
     text = _OTHERS.sub(lambda match: f" {_IN_ENGLISH[match[0].lower()]} ", text.translate(_WIDE))
     text = _NOUN_OF_NOUN.sub(r"\2 \1", _NTH.sub(r"\2 \1", re.sub(r"(?<= ) +|^ +", "", text)))
     return re.sub(r" +(?=[:=,]|$)", "", text)
+
+
+# Names of the step column of a table by rank, with what they count; compared without case, blanks and dots.
+_COUNTED = {
+    "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
+    " steps time/total_timesteps iteration iterations training_iteration iter update updates _step"
+    " total_timesteps timesteps_total timesteps timestep timestepssofar",
+    "sample": "samples_count consumed_samples samples",
+    "token": "consumed_tokens tokens_seen tokens",
+    "epoch": "epoch",
+}
+STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
+# Names of counters that begin anew in each epoch, or with a launch alone, and may mean other things too: in
+# tables, on a console.
+_IN_EPOCH = "iters batch batches minibatch mini_batch batch_idx batch_id batch_num i idx"
+LAUNCH_NAMES = ("episode", "episodes", "generation", "generations", "gen", "round")
+IN_EPOCH_NAMES = (*_IN_EPOCH.split(), *LAUNCH_NAMES)
+_ON_CONSOLE = (
+    "batch minibatch mini_batch batches batch_id batch_idx iters itr it i idx env_step env_steps episode"
+    " generation generations gen instance round cycle progress t"
+)
+CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
+EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting
+TIME_NAMES = ("timestamp", "_timestamp", "wall_time", "datetime", "date_time", "date", "time", "ts")
+# A DataFrame is made by hand and may have a metric of any other name: only plain words are its step.
+FRAME_STEP_NAMES = ("step", "steps", "global_step", "_step", "iteration", "iter", "epoch")
+
+
+def step_gap(series: Series) -> float:
+    """Median distance of two logged points in steps (1 where there is nothing to measure)."""
+    return median_gap(series.steps)
+
+
+def median_gap(steps: Steps | Floats) -> float:
+    """Median of the distances by which steps rise (1 where they never do)."""
+    gaps = np.diff(np.asarray(steps, np.float64))
+    gaps = np.sort(gaps[gaps > 0])  # sorting a short row takes a fraction of the time of numpy's median
+    n = len(gaps)
+    return float((gaps[(n - 1) // 2] + gaps[n // 2]) / 2) if n else 1.0
+
+
+# Syslog and glog write no year. Such a time is given as seconds within 1972.
+UNNAMED_YEAR = 1972  # it has a 29 February, and no training ran in it
+_FIRST_S, _END_S = 63_072_000.0, 94_694_400.0  # its first second, and the first of 1973
+
+
+def has_year(time: float) -> bool:
+    """Whether a time is a date, and not one of an unnamed year. NaN counts as a date."""
+    return not _FIRST_S <= time < _END_S
+
+
+def in_year_of(time: float, near: float) -> float:
+    """A time of an unnamed year in the year that brings it next to ``near``; NaN where that is unknown."""
+    if has_year(time) or math.isnan(time):
+        return time
+    if not math.isfinite(near):
+        return math.nan
+    day = datetime.fromtimestamp(time, UTC)
+    year = datetime.fromtimestamp(near, UTC).year
+    years = (year - 1, year, year + 1)
+    return min((_dated(day, year).timestamp() for year in years), key=lambda dated: abs(dated - near))
+
+
+def _dated(day: datetime, year: int) -> datetime:
+    try:
+        return day.replace(year=year)
+    except ValueError:  # 29 February of a year that has none
+        return day.replace(year=year, month=3, day=1)

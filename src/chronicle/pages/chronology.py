@@ -18,9 +18,8 @@ from xml.sax.saxutils import escape, quoteattr
 
 from chronicle.metrics.values import clipped, level, moment
 from chronicle.model import Entry, EventKind, Join, JoinKind
-from chronicle.pages.gallery import Page, SiteData
-from chronicle.pages.happened import Happened
-from chronicle.pages.happened import rows as rows
+from chronicle.pages.gallery import Happened, Page, SiteData
+from chronicle.pages.gallery import rows as rows
 from chronicle.pages.words import Render, as_json, plain
 
 LISTED = 150  # rows of the list for browsers without scripts

@@ -19,8 +19,7 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages.chronology import day_words
-from chronicle.pages.gallery import Page, PatternPage, SiteData
-from chronicle.pages.happened import Happened, figure, last_time
+from chronicle.pages.gallery import Happened, Page, PatternPage, SiteData, figure, last_time
 from chronicle.pages.words import Html, Render, as_json, place, plain
 from chronicle.story import CANNOT_TELL, deciding
 from chronicle.story import card as card_words

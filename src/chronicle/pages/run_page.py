@@ -18,8 +18,7 @@ from chronicle.classify.restarts import lettered, restart
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, Finding, Verdict
 from chronicle.pages import words
-from chronicle.pages.gallery import Cause, Page, PatternPage, SiteData
-from chronicle.pages.happened import Happened, figure
+from chronicle.pages.gallery import Cause, Happened, Page, PatternPage, SiteData, figure
 from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest

@@ -50,12 +50,11 @@ from chronicle.readers.find import (
     runs_of_store,
     scan,
 )
-from chronicle.readers.packed import error_named_back, named_back, respelled, unpacked
 from chronicle.readers.side_files import side_facts
-from chronicle.readers.text import clean
+from chronicle.readers.text import clean, error_named_back, named_back, respelled, unpacked
 
 if TYPE_CHECKING:
-    from chronicle.workspace.confines import Confines
+    from chronicle.workspace.config import Confines
 
 __all__ = [
     "READERS",

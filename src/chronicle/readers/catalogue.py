@@ -26,8 +26,7 @@ from typing import Any, Protocol, cast
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt
 from chronicle.readers.console import FORMATS
-from chronicle.readers.on_demand import OnDemand
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, OnDemand
 
 GROUP = "chronicle.readers"  # of entry points
 

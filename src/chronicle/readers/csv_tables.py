@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import BadLog
-from chronicle.metrics.counters import TIME_NAMES
+from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers.columns import (

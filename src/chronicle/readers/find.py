@@ -20,9 +20,8 @@ from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank
 from chronicle.readers.console.chunks import may_be_log
-from chronicle.readers.packed import begins_archive, plain_name, unpacked
 from chronicle.readers.side_files import BY_TIME, is_side_file
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
 
 # Files in the folder of a run that are no logs, though a reader might take them for one.
 NOT_LOGS = frozenset(

@@ -30,8 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.counters import TIME_NAMES
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
 from chronicle.metrics.roles import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers.columns import Column, attempt_of, column_key, counted_by, is_counter, number

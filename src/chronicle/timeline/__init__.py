@@ -12,13 +12,11 @@ from typing import Any
 
 from chronicle.errors import UsageError
 from chronicle.model import Timeline
-from chronicle.timeline.axes import OnAxis, on_axis
-from chronicle.timeline.copies import without_copies, without_logs_of_the_whole
+from chronicle.timeline.axes import OnAxis, discarded, live, on_axis, tracks, within
+from chronicle.timeline.copies import attempts_from, without_copies, without_logs_of_the_whole
 from chronicle.timeline.courses import by_name, course, in_order
-from chronicle.timeline.endings import happened, without_machines
-from chronicle.timeline.inputs import attempts_from
+from chronicle.timeline.joins import happened, without_machines
 from chronicle.timeline.split import split
-from chronicle.timeline.tracks import discarded, live, tracks, within
 from chronicle.timeline.trainings import relate
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
-from chronicle.metrics.counters import step_gap
+from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Role, Series

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.metrics.counters import step_gap
+from chronicle.metrics.aliases import step_gap
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, clock
 from chronicle.timeline.relation import same

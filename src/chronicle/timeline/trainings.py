@@ -16,8 +16,7 @@ import numpy as np
 
 from chronicle.model import Join, JoinKind, StepBack
 from chronicle.timeline.courses import PART, Course, Index, Mask, process
-from chronicle.timeline.endings import DIED, how_ended
-from chronicle.timeline.joins import COSTS, Piece, costs, join_of, training_beside
+from chronicle.timeline.joins import COSTS, DIED, Piece, costs, how_ended, join_of, training_beside
 from chronicle.timeline.relation import Pair, Relation, reached, side_by_side
 
 _MOST_NAMES = 3  # of the attempts that a doubt is about

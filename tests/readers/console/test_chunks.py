@@ -10,9 +10,7 @@ import pytest
 
 from chronicle.readers import read
 from chronicle.readers.console import chunks as module
-from chronicle.readers.console import prefixes
-from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
-from chronicle.readers.console.prefixes import Prefix, split
+from chronicle.readers.console.chunks import MAX_LINE_BYTES, Prefix, chunks, split
 
 
 def lines_of(path: Path, size: int = 1 << 21) -> tuple[list[tuple[int, bytes]], bool]:
@@ -126,8 +124,8 @@ def test_what_is_no_prefix_stays(line):
 
 
 def begin_in_turn(line: str) -> tuple[str, int]:
-    """As `prefixes.begin`, each form tried by itself."""
-    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in prefixes._FORMS]
+    """As `module.begin`, each form tried by itself."""
+    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in module._FORMS]
     who, at = "", 0
     for _ in range(8):
         match = next(filter(None, (form.match(line, at) for form in forms)), None)
@@ -150,4 +148,4 @@ def test_prefixes_are_those_that_each_form_finds_by_itself():
     ]
     for seed in range(300):
         line = "".join(random.Random(seed).choices(parts, k=3))
-        assert prefixes.begin(line) == begin_in_turn(line), line
+        assert module.begin(line) == begin_in_turn(line), line

@@ -4,20 +4,36 @@ This source as it stands is the oracle, and what numba compiles: results are bit
 functions are cloned into one namespace of their own, so that the originals stay plain Python and numba, which
 takes a third of a second to import, is imported only when a long log needs it. docs/classifier.md explains
 the kernel in a page.
+
+`detect` runs it over a series: values in, events out; a `Detector` takes them one at a time.
 """
 
 from __future__ import annotations
 
+import copy
 import functools
 import hashlib
 import importlib.util
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
 
-from chronicle.classify.kernel import events, levels, memory, step
+import numpy as np
 
-MODULES: tuple[ModuleType, ...] = (memory, levels, events, step)
+from chronicle.classify.kernel import events, levels
+from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel import step as plain
+from chronicle.classify.kernel.memory import Memory
+from chronicle.classify.measure import median
+from chronicle.classify.thresholds import Thresholds
+from chronicle.model import Floats, Series
+
+MODULES: tuple[ModuleType, ...] = (at, levels, events, plain)
 EVERY_SAMPLE = ("transform", "same_value", "judge", "step")  # inlined, as all of levels is: a tenth faster
 
 
@@ -40,8 +56,8 @@ def compiled() -> SimpleNamespace:
             inlined = module is levels or name in EVERY_SAMPLE
             scope[name] = inner(forceinline=inlined)(FunctionType(function.__code__, scope, name))
     seal = hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12]
-    entries = {f.__name__: _entry(njit, f, scope, seal) for f in (step.run, step.finish)}
-    return SimpleNamespace(**entries, start=step.start)
+    entries = {f.__name__: _entry(njit, f, scope, seal) for f in (plain.run, plain.finish)}
+    return SimpleNamespace(**entries, start=plain.start)
 
 
 def in_process() -> bool:
@@ -85,3 +101,170 @@ def _entry(njit: Any, function: Any, scope: dict[str, Any], seal: str) -> Any:
         return njit(cache=True)(entry)
     except RuntimeError:
         return njit(entry)
+
+
+READ_FROM = 100_000  # samples: below, plain Python is done before numba is imported
+COMPILE_FROM = 1_500_000  # samples that plain Python judges in the time of compiling
+_judged = Counter[str]()  # samples, in this process
+
+
+class Kind(StrEnum):
+    """What the kernel saw, in the order of at.IS_BACK ..."""
+
+    BACK = "back"  # a rise that came back to its extrapolated baseline
+    OPEN = "open"  # a rise that had not come back when the log (or its finite part) ended
+    LONE = "lone"  # a rise of one sample
+    DROP = "drop"  # a sustained fall to a new best level
+    NONFINITE = "nonfinite"  # a stretch of NaN or Inf
+    FROZEN = "frozen"  # a stretch of bit-equal values
+
+
+KINDS = tuple(Kind)
+# What an event holds as the kernel measured it, in the order of its fields.
+MEASURED = at.HEIGHT, at.RESIDUAL, at.NOISE_SCALE, at.SCORE, at.ABRUPT, at.GROWTH, at.FALLING, at.LAST_OVER
+RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
+SHAPES: tuple[tuple[int, ...], ...] = (
+    *((at.STATE,), (at.LEVELS, at.LEVEL), (at.RING,), (at.SLOTS, at.EVENT), (at.WARM, 2), (at.CONFIG,)),
+    (at.ROWS, at.OUT),
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of one series. Indices count its samples; heights are in log units, sign applied."""
+
+    kind: Kind
+    onset: int
+    peak: int
+    end: int | None  # the first sample that was back at the baseline, None while it is not over
+    opened: int  # the sample that first showed it: the one index that no later sample revises
+    level_samples: int  # samples that the level of the pyramid averages that saw it
+    into_nan: bool  # it was open when the values turned NaN or Inf
+    height: float  # peak over baseline; of NONFINITE and FROZEN the samples
+    residual: float  # what was left of the height at the end
+    noise: float  # one-sample noise scale
+    score: float  # evidence in noise scales
+    abruptness: float  # share of the height that was gained in one jump: 1 jump, 0 ramp
+    growth: float  # what was added to the rest since it was first left open
+    falling: float  # how much the level still comes down at the end, as a share of the height
+    last: float  # the last sample over the baseline
+
+
+class Detector:
+    """The kernel with its memory, for one series; memory does not grow with the series.
+
+    ``sign`` -1 turns the series over (throughput, score, dips of a ratio). ``engine`` is the plain kernel
+    or the compiled one.
+    """
+
+    def __init__(self, thresholds: Thresholds, *, sign: float = 1.0, engine: Any = plain) -> None:
+        self.engine = engine
+        self._one: Any = [0.0] if engine is plain else np.zeros(1)
+        blank: Any = Memory._make(np.zeros(shape) for shape in SHAPES)
+        self._keep(blank._replace(config=np.array((*thresholds.kernel(), sign, 0.0))))
+        engine.start(self.memory)
+
+    def sparse(self, steps: Any) -> None:
+        """Tell by the first steps whether fewer than one in five is logged: then a spike is one point."""
+        gaps = np.diff(np.array(steps[: at.WARM]))
+        gaps = gaps[gaps > 0]
+        self.memory.config[at.SPARSE] = float(median(gaps) >= 5.0)
+
+    def opened(self) -> tuple[float, ...]:
+        """Changes when an event opens, becomes pending, is over, or turns into NaN."""
+        state = self._state
+        return state[at.ACTIVE], state[at.PENDING], float(state[at.BAD_COUNT] > 0.0)
+
+    def __deepcopy__(self, memo: Any) -> Detector:
+        twin = object.__new__(Detector)
+        twin.engine, twin._one = self.engine, copy.copy(self._one)
+        twin._keep(np.array(part) for part in self.memory)
+        return twin
+
+    def update(self, value: float) -> list[Event]:
+        """Take one logged value; returns the events that it closed."""
+        self._one[0] = float(value)
+        self.engine.run(self.memory, self._one, 0)
+        return self._drain() if self._state[at.EMITTED] else []
+
+    def extend(self, values: Floats) -> list[Event]:
+        """Take many logged values."""
+        # other layouts would be other types to numba, and compiled for half a minute
+        samples = values.tolist() if self.engine is plain else np.require(values, np.float64, ("C", "W"))
+        events, i = [], 0
+        while i < len(samples):
+            i = self.engine.run(self.memory, samples, i)
+            events += self._drain()
+        return events
+
+    def finish(self) -> list[Event]:
+        """The log is over: returns what was open."""
+        self.engine.finish(self.memory)
+        return self._drain()
+
+    def save(self) -> bytes:
+        """The memory as float64, to be given to `load`; without the output, in which nothing waits now."""
+        return b"".join(np.asarray(part, np.float64).tobytes() for part in self.memory[:-1])
+
+    def load(self, saved: bytes) -> None:
+        """Go on from what `save` gave, with either engine."""
+        parts = np.split(np.frombuffer(saved), np.cumsum([math.prod(shape) for shape in SHAPES[:-1]]))
+        parts[-1] = np.zeros(math.prod(SHAPES[-1]))
+        self._keep(part.reshape(shape).copy() for part, shape in zip(parts, SHAPES, strict=True))
+
+    def _keep(self, parts: Iterable[Any]) -> None:
+        """Take a memory: arrays for compiled code, lists of floats for plain Python, which reads them
+        faster."""
+        self.memory = Memory._make(part.tolist() if self.engine is plain else part for part in parts)
+        state: Any = self.memory.state
+        self._state: Any = state if self.engine is plain else memoryview(state)
+
+    @property
+    def noise(self) -> float:
+        """One-sample noise scale now, in log units."""
+        return float(self.memory.levels[0][at.NOISE])
+
+    def _drain(self) -> list[Event]:
+        rows = int(self.memory.state[at.EMITTED])
+        self.memory.state[at.EMITTED] = 0.0
+        return [event(self.memory.out[j]) for j in range(rows)]
+
+
+def event(row: Any) -> Event:
+    """A row of kernel output as an Event."""
+    onset, peak, opened = (int(row[place]) for place in (at.ONSET, at.PEAK, at.OPENED))
+    end = None if row[at.END] < 0 else int(row[at.END])
+    kind, level_samples = KINDS[int(row[at.KIND])], 4 ** int(row[at.SEEN_BY])
+    measured = (float(row[place]) for place in MEASURED)
+    return Event(kind, onset, peak, end, opened, level_samples, bool(row[at.INTO_NAN] > 0), *measured)
+
+
+def engine_for(samples: int) -> Any:
+    """The compiled kernel where numba is installed and the kernel is in this process; on disk, for as many
+    samples as make up for reading it; or for so many that compiling takes less than plain Python.
+
+    What this process has judged in plain Python counts as well: who rents until that has cost as much as
+    buying pays twice the least at most.
+    """
+    samples = max(samples, _judged["plain"])
+    if not available() or (samples < READ_FROM and not in_process()):
+        return plain
+    worth = in_process() or samples >= COMPILE_FROM or on_disk()
+    return compiled() if worth else plain
+
+
+def detect(
+    series: Series, thresholds: Thresholds, sign: float = 1.0, engine: Any = None
+) -> tuple[tuple[Event, ...], float]:
+    """All events of a series in order of onset, and its noise scale at the end."""
+    engine = engine or engine_for(len(series))
+    detector = Detector(thresholds, sign=sign, engine=engine)
+    detector.sparse(series.steps)
+    events = detector.extend(series.values) + detector.finish()
+    _judged["plain"] += len(series) if engine is plain else 0
+    return in_order(events), detector.noise
+
+
+def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Events in order of their onset."""
+    return tuple(sorted(events, key=lambda e: (e.onset, e.peak)))

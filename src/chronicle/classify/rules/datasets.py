@@ -25,8 +25,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from chronicle.classify import measure
-from chronicle.classify.detect import RISES as RISING_KINDS
-from chronicle.classify.detect import Event
+from chronicle.classify.kernel import RISES as RISING_KINDS
+from chronicle.classify.kernel import Event
 from chronicle.classify.measure import BEFORE, Excess, departure, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST
@@ -34,7 +34,7 @@ from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.counters import step_gap
+from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 

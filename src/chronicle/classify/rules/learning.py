@@ -66,7 +66,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAITS, Contest, in_doubt
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
     finite,

@@ -57,8 +57,8 @@ from functools import cached_property
 
 import numpy as np
 
-from chronicle.classify.detect import RISES as RISING_KINDS
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.kernel import RISES as RISING_KINDS
+from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands

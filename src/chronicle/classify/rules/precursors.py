@@ -26,13 +26,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.detect import RISES as RISING_KINDS
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.kernel import RISES as RISING_KINDS
+from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import BEFORE, fit, median, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.counters import step_gap
+from chronicle.metrics.aliases import step_gap
 from chronicle.model import Finding, Floats, Series
 
 LOGGED = 0.5  # share of the loss's points that the gradient norm must have

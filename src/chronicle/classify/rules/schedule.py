@@ -40,7 +40,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import (
     FLOOR,
     Excess,
@@ -225,7 +225,7 @@ def read_again(view: View, attempt: AttemptView, rise: Finding) -> bool:
     falls = () if attempt.loss is None else epoch_edges(view, attempt, attempt.loss)
     *_, last = (None, *(f for f in falls if f.start_step <= rise.start_step))
     left = float(rise.evidence.get("residual_log", np.inf))
-    return last is not None and left <= view.thresholds.lost * last.evidence["drop_log"]
+    return last is not None and left <= view.thresholds.lost * float(last.evidence["drop_log"])
 
 
 def between(before: Floats, after: Floats) -> float:

@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.course import came_back
-from chronicle.classify.detect import Kind
+from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import (
     log_values,
     median,

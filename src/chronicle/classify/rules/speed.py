@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.detect import Event, Kind
+from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import median, medians, positive
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, stands
 from chronicle.classify.view import AttemptView, View, value_at

@@ -48,10 +48,10 @@ import numpy as np
 
 from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
-from chronicle.classify.rules import repeated_data, slow_changes
+from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.counters import step_gap
+from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import MIN_POINTS, direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -156,7 +156,7 @@ def _every_attempt_dies(view: View) -> Iterator[Finding]:
         return
     dead, least = [(a, loss) for a, loss in long if _dies(view, loss)], view.thresholds.dying
     if len(dead) >= least * len(long):  # back on the line of the data that are new: alive
-        replays = {f.attempt for f in repeated_data.find(view)}
+        replays = {f.attempt for f in resume.replays(view)}
         dead = [(a, loss) for a, loss in dead if a.name not in replays]
     share = len(dead) / len(long)
     if share < least:

@@ -35,8 +35,7 @@ import re
 from functools import lru_cache
 
 from chronicle.readers.console.chunks import may_be_log, sample
-from chronicle.readers.on_demand import OnDemand
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, OnDemand
 
 
 class Format(OnDemand):

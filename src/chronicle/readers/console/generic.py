@@ -21,11 +21,10 @@ from typing import Any
 
 from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Attempt, Role
-from chronicle.readers.console.chunks import may_be_log, sample
+from chronicle.readers.console.chunks import begin, may_be_log, sample
 from chronicle.readers.console.line_records import MAYBE, Gatherer, Record, is_known, may_tell, records
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
 from chronicle.readers.console.pairs import Pair, axis_of, key_of, settings
-from chronicle.readers.console.prefixes import begin
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
+from chronicle.readers.console.chunks import NAN, Prefix
 from chronicle.readers.console.line_records import is_judged, records
 from chronicle.readers.console.log import SETTING, Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, axis_of, comma_number, numbers, pairs, units_as_names
-from chronicle.readers.console.prefixes import NAN, Prefix
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")

@@ -22,10 +22,10 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number, step_rank
+from chronicle.readers.console.chunks import begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import EPOCHS, Pair, counts, last_word, pairs, rank_of_name
-from chronicle.readers.console.prefixes import begin, time_in
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _EVALUATION = re.compile(

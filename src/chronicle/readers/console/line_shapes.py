@@ -15,7 +15,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import NamedTuple
 
-from chronicle.readers.console.prefixes import NAN, seconds_in, time_in
+from chronicle.readers.console.chunks import NAN, seconds_in, time_in
 
 LOOKED_AT = 1000  # bytes of a line that the slow way looks at
 LONGEST = 900  # bytes of a line that is learned, for numbers may grow

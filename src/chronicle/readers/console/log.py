@@ -29,9 +29,8 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers.console import machine
-from chronicle.readers.console.chunks import CHUNK_BYTES, Chunk, chunks_from
+from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, chunks_from, split, time_in
 from chronicle.readers.console.pairs import scalar
-from chronicle.readers.console.prefixes import NAN, Prefix, split, time_in
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import Arrays, opened
 from chronicle.readers.text import Faults, clean, from_json

@@ -17,11 +17,10 @@ from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.counters import has_year, in_year_of
+from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.console.chunks import may_be_log
-from chronicle.readers.console.prefixes import boot_time, moment, stamp
+from chronicle.readers.console.chunks import boot_time, may_be_log, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head_lines
 
 LONGEST = 200  # characters of a line that a fault quotes

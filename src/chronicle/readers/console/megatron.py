@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.columns import number, step_rank
-from chronicle.readers.console.chunks import Chunk
+from chronicle.readers.console.chunks import Chunk, time_in
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.prefixes import time_in
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]

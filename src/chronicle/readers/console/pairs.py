@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from chronicle.metrics.counters import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.readers.columns import WRAPPED, is_counter, number, step_rank
 from chronicle.readers.hyperparameters import Scalar
 

@@ -31,19 +31,24 @@ from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
 from chronicle.readers.events.tfrecord import (
+    BYTES,
+    FIXED64,
     FOOTER,
     HEADER,
     U8,
+    VARINT,
     Damage,
     Frames,
     Gap,
     Ints,
+    fields,
     frames,
     intact,
     is_event_log,
+    last_of,
+    messages,
 )
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
-from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages
 from chronicle.readers.read_on import Arrays, Mark, Source
 from chronicle.readers.text import Faults, Head, from_json
 

@@ -18,17 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Floats
-from chronicle.readers.events.tfrecord import U8, Ints, Mask, word
-from chronicle.readers.protobuf import (
+from chronicle.readers.events.tfrecord import (
     BYTES,
     FIXED32,
     FIXED64,
+    U8,
     VARINT,
+    Ints,
+    Mask,
     fields,
     last_of,
     messages,
     signed,
     varint,
+    word,
 )
 
 CHUNK = 1 << 15  # records that are decoded at a time

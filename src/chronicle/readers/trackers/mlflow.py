@@ -17,8 +17,7 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean, head_lines
-from chronicle.readers.trackers import NOTHING, PointLog, names_of, seconds, typed
-from chronicle.readers.trackers.sqlite import Store, opened, tables_of
+from chronicle.readers.trackers import NOTHING, PointLog, Store, names_of, opened, seconds, tables_of, typed
 
 NAME = "mlflow"
 SUFFIXES: tuple[str, ...] = ()

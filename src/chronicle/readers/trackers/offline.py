@@ -24,11 +24,10 @@ from typing import IO, Any
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
+from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.json_lines import whole_document
-from chronicle.readers.protobuf import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.text import Faults, Head, clean
-from chronicle.readers.trackers import NOTHING, PointLog, only_file, seconds, typed
-from chronicle.readers.trackers.sqlite import MAGIC, opened, tables_of
+from chronicle.readers.trackers import MAGIC, NOTHING, PointLog, only_file, opened, seconds, tables_of, typed
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
 MOST_BYTES = 1 << 32  # that the messages of an archive may unpack to

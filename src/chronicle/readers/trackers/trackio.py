@@ -17,8 +17,15 @@ from chronicle.readers.columns import attempt_of, iso_seconds
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import NOTHING, names_of, on_one_axis, without_summary
-from chronicle.readers.trackers.sqlite import Store, opened, tables_of
+from chronicle.readers.trackers import (
+    NOTHING,
+    Store,
+    names_of,
+    on_one_axis,
+    opened,
+    tables_of,
+    without_summary,
+)
 from chronicle.readers.trackers.wandb_records import parsed
 
 NAME = "trackio"

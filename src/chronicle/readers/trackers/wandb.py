@@ -19,8 +19,8 @@ from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import attempt_of
 from chronicle.readers.console.machine import Faults
+from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, messages, numbers, texts
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.protobuf import BYTES, VARINT, fields, messages, numbers, texts
 from chronicle.readers.text import Head
 from chronicle.readers.trackers import on_one_axis, only_file, without_summary
 from chronicle.readers.trackers import wandb_records as records
