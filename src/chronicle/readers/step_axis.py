@@ -161,7 +161,7 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
         name
         for *_, name in ranked
         if _is_axis((c := columns[name]).values)
-        and not (column_key(name).endswith("s") and _wanders(c, epochs))
+        and not (column_key(name).endswith("s") and goes_up_and_down(c, epochs))
     ]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
@@ -248,7 +248,7 @@ def _as_steps(values: Floats) -> Steps:
     return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
 
 
-def _wanders(counter: Column, epochs: Column) -> bool:
+def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     """Whether the values of a column rise and fall within epochs about as often, without beginning anew."""
     values = counter.values
     with np.errstate(over="ignore", invalid="ignore"):

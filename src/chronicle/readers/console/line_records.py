@@ -39,6 +39,14 @@ _CHECKPOINT = re.compile(
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
+# What tells when a training began, by a date in its words: `= Training Loss (Fri Jun  7 09:31:50 2019) =`.
+_LAUNCH = re.compile(
+    r"[^\w\n]{0,40}(?:(?:start\w*|begin\w*|new|of|the) ){0,3}"
+    r"(?:train|(?:fine)?-?tun|run|experiment|job)(?:ing)?\b"
+    r"(?!.{0,60}\b(?:end|finish|complet|stop|done|took))[^\d\n]{0,60}"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})[ ,T]{1,2}\d\d:\d\d:\d\d",
+    re.IGNORECASE,
+)
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 _JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
@@ -131,6 +139,12 @@ class Record:
         return not self.evaluation and any(is_judged(n) and not names_an_evaluation(n) for n in self.shape)
 
     @property
+    def measures(self) -> bool:
+        """Whether it tells numbers that are no whole ones beside a counter that has a name."""
+        named = any(pair.name != "progress" for _, pair in self.counters)
+        return named and any(value != value // 1 for value in self.values)
+
+    @property
     def is_training(self) -> bool:
         """Whether a trainer tells such things: a known metric, or batches of an epoch.
 
@@ -164,7 +178,8 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
         evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
-    words = evaluation, (checkpoint.lastgroup or "") if checkpoint else ""
+    what = (checkpoint.lastgroup or "") if checkpoint else "launch" if _LAUNCH.match(text) else ""
+    words = evaluation, what
     return Reading(_form(names, words), [pair.value for pair in named], ends)
 
 
@@ -454,7 +469,7 @@ def records(lines: Iterable[Line], gatherer: Gatherer | None = None) -> Iterator
         record = gatherer.alone(line)
         if record is None:
             yield from gatherer.take(Source.of(line))
-        elif record.shape:
+        elif record.shape or record.form.launch:
             yield from gatherer.end() if gatherer.block else ()
             yield record
     yield from gatherer.end(of_log=True)
