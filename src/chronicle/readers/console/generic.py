@@ -34,7 +34,7 @@ from chronicle.readers.console.line_records import (
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, axis_of, key_of, settings
+from chronicle.readers.console.pairs import Pair, axis_of, counts, key_of, settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
@@ -108,7 +108,7 @@ def _may_train(raw: Sequence[bytes]) -> bool:
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    all_records = [record for record in records(lines) if not record.form.checkpoint]
+    all_records = [record for record in records(lines) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
@@ -342,13 +342,12 @@ class Told:
         if any(map(is_judged, shared)):
             record.evaluation = evaluation
         apart = record.counters or place != at or own < n_counters
-        if apart and not record.is_block and record.evaluation == evaluation:
-            before = dict(zip(names, values, strict=True))
-            if own < n_counters:
-                before |= {name.lower(): value for name, value in before.items()}
-            if _holds(before, record, rounded=own < n_counters):
-                return True
-        if own or any(map(is_known, record.shape)):
+        alike = apart and not record.is_block and record.evaluation == evaluation
+        if alike and _holds(dict(zip(names, values, strict=True)), record, rounded=own < n_counters):
+            return True
+        if len(record.shape) == own:  # a heading: what was measured before it is what its summary says again
+            self._last = names, values, at, n_counters, record.evaluation
+        elif own or any(map(is_known, record.shape)):
             self._last = record.shape, record.values, place, own, record.evaluation
         return False
 
@@ -372,22 +371,20 @@ class Told:
 
 
 def _holds(before: Mapping[str, float], record: Record, *, rounded: bool) -> bool:
-    """Whether all that a record tells was told before, to the digits that both have if it is ``rounded``."""
-    for name, value in zip(record.shape, record.values, strict=True):
-        was = before.get(name, before.get(name.lower(), math.nan) if rounded else math.nan)
-        if value != was and not (rounded and _is_rounded(value, was)):
-            return False
-    return bool(record.shape)
+    """Whether all that a record tells was told before; what a summary measured may be ``rounded``."""
+    pairs = zip(record.shape, record.values, strict=True)
+    told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
+    return bool(told) and all(
+        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
+        for name, value in told
+    )
 
 
 def _is_rounded(one: float, other: float) -> bool:
     """Whether two numbers are one, up to the last decimal that both have, or to a ten-thousandth."""
-    places, apart = min(_decimals(one), _decimals(other)), abs(one - other)
-    return apart <= _ROUNDED * abs(other) or (places >= _FEWEST_DECIMALS and apart < 1.01 * 10.0**-places)
-
-
-def _decimals(value: float) -> int:
-    return len(f"{value:.9f}".rstrip("0").partition(".")[2]) if math.isfinite(value) else 0
+    places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
+    unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
+    return abs(one - other) <= max(unit, _ROUNDED * abs(other))
 
 
 def read(path: Path) -> list[Attempt]:
@@ -412,7 +409,7 @@ def read(path: Path) -> list[Attempt]:
         given = settings(text, anywhere=bool(said)) if said or step is None else {}
         if step is None:
             log.own["arguments"] = arguments = arguments or said
-        if record.form.launch or (step is not None and said and said == arguments):
+        if record.form.event == "launch" or (step is not None and said and said == arguments):
             log.launch(config_facts(given or values))
             course.launch()
         elif step is None and (given or (values and known)):
@@ -442,9 +439,9 @@ def _placed(
         row, in_row, in_blocks = (log.own[name] for name in ("row", "in_row", "in_blocks"))
         if log.own["told"].again(record):
             continue
-        if record.form.checkpoint:
+        if record.form.event not in ("", "launch"):
             at = record.counters[0][1].value if record.counters else None
-            log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)
+            log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
             continue
         step, own = (row, False) if plan.by_row else course.step(record)
         values = record.numbers(course.counter, plan.phases)

@@ -49,9 +49,7 @@ class Form:
 
     def __init__(self, names: tuple[str, ...], words: tuple[str, str], epoch: int, ranked: Ranked) -> None:
         self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
-        self.evaluation, what = words
-        self.launch = what == "launch"
-        self.checkpoint = "" if self.launch else what
+        self.evaluation, self.event = words
         self.kept: dict[str, dict[str, int]] = {}
 
 
