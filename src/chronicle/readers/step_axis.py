@@ -28,6 +28,7 @@ MOSTLY = 0.5  # share of the steps of a second name that lie within those of the
 _MOST_NAMES = 1 << 17  # of columns, which are asked for several times each
 _RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
 _RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
+_FAR = 0.05  # share of the range of most values by which an amount falls, mostly
 _OFTEN = 4  # rises to a fall, of what counts, if it falls without beginning anew
 _RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
@@ -249,7 +250,7 @@ def _as_steps(values: Floats) -> Steps:
 
 
 def goes_up_and_down(counter: Column, epochs: Column) -> bool:
-    """Whether the values of a column rise and fall within epochs about as often, without beginning anew."""
+    """Whether values rise and fall within epochs about as often, far and without beginning anew."""
     values = counter.values
     with np.errstate(over="ignore", invalid="ignore"):
         forward = np.diff(values)
@@ -258,7 +259,9 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     n_falls = np.count_nonzero(falls)
     if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
         return False
-    return bool(np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+    low, high = np.nanpercentile(values, (10, 90))
+    far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
+    return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
 
 
 def _is_axis(values: NDArray[Any]) -> bool:

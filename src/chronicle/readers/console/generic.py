@@ -273,7 +273,11 @@ class Course:
         for rank, pair in record.counters:
             if key_of(pair) in plan.counters:
                 known = True
-                if rank <= self._rank and not (evaluation and self._is_elsewhere(pair)):
+                # an evaluation may count its own batches
+                before = self._count
+                same = key_of(pair) == key_of(before) and pair.of == before.of and pair.value >= before.value
+                elsewhere = evaluation and self.last is not None and not same
+                if rank <= self._rank and not elsewhere:
                     self._count_on(rank, pair, epoch is not None)
                     return self.last, True
         if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
@@ -290,12 +294,6 @@ class Course:
         else:
             self.last = self._epochs.step(self._pass(pair, has_epoch), int(pair.value), pair.of)
         self._count = pair
-
-    def _is_elsewhere(self, pair: Pair) -> bool:
-        """Whether an evaluation counts its own batches, and not the steps of the training."""
-        of_one = key_of(pair) == key_of(self._count) and pair.of == self._count.of
-        same = of_one and pair.value >= self._count.value
-        return self.last is not None and not same
 
     def _pass(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
