@@ -189,7 +189,6 @@ def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Column]:
-    """The column cut by the code of its rows, each part in the order of the rows."""
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
     cuts = np.searchsorted(code[order], np.arange(n_parts + 1))

@@ -140,7 +140,6 @@ class Record:
 
     @property
     def _is_named(self) -> bool:
-        """Whether what counts has a name."""
         return any(pair.name != "progress" for _, pair in self.counters)
 
     @property
