@@ -155,7 +155,11 @@ def _by_round(results: Sequence[Seen]) -> list[list[object]]:
 
 
 def base_rates(part: str) -> str:
-    """How often each pattern was seen by eye: required in a label, or one of its events."""
+    """How often each pattern was seen by eye: required in a label, or one of its events.
+
+    An optional event that accepts several kinds says that something happened whose kind is open; those are a
+    row of their own.
+    """
     labels = [pointer["label"] for pointer in chosen(part) if pointer["label"]]
     names: Counter[str] = Counter()
     for label in labels:
@@ -170,7 +174,10 @@ def base_rates(part: str) -> str:
 
 
 def _patterns(label: dict[str, Any]) -> set[str]:
-    return {event["pattern"] for event in label["events"]}
+    return {
+        "events of an open kind" if event.get("optional") and event.get("also_ok") else event["pattern"]
+        for event in label["events"]
+    }
 
 
 def told(results: Sequence[Seen], folder: Path, part: str) -> str:

@@ -127,7 +127,8 @@ def _make(product: Product) -> Outcome:
 
     attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
     timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
-    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults)
+    facts = run.config.facts
+    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, facts)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
     problems = [redact(run.published(problem)) for problem in problems]
     for old in folder.iterdir():
