@@ -198,7 +198,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     attempts: list[Attempt] = []
     problems: list[ChronicleError] = []
     for log in (*run.logs, *run.beside):
-        reading = read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
+        reading = None if aliases or run.only else run.readings.get(log)
+        reading = reading or read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
         several = len(run.logs) > 1 or log in run.beside
         within = f"{log.name}/" if several and log.is_dir() else ""
         attempts += [  # one whose folder is one log has its name already
