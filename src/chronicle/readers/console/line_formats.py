@@ -377,7 +377,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # s:250 eval:0.26                           the accuracy on HellaSwag
         LineFormat(
             "llm.c",
-            MARKS=(rb"(?m)^s:\d+ t[er]l:-?[\dni]",),
+            MARKS=(rb"(?m)s:(?<=^s:)\d+ t[er]l:-?[\dni]",),
             line=re.compile(rb"^s:\d+ "),
             record=re.compile(r"^s:(?P<step>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(?!s:)(\w{{1,80}}):({NUMBER})(?=\s|$)()"),
@@ -387,7 +387,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # This file begins with the whole source. Seeds one after the other go back to step 0.
         LineFormat(
             "modded-nanogpt",
-            MARKS=(rb"\bstep:\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
+            MARKS=(rb"step:(?<=\bstep:)\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
             line=re.compile(rb"\bstep:\d+/\d+ "),
             record=re.compile(r"\bstep:(?P<step>\d{1,18})/(?P<total>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"),
@@ -400,7 +400,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         LineFormat(
             "torchtitan",
             MARKS=(
-                rb"\bstep: *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): ",
+                rb"step:(?<=\bstep:) *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): ",
                 rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n",
             ),
             line=re.compile(rb"\bstep: *\d+ +loss: |^\d+ +[-\d.nai]+\s*$"),
@@ -419,8 +419,8 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         LineFormat(
             "nanogpt",
             MARKS=(
-                rb"\biter \d+: loss [-\dni]\S{0,30}, time |\bstep \d+: train loss [-\dni]",
-                rb"\bstep +\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni]",
+                rb"iter (?<=\biter )\d+: loss [-\dni]\S{0,30}, time ",
+                rb"step (?<=\bstep )(?:\d+: train loss [-\dni]| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni])",
                 rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d",
             ),
             line=re.compile(
@@ -442,7 +442,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # Iter 200: Val loss 2.9, Val took 20.1s
         LineFormat(
             "mlx",
-            MARKS=(rb"\bIter \d+: (?:Train|Val) loss [-\dni]",),
+            MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             line=re.compile(rb"\bIter \d+: (?:Train|Val|Test) "),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
             pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)"),
@@ -450,20 +450,21 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         ),
         OwnFormat(
             "dllogger",
-            MARKS=(rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]',),
+            MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
             read=_read_dllogger,
         ),
         OwnFormat(
             "fairseq",
             MARKS=(
-                rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, ',
+                rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)',
+                rb"num_updates=(?<=\bnum_updates=)\d+, ",
                 rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
             ),
             read=_read_fairseq,
         ),
         OwnFormat(
             "deepspeed",
-            MARKS=(rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|",),
+            MARKS=(rb"step=\d+, (?:skipped=\d+, lr=\[|RunningAvgSamplesPerSec)", rb"\|ppo_ep: \d+\|"),
             read=_read_deepspeed,
         ),
         OwnFormat(
