@@ -11,6 +11,7 @@ left in build/fuzz/FORMAT. `--write` puts the table into docs/speed.md.
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
@@ -18,11 +19,12 @@ import tempfile
 from pathlib import Path
 
 from benchmarks.page import arguments, markdown, show
+from chronicle.errors import DEBUG
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "tests" / "readers" / "examples"
 FOUND = ROOT / "build" / "fuzz"
-BINARY = ("event_files", "wandb", "mlflow", "trackio")  # folders of EXAMPLES; stores are SQLite files
+BINARY = ("event_files", "wandb", "mlflow", "trackio", "swanlab", "neptune-scale", "comet", "parquet")
 _DONE = re.compile(r"#(\d+)\s+DONE\s+cov: (\d+)")
 
 
@@ -30,6 +32,7 @@ def fuzz(folder: str, seconds: int) -> None:
     """The process of one reader: never returns, libFuzzer ends it."""
     import atheris
 
+    os.environ[DEBUG] = "1"  # a defect is to be raised, not contained
     example = next(f for f in sorted((EXAMPLES / folder).iterdir()) if not f.name.endswith(".gold.json"))
     with atheris.instrument_imports(include=["chronicle.readers"]):
         from chronicle.readers import read_all

@@ -28,7 +28,7 @@ from chronicle.build.sources import expand
 from chronicle.classify import VERSION
 from chronicle.cli.commands import predict
 from chronicle.errors import ChronicleError
-from chronicle.metrics.roles import judged
+from chronicle.metrics.roles import shown_metric
 from chronicle.model import Role, Timeline, Track
 from chronicle.pages.lists import wilson
 from chronicle.score import score_folder, unlabelled
@@ -98,17 +98,21 @@ def _steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tu
     points = sum(map(len, tracks))
     found = {"points": (points == truth["points"], f"{points} points of the loss, not {truth['points']}")}
     if truth["counters"]:
-        ends = [min(int(t.steps.min()) for t in tracks), max(int(t.steps.max()) for t in tracks)]
+        whole = [track for timeline in timelines for track in timeline.series.values() if len(track)]
+        ends, of_rows = (
+            [min(t.steps.min() for t in some), max(t.steps.max() for t in some)] for some in (tracks, whole)
+        )
         wanted = {name: [int(first), int(last)] for name, (first, last) in truth["counters"].items()}
         text = " or ".join(f"{first}..{last} ({name})" for name, (first, last) in wanted.items())
-        found["steps"] = (ends in wanted.values(), f"steps {ends[0]}..{ends[1]}, not {text}")
+        right = ends in wanted.values() or of_rows in wanted.values()
+        found["steps"] = (right, f"steps {ends[0]}..{ends[1]}, not {text}")
     return found
 
 
 def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
     truth, found = pointer["truth"], {}
     if truth["loss"]:
-        names = {t.metric for t in (judged(one.series.values()) for one in timelines) if t is not None}
+        names = {t.metric for t in (shown_metric(one.series.values()) for one in timelines) if t is not None}
         right = bool(names) and {plain(name) for name in names} <= {plain(name) for name in truth["loss"]}
         found["judged"] = (right, f"judged {', '.join(sorted(names)) or 'nothing'}, not {truth['loss'][0]}")
     for check, name, role in (
@@ -151,7 +155,11 @@ def _by_round(results: Sequence[Seen]) -> list[list[object]]:
 
 
 def base_rates(part: str) -> str:
-    """How often each pattern was seen by eye: required in a label, or one of its events."""
+    """How often each pattern was seen by eye: required in a label, or one of its events.
+
+    An optional event that accepts several kinds says that something happened whose kind is open; those are a
+    row of their own.
+    """
     labels = [pointer["label"] for pointer in chosen(part) if pointer["label"]]
     names: Counter[str] = Counter()
     for label in labels:
@@ -166,7 +174,10 @@ def base_rates(part: str) -> str:
 
 
 def _patterns(label: dict[str, Any]) -> set[str]:
-    return {event["pattern"] for event in label["events"]}
+    return {
+        "events of an open kind" if event.get("optional") and event.get("also_ok") else event["pattern"]
+        for event in label["events"]
+    }
 
 
 def told(results: Sequence[Seen], folder: Path, part: str) -> str:

@@ -1,38 +1,48 @@
 """What chronicle promises when it is killed, refused or hurried: does it hold? docs/trust.md says what.
 
-    python -m benchmarks.torture [--kills 200] [--seed 1] [--write]
+    python -m benchmarks.torture [--kills 200] [--seed 1] [--only WORDS] [--write]
 
-The real commands work on a workspace of a few runs, one of them packed. They are killed (the whole process
-group, or the command alone) at random moments and at each of their file operations in turn; operations are
-refused as by a full disk; builds run at once and while a log grows. After each, the site must be yesterday's
-or today's, whole; nothing may be left running or in the temporary folder; and the next build must give the
-bytes of one that nothing disturbed. A small disk is mounted where this user may do that. `--write` puts the
-table into docs/trust.md.
+The real commands work on a workspace of a few runs, one of them packed, and on one as users have it, of which
+one run changes. They are killed (the whole process group, or the command alone) at random moments and at each
+of their file operations in turn; operations are refused as by a full disk, and by disks that are full or
+read-only, by limits of files and without permission; builds run at once and while a log grows. After each,
+the site must be yesterday's or today's, whole; nothing may be left running or in the temporary folder; and
+the next build must give the bytes of one that nothing disturbed. What strangers put into logs is the part of
+benchmarks/hostile.py. Disks are mounted where this user may do
+that. Each row is kept in build/torture.json as soon as it is done: `--only` does some again, and `--write`
+puts all of them into docs/trust.md.
 """
 
 from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
+from benchmarks import hostile
+from benchmarks.hostile import Tally
 from benchmarks.page import arguments, markdown, show
 
 ROOT = Path(__file__).parent.parent
 TRUST = ROOT / "docs" / "trust.md"
+DONE = ROOT / "build" / "torture.json"
 KILLS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+DEADLY = KILLS[:2]
 REFUSALS = {"disk full": 28, "read-only": 30, "no permission": 13}
 DAY = 1_700_000_000  # Unix seconds: the age of every log, which the engine dates its files by
 # A theme of a line, so that most of the time of a build is chronicle's own.
@@ -71,23 +81,14 @@ finally:
 """
 
 
-@dataclass
-class Tally:
-    """How often something was done, and what did not hold."""
-
-    done: int = 0
-    broken: list[str] = field(default_factory=list)
-
-    def holds(self, truth: object, what: str) -> None:
-        """Notes ``what`` unless it is so."""
-        if not truth:
-            self.broken.append(what)
-
-
 class Torture:
-    """A workspace of ``n_runs`` runs below ``folder``, and the commands that work on it."""
+    """A workspace of ``n_runs`` runs below ``folder``, and the commands that work on it.
 
-    def __init__(self, folder: Path, n_runs: int = 5) -> None:
+    Unless it is ``as_users_have_it``, with the theme of `chronicle init` and one run that changes, its theme
+    is a line and all runs change.
+    """
+
+    def __init__(self, folder: Path, n_runs: int = 5, *, as_users_have_it: bool = False) -> None:
         self.work, self.temporary, self.logs = folder / "work", folder / "temporary", folder / "logs"
         for place in (self.temporary, self.logs):
             place.mkdir(parents=True)
@@ -96,23 +97,28 @@ class Torture:
             "TMPDIR": str(self.temporary),
             "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]),
         }
-        self.logs.joinpath("more.csv").write_text(log(99))
+        (self.logs / "more").mkdir()
+        for number in range(20):
+            self.logs.joinpath("more", f"part-{number}.csv").write_text(log(99))
         subprocess.run(
             [*self._python(), "init", str(self.work)],
             env=self.environment,
             check=True,
             stdout=subprocess.DEVNULL,
         )
-        (self.work / "theme").mkdir()
-        (self.work / "theme" / "main.html").write_text("{{ page.content }}")
-        (self.work / "mkdocs.yml").write_text(PLAIN)
+        if not as_users_have_it:
+            (self.work / "theme").mkdir()
+            (self.work / "theme" / "main.html").write_text("{{ page.content }}")
+            (self.work / "mkdocs.yml").write_text(PLAIN)
         self.known: dict[int, dict[str, str]] = {}
-        self.n_of_a_build = 0
+        self.state, self.n_of_a_build = 0, 0
         for number in range(n_runs):
             run = self.work / "runs" / f"run-{number}"
             run.mkdir()
             packed = gzip.compress(log(number).encode())
             put(run / "log.csv.gz", packed) if not number else put(run / "log.csv", log(number).encode())
+        runs = sorted((self.work / "runs").iterdir())
+        self.changing = runs[:1] if as_users_have_it else runs[:-1]
 
     def _python(self) -> list[str]:
         return [sys.executable, "-m", "chronicle"]
@@ -141,7 +147,7 @@ class Torture:
         """The same of a build that has work; counted once."""
         if not self.n_of_a_build:
             self.run("build", "-q", "--jobs", "1")
-            self.turn(1)
+            self.turn()
             self.n_of_a_build = self.operations("build", "-q", "--jobs", "1")
         return self.n_of_a_build
 
@@ -175,14 +181,14 @@ class Torture:
         left = {"docs", "entries", "lock", "made.json", "site"} ^ there
         tally.holds(not left, f"{what}: {sorted(left)} is left or missing in build")
 
-    def turn(self, number: int) -> tuple[dict[str, str], dict[str, str]]:
-        """Changes all runs but one, to a state and back, so that a build has work; the site now and then."""
-        before, state = self.site(), number % 2
-        for run in sorted((self.work / "runs").iterdir())[:-1]:
-            put(run / "notes.md", f"# Notes\n\nstate {state}\n".encode())
-        if state not in self.known:
-            self.known[state] = self.rebuilt()
-        return before, self.known[state]
+    def turn(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Changes runs to another state, or back, so that a build has work; the site now and then."""
+        before, self.state = self.site(), 1 - self.state
+        for run in self.changing:
+            put(run / "notes.md", f"# Notes\n\nstate {self.state}\n".encode())
+        if self.state not in self.known:
+            self.known[self.state] = self.rebuilt()
+        return before, self.known[self.state]
 
 
 def put(file: Path, content: bytes) -> None:
@@ -203,6 +209,12 @@ def tree(folder: Path) -> dict[str, str]:
     return {str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
+def written(folder: Path) -> dict[str, str]:
+    """The same without files that hold nothing: a note that found no room leaves notes.md empty."""
+    nothing = hashlib.sha256().hexdigest()
+    return {path: content for path, content in tree(folder).items() if content != nothing}
+
+
 def spread_over(n: int, most: int) -> list[int]:
     """At most ``most`` of the numbers 1 … n, evenly."""
     return sorted({1 + round(i * (n - 1) / max(1, most - 1)) for i in range(most)} if n else [])
@@ -213,65 +225,101 @@ def kills_by_operation(torture: Torture, most: int) -> Tally:
     tally = Tally()
     n = torture.operations_of_a_build()
     for number, at in enumerate(spread_over(n, most)):
-        before, after = torture.turn(number)
-        torture.run("build", "-q", "--jobs", "1", dying=(at, -signal.SIGKILL))
+        before, after = torture.turn()
+        kill = DEADLY[number % 2]
+        torture.run("build", "-q", "--jobs", "1", dying=(at, -kill))
         tally.done += 1
-        torture.settled(tally, before, after, f"build killed at operation {at} of {n}")
+        torture.settled(tally, before, after, f"build, {kill.name} at operation {at} of {n}")
     return tally
+
+
+def killed(torture: Torture, *arguments: str, after_s: float, kill: int, group: bool = True) -> str:
+    """What a command says that is killed so many seconds after it began; all who held its output are gone."""
+    with torture.start(*arguments) as process:
+        time.sleep(after_s)
+        (os.killpg if group else os.kill)(process.pid, kill)
+        assert process.stdout
+        return process.stdout.read()
+
+
+def lasting_s(command: Callable[[], object]) -> float:
+    """How long it takes."""
+    begun = time.perf_counter()
+    command()
+    return time.perf_counter() - begun
 
 
 def kills_by_time(torture: Torture, kills: int, rng: random.Random) -> Tally:
     """Builds that are killed at random moments, with their process group or alone, by each signal."""
     tally = Tally()
     torture.run("build", "-q")
-    torture.turn(1)
-    begun = time.perf_counter()
-    torture.run("build", "-q")
-    lasts_s = time.perf_counter() - begun
-    before, after = torture.turn(0)
+    torture.turn()
+    lasts_s = lasting_s(lambda: torture.run("build", "-q"))
+    before, after = torture.turn()
     for number in range(kills):
         kill, group = KILLS[number % 3], bool(number // 3 % 2)
-        with torture.start("build", "-q", "--jobs", "2") as process:
-            time.sleep(rng.uniform(0, 1.1) * lasts_s)
-            (os.killpg if group else os.kill)(process.pid, kill)
-            assert process.stdout
-            said = process.stdout.read()  # ends with the last process that holds it
+        after_s = rng.uniform(0, 1.1) * lasts_s
+        said = killed(torture, "build", "-q", "--jobs", "2", after_s=after_s, kill=kill, group=group)
         what = f"build {number}, {kill.name} to {'its group' if group else 'it alone'}"
         tally.done += 1
         tally.holds("Traceback" not in said, f"{what}: a traceback: {said[-500:]}")
-        tally.holds(torture.site() in (before, after), f"{what}: the site is neither yesterday's nor today's")
+        now = torture.site()
+        tally.holds(now in (before, after), f"{what}: the site is neither yesterday's nor today's")
         if number % 5 == 4:  # till then each finds what the one before it left
             torture.settled(tally, before, after, what)
-            before, after = torture.turn(number // 5 + 1)
+        if number % 5 == 4 or now == after:
+            before, after = torture.turn()
+    torture.settled(tally, before, after, "the last build that was killed")
     return tally
 
 
-def killed_adds_and_notes(torture: Torture, most: int) -> Tally:
-    """`add` and `note` that die at an operation on files: all of it is there, or nothing; the retry works."""
+Death = Callable[..., object]  # runs a command that does not end well
+
+
+def deaths(torture: Torture, command: Sequence[str], most: int, rng: random.Random | None) -> Iterator[Death]:
+    """Ways to die for a command: at random moments, or without ``rng`` at an operation; by two signals."""
+    if rng:
+        lasts_s = lasting_s(lambda: torture.run(*command))
+        for number in range(most):
+            yield partial(killed, torture, after_s=rng.uniform(0.3, 1.05) * lasts_s, kill=DEADLY[number % 2])
+        return
+    for number, at in enumerate(spread_over(torture.operations(*command), most)):
+        yield partial(torture.run, dying=(at, -DEADLY[number % 2]))
+
+
+def killed_adds(torture: Torture, most: int, rng: random.Random | None = None) -> Tally:
+    """`add` that is killed: all of it is there, or nothing; the retry works."""
     tally, runs = Tally(), torture.work / "runs"
-    whole = torture.logs / "more.csv"
-    add = ("add", str(whole), "--name", "more", "--fact", "project=x")
-    n_add = torture.operations(*add)
-    expected = tree(runs / "more")
-    shutil.rmtree(runs / "more")
-    for at in spread_over(n_add, most):
-        torture.run(*add, dying=(at, -signal.SIGKILL))
-        there = runs / "more"
+    add = ("add", str(torture.logs / "more"), "--name", "more", "--fact", "project=x")
+    there = runs / "more"
+    torture.run(*add)
+    expected = tree(there)
+    shutil.rmtree(there)
+    ways = deaths(torture, add, most, rng)
+    for number, die in enumerate(ways):
+        shutil.rmtree(there, ignore_errors=True)  # of the one that showed how long it takes
+        die(*add)
+        what = f"add killed, number {number}"
         tally.done += 1
         if there.exists():  # it was killed while it put away what it had worked in; the next one does
-            tally.holds(tree(there) == expected, f"add killed at {at}: half a run")
+            tally.holds(tree(there) == expected, f"{what}: half a run")
             there.rename(runs / "first")
         code, said = torture.run(*add)
-        tally.holds(code == 0 and tree(there) == expected, f"add killed at {at}: the retry failed: {said}")
+        tally.holds(code == 0 and tree(there) == expected, f"{what}: the retry failed: {said}")
         for made in {there, runs / "first"} & set(runs.iterdir()):
             shutil.rmtree(made)
         left = [name for name in os.listdir(runs) if name.startswith(".")]
-        tally.holds(not left, f"add killed at {at}: {left} is left")
-    notes = sorted(runs.iterdir())[-1] / "notes.md"
-    n_note = torture.operations("note", notes.parent.name, "first")
-    for at in spread_over(n_note, most):
+        tally.holds(not left, f"{what}: {left} is left")
+    return tally
+
+
+def killed_notes(torture: Torture, most: int, rng: random.Random | None = None) -> Tally:
+    """`note` that is killed: the whole line is there, or nothing of it."""
+    tally, notes = Tally(), sorted((torture.work / "runs").iterdir())[-1] / "notes.md"
+    torture.run("note", notes.parent.name, "first")
+    for die in deaths(torture, ("note", notes.parent.name, "first"), most, rng):
         before = notes.read_bytes()
-        torture.run("note", notes.parent.name, "second", dying=(at, -signal.SIGKILL))
+        die("note", notes.parent.name, "second")
         added = notes.read_bytes().removeprefix(before)
         tally.done += 1
         tally.holds(not added or (added.count(b"\n") == 1 and added.endswith(b": second\n")), "half a note")
@@ -283,8 +331,8 @@ def refusals(torture: Torture, most: int, kinds: Iterable[str] = REFUSALS) -> Ta
     """Operations that the system refuses: one line with a remedy, the site whole, the next build as ever."""
     tally = Tally()
     n = torture.operations_of_a_build()
-    for number, (kind, at) in enumerate((kind, at) for at in spread_over(n, most) for kind in kinds):
-        before, after = torture.turn(number)
+    for kind, at in ((kind, at) for at in spread_over(n, most) for kind in kinds):
+        before, after = torture.turn()
         code, said = torture.run("build", "-q", "--jobs", "1", dying=(at, REFUSALS[kind]))
         tally.done += 1
         what = f"{kind} at operation {at} of {n}"
@@ -295,35 +343,96 @@ def refusals(torture: Torture, most: int, kinds: Iterable[str] = REFUSALS) -> Ta
     return tally
 
 
-def small_disk(torture: Torture) -> Tally:
-    """A workspace on disks of growing size, until a build has room: on each too small one, one line."""
-    tally = Tally()
-    place = torture.work.with_name("disk")
-    place.mkdir()
-    for size_kb in (400, 600, 800, 1200, 1600, 2400, 3200, 4800, 64000):
-        if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size_kb}k", "tmpfs", place]).returncode:
-            return tally  # not for this user
-        try:
-            shutil.copytree(torture.work, place / "work", ignore=shutil.ignore_patterns("build"))
-            command = [*torture._python(), "build", "-q", "--jobs", "1"]
-            ran = subprocess.run(command, cwd=place / "work", capture_output=True, text=True)
-            tally.done += 1
-            told = ran.stderr.count("\n") == 1 and "No space left on device. Remedy: " in ran.stderr
-            tally.holds(ran.returncode == 0 or told, f"a disk of {size_kb} kB: {ran.stderr[-400:]}")
-            if ran.returncode:
-                halves = (place / "work" / "build" / "site").exists()
-                tally.holds(not halves, f"a disk of {size_kb} kB: half a site")
-        finally:
+@contextmanager
+def disk(place: Path, size_kb: int) -> Iterator[bool]:
+    """A disk of its own at ``place``; false where this user may not mount one."""
+    place.mkdir(exist_ok=True)
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={size_kb}k", "tmpfs", place]
+    mounted = not subprocess.run(mount, stderr=subprocess.DEVNULL).returncode
+    try:
+        yield mounted
+    finally:
+        if mounted:
             subprocess.run(["umount", place], check=True)
-    tally.holds(ran.returncode == 0, "the largest disk is too small")
+
+
+def refused(tally: Tally, torture: Torture, work: Path, what: str, **how: object) -> bool:
+    """Three commands in the folder ``work``: each works, or says why not in one line and changes nothing.
+
+    Whether one was refused.
+    """
+    runs = work / "runs"
+    more, last = str(torture.logs / "more"), sorted(runs.iterdir())[-1].name
+    # A limit would cut what Python keeps of its modules, too, and no command could start any more.
+    environment, codes = {**torture.environment, "PYTHONDONTWRITEBYTECODE": "1"}, []
+    for command in (["build", "-q", "--jobs", "1"], ["add", more, "--name", "m"], ["note", last, "n" * 9000]):
+        before = written(runs), tree(work / "build" / "site")
+        started = [*how.get("prefix", ()), *torture._python(), *command]  # type: ignore[misc]
+        limit = how.get("limit")
+        ran = subprocess.run(
+            started, cwd=work, env=environment, capture_output=True, text=True, preexec_fn=limit
+        )  # type: ignore[call-overload]
+        tally.done += 1
+        told = ran.stderr.count("\n") == 1 and ran.stderr.startswith("error: ") and "Remedy: " in ran.stderr
+        tally.holds(ran.returncode == 0 or told, f"{what}, {command[0]}: {ran.stderr[-400:]}")
+        same = (written(runs), tree(work / "build" / "site")) == before
+        tally.holds(
+            ran.returncode == 0 or same, f"{what}, {command[0]}: it was refused, and something changed"
+        )
+        codes.append(ran.returncode)
+    return any(codes)
+
+
+def small_disks(torture: Torture) -> Tally:
+    """Disks of growing size, until there is room for all; then one that cannot be written."""
+    tally, place = Tally(), torture.work.with_name("disk")
+    without_build = shutil.ignore_patterns("build")
+    last = True
+    for size_kb in (400, 600, 800, 1200, 1600, 2400, 3200, 4800, 64000):
+        with disk(place, size_kb) as mounted:
+            if not mounted:
+                return tally
+            shutil.copytree(torture.work, place / "work", ignore=without_build)
+            last = refused(tally, torture, place / "work", f"a disk of {size_kb} kB")
+            if not last:
+                shutil.rmtree(place / "work" / "runs" / "m")
+                subprocess.run(["mount", "-o", "remount,ro", place], check=True)
+                put_off = refused(tally, torture, place / "work", "a disk that is read-only")
+                tally.holds(put_off, "a disk that is read-only was written")
+    tally.holds(not last, "the largest disk is too small")
+    return tally
+
+
+def limits(torture: Torture) -> Tally:
+    """No file may become larger than a limit; then nothing may be written by the rights of its folder."""
+    tally, place = Tally(), torture.work.with_name("limited")
+    shutil.copytree(torture.work, place, ignore=shutil.ignore_patterns("build"))
+    for size in (0, 1_000, 4_000, 16_000, 64_000, 256_000, 10**8):
+        limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
+        last = refused(tally, torture, place, f"files of {size} bytes at most", limit=limit)
+        shutil.rmtree(place / "runs" / "m", ignore_errors=True)
+    tally.holds(not last, "the largest limit is too small")
+    for folder in (place / "runs" / "run-0" / "new", place / "build" / "entries"):
+        folder.mkdir(parents=True, exist_ok=True)
+    put(place / "runs" / "run-0" / "new" / "log.csv", log(7).encode())  # so that a build has work
+    for path in (place, *place.rglob("*")):
+        path.chmod(path.stat().st_mode & ~0o222)
+    rights = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] if not os.getuid() else []
+    put_off = refused(tally, torture, place, "no permission", prefix=rights)
+    tally.holds(put_off, "what may not be written was written")
+    for path in (place, *place.rglob("*")):
+        path.chmod(path.stat().st_mode | 0o200)
+    code, said = subprocess.getstatusoutput(f"cd {place} && {sys.executable} -m chronicle build -q")
+    tally.holds(code == 0, f"what may be written again: {said[-300:]}")
+    shutil.rmtree(place)
     return tally
 
 
 def at_once(torture: Torture, rounds: int, builds: int = 4) -> Tally:
     """Builds of one workspace at once: all end well, and the site is that of one."""
     tally = Tally()
-    for number in range(rounds):
-        _, after = torture.turn(number)
+    for _ in range(rounds):
+        _, after = torture.turn()
         running = [torture.start("build", "-q", "--jobs", "1") for _ in range(builds)]
         for process in running:
             with process:
@@ -357,33 +466,52 @@ def growing(torture: Torture, builds: int) -> Tally:
     return tally
 
 
-def rows(torture: Torture, kills: int, seed: int) -> Iterator[tuple[str, Tally]]:
+def rows(folder: Path, kills: int, seed: int) -> dict[str, Callable[[], Tally]]:
     """What is done to chronicle, one row of the table each."""
-    few = max(2, kills // 10)
-    yield "builds killed at random moments", kills_by_time(torture, kills, random.Random(seed))
-    yield "builds killed at an operation on files", kills_by_operation(torture, kills // 2)
-    yield "`add` and `note` killed at an operation on files", killed_adds_and_notes(torture, kills)
-    yield "operations refused (disk full, read-only, no permission)", refusals(torture, few)
-    yield "disks too small, and one that is not", small_disk(torture)
-    yield "builds, four at once", at_once(torture, few)
-    yield "builds while a log grows", growing(torture, few)
+    few, rng = max(2, kills // 10), random.Random(seed)
+    place, users = Torture(folder / "plain"), Torture(folder / "users", 12, as_users_have_it=True)
+    by_users = "builds of one run of twelve, as users have them, killed at random moments"
+    refused_at = "operations of a build refused (disk full, read-only, no permission)"
+    return {
+        "builds of all runs killed at random moments": lambda: kills_by_time(place, kills, rng),
+        by_users: lambda: kills_by_time(users, kills, rng),
+        "builds killed at an operation on files": lambda: kills_by_operation(place, kills // 2),
+        "`add` killed at random moments": lambda: killed_adds(place, kills, rng),
+        "`add` killed at an operation on files": lambda: killed_adds(place, kills),
+        "`note` killed at random moments": lambda: killed_notes(place, kills, rng),
+        "`note` killed at an operation on files": lambda: killed_notes(place, kills),
+        refused_at: lambda: refusals(place, few),
+        "commands on disks that are too small, or read-only": lambda: small_disks(place),
+        "commands with a limit on the size of files, or without permission": lambda: limits(place),
+        "builds, four at once": lambda: at_once(place, few),
+        "builds while a log grows": lambda: growing(place, few),
+        **hostile.rows(folder / "hostile", max(1, kills // 20), seed),
+    }
 
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="of builds, at random moments")
+    parser.add_argument("--kills", type=int, default=200, help="of each kind, at random moments")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", default="", help="rows that these words stand in")
     options = parser.parse_args()
-    table = []
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
+    done = json.loads(DONE.read_text()) if DONE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
-        for what, tally in rows(Torture(Path(folder)), options.kills, options.seed):
+        every = rows(Path(folder), options.kills, options.seed)
+        for what, do in every.items():
+            if options.only not in what:
+                continue
+            tally = do()
             print(f"{what}: {tally.done} done, {len(tally.broken)} broken", flush=True)
             print(*(f"  {broken}" for broken in tally.broken), sep="\n", end="\n" if tally.broken else "")
-            table.append((what, tally.done, len(tally.broken)))
+            done[what] = [tally.done, len(tally.broken), time.strftime("%Y-%m-%d")]
+            DONE.parent.mkdir(exist_ok=True)
+            DONE.write_text(json.dumps(done, indent=1))
+    table = [(what, *done[what]) for what in every if what in done]
+    head = ("what was done", "times", "promises broken", "on")
     given = f"--kills {options.kills} --seed {options.seed}"
-    show(
-        "torture", markdown(("what was done", "times", "promises broken"), table), options.write, TRUST, given
-    )
+    show("torture", markdown(head, table), options.write, TRUST, given)
     sys.exit(any(row[2] for row in table))
 
 

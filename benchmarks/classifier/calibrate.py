@@ -2,7 +2,7 @@
 
     python -m benchmarks.classifier.calibrate [--quick] [--parts rates,confidences] [--write]
 
-`--write` puts the numbers into chronicle/classify/calibration.py and the tables into the guide. To be run
+`--write` puts the numbers into chronicle/classify/thresholds.py and the tables into the guide. To be run
 after every change of a rule or a threshold.
 """
 
@@ -15,21 +15,21 @@ from unittest.mock import patch
 
 from benchmarks.classifier import confidences, figures, folders, page, rates
 from benchmarks.page import arguments
-from chronicle.classify import calibration, kernel
+from chronicle.classify import kernel, thresholds
 
-MODULE = Path(__file__).parent.parent.parent / "src" / "chronicle" / "classify" / "calibration.py"
+MODULE = Path(__file__).parent.parent.parent / "src" / "chronicle" / "classify" / "thresholds.py"
 
 
 def with_rate(text: str, fit: rates.Fit) -> str:
-    """The source of calibration.py with another rate of false alarms."""
+    """The source of thresholds.py with another rate of false alarms."""
     text = re.sub(r"ALARM_RATE = .*", f"ALARM_RATE = {fit.rate:.3g}", text)
     return re.sub(r"ALARM_POWER = .*", f"ALARM_POWER = {fit.power:.3g}", text)
 
 
 def with_shares(text: str, table: Mapping[str, Iterable[confidences.Knot]]) -> str:
-    """The source of calibration.py with other confidences."""
+    """The source of thresholds.py with other confidences."""
     rows = "".join(f'    "{pattern}": {_knots(knots)},\n' for pattern, knots in sorted(table.items()))
-    return re.sub(r"(CONFIDENCE: [^\n]*= )\{.*\}", lambda m: f"{m[1]}{{\n{rows}}}", text, flags=re.S)
+    return re.sub(r"(CONFIDENCE: [^\n]*= )\{\n.*?\n\}", lambda m: f"{m[1]}{{\n{rows}}}", text, flags=re.S)
 
 
 def _knots(knots: Iterable[confidences.Knot]) -> str:
@@ -53,7 +53,7 @@ def main() -> None:
         text = with_rate(text, fit)
         parts["rates"] = rates.verified(fit, options.quick, folders.elsewhere(options.also))
     if "confidences" in options.parts:
-        with patch.dict(calibration.CONFIDENCE, clear=True):  # what the rules say themselves
+        with patch.dict(thresholds.CONFIDENCE, clear=True):  # what the rules say themselves
             said = confidences.collect(options.quick)
         text = with_shares(text, confidences.table(said))
         parts |= confidences.tables_of(said)

@@ -303,10 +303,12 @@
     list();
   }
   function list() { // events in the order of the axis; of several runs each in a column of its own
-    const several = run.runs.length > 1, at = event => event.x[state.x]?.[0] ?? 0;
+    const several = run.runs.length > 1, at = event => event.left?.[state.x] ?? event.x[state.x]?.[0] ?? 0;
     $("events").className = several ? "columns" : "";
     $("events").style.setProperty("--runs", run.runs.length);
-    const told = several ? [...run.events].sort((a, b) => at(a) - at(b)) : run.events;
+    const reached = []; // each run keeps its own order: a rollback stands where it happened, and what came then behind it
+    const order = new Map(run.events.map(e => [e, reached[e.run ?? 0] = Math.max(reached[e.run ?? 0] ?? -Infinity, at(e))]));
+    const told = several ? [...run.events].sort((a, b) => order.get(a) - order.get(b)) : run.events;
     $("events").replaceChildren(...told.map(event => {
       const go = element("button", { type: "button" }, event.title);
       go.addEventListener("click", () => { const [a, b] = event.x[state.x], [first, last] = extent(), end = b ?? last; const w = Math.max(end - a, (last - first) * .004); show(a - w, end + w); $("panels").focus(); });

@@ -247,3 +247,14 @@ def test_the_viewer_lists_the_scalars_of_an_event_file(tmp_path: Path) -> None:
         struct.pack("<Q", len(event)) + b"0000" + event + b"0000"
     )
     assert view.load(tmp_path / "events.out.tfevents.1") == ({"loss": [(7.0, 0.5)]}, "step", 1)
+
+
+def test_an_optional_event_of_any_kind_is_no_occurrence_of_the_kind_it_names_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    any_kind = {"pattern": "rising-spike-rate", "also_ok": ["level-shift"], "optional": True}
+    of_a_kind = {"pattern": "level-shift", "also_ok": ["plateau"]}
+    label = {"events": [any_kind, of_a_kind], "required": [], "verdict": "worrying"}
+    monkeypatch.setattr(report, "chosen", lambda part: [{"label": label}])
+    names = [line.split("|")[1].strip() for line in report.base_rates("all").splitlines()[2:]]
+    assert sorted(names) == ["events of an open kind", "level-shift", "verdict worrying"]

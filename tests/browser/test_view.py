@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
 from chronicle.figures.interactive import view_script
-from chronicle.model import Event, EventKind, Fact, Role, Verdict
+from chronicle.model import Event, EventKind, Fact, Join, JoinKind, Role, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped
 
@@ -54,7 +55,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / "runs" / name).mkdir()
         both = series("loss", np.arange(500), falling(500)), series(norm, [0, 9], [1, 2], Role.GRAD_NORM)
         at = [Event(f"e{s}", EventKind.NOTE, f"At {s}", "It fell.", step=s) for s in STOPS[name]]
-        script = view_script(stitch([attempt(name, *both)]), diagnosis(), tuple(at), title=name)
+        joins = (Join(JoinKind.ROLLBACK, 0, 0, 250, 50, 199),) if name == "run-4" else ()
+        at += [Event("r", EventKind.ROLLBACK, "Back", "From 250.", "", "A", step=50) for _ in joins]
+        judged = replace(diagnosis(), joins=joins)
+        script = view_script(stitch([attempt(name, *both)]), judged, tuple(at), title=name)
         (root / "runs" / name / "view.js").write_text(script, "utf-8")
     return root
 
@@ -153,11 +157,16 @@ def test_events_of_several_runs_stand_side_by_side_in_the_order_of_the_axis(open
     page.wait_for_selector("#panels[data-drawn]")
     events = page.locator("#events li")
     said = [" ".join(text.split()) for text in events.all_inner_texts()]
-    assert said == ["· run-3 At 100 It fell.", "· run-4 At 200 It fell.", "· run-3 At 300 It fell."]
+    assert said == [
+        "· run-3 At 100 It fell.",
+        "· run-4 At 200 It fell.",
+        "A run-4 Back From 250.",  # where the run went back, not where it then stood
+        "· run-3 At 300 It fell.",
+    ]
     boxes = events.evaluate_all("all => all.map(one => [one.offsetLeft, one.offsetTop])")
     wide = page.viewport_size == WIDE["viewport"]
-    assert (boxes[0][0] == boxes[2][0] < boxes[1][0]) is wide
-    assert (boxes[0][1] == boxes[1][1] < boxes[2][1]) is wide
+    assert (boxes[0][0] == boxes[3][0] < boxes[1][0]) is wide
+    assert (boxes[0][1] == boxes[1][1] < boxes[3][1]) is wide
 
 
 @pytest.mark.slow

@@ -34,6 +34,22 @@ def test_every_input_counts(run, tmp_path, name):
     assert fingerprint(run_in(run.folder), "", tmp_path / "m") != before
 
 
+@pytest.mark.parametrize(
+    "name", ["hparams.yaml", "files/wandb-metadata.json", ".hydra/config.yaml", "config.json"]
+)
+def test_what_is_read_beside_a_log_counts(run, tmp_path, name):
+    alone = RunFolder("a", (run.folder / "log.csv",))
+    before = fingerprint(alone, "", tmp_path / "m")
+    file = run.folder / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("lr: 1\n")
+    with_it = fingerprint(alone, "", tmp_path / "m")
+    file.write_text("lr: 2\n")
+    assert len({before, with_it, fingerprint(alone, "", tmp_path / "m")}) == 3
+    (run.folder / "other.csv").write_text("step,loss\n1,2\n")
+    assert fingerprint(alone, "", tmp_path / "m") == fingerprint(alone, "", tmp_path / "m2")
+
+
 def test_an_unusable_memory_is_no_matter(run, tmp_path):
     before = fingerprint(run, "", tmp_path / "m")
     (tmp_path / "m" / "inputs.json").write_text("[1, 2")

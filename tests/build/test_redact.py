@@ -24,6 +24,26 @@ HUGGING_FACE = "hf_" + "aBcDeFgHiJkLmNoPqRsTuVwXyZ01234567"
 OPENAI = "sk-proj-" + "Ab3Cd4Ef5Gh6Ij7Kl8Mn9Op0Qr1St2Uv3"
 ROOT, HOME = "/" + "root", "/" + "home"
 PLAIN = "correcthorse9battery"
+MADE = "c0rrectHorse9BatteryZ7"  # as a machine makes them
+HEX = "3f786850e387550fdab836ed7e6dc881de23001b"  # the shape of a key of W&B, and of a commit
+MIXED = "aB3d" * 20
+# How keys begin, and how many characters follow.
+SHAPES = {
+    "wandb_v1_": 77,
+    "gsk_": 52,
+    "xai-": 80,
+    "pplx-": 48,
+    "npm_": 36,
+    "pypi-AgEIcHlwaS5vcmc": 60,
+    "rpa_": 43,
+    "pcsk_": 60,
+    "hvs.": 24,
+    "GOCSPX-": 28,
+    "sk_live_": 24,
+    "tgp_v1_": 43,
+    "lsv2_pt_": 43,
+    "eyJhcGlf": 40,
+}
 
 
 @pytest.mark.parametrize(
@@ -37,7 +57,7 @@ PLAIN = "correcthorse9battery"
         (f"WANDB_API_KEY={PLAIN} python train.py", "WANDB_API_KEY=(withheld) python train.py"),
         (f'{{"password": "{PLAIN}", "lr": 0.1}}', '{"password": "(withheld)", "lr": 0.1}'),
         (f"postgres://ada:{PLAIN}@db.example.org/runs", "postgres://(withheld)@db.example.org/runs"),
-        (f"Authorization: Bearer {PLAIN}", "Authorization: (withheld) (withheld)"),
+        (f"Authorization: Bearer {PLAIN}", "Authorization: (withheld)"),
         (
             "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\nIBAAK\n-----END RSA PRIVATE KEY-----\nafter",
             "(withheld)\nafter",
@@ -55,6 +75,61 @@ PLAIN = "correcthorse9battery"
 )
 def test_a_secret_is_withheld_and_the_text_around_it_stays(text, published):
     assert Redactor(Redact())(text) == published
+
+
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        # Quotes, and signs that end an item elsewhere.
+        (f'password="my long {PLAIN} phrase", lr=1', 'password="(withheld)", lr=1'),
+        (f"password=ab;{PLAIN}, lr=1", "password=(withheld), lr=1"),
+        (f"login(password=ab){PLAIN})", "login(password=(withheld))"),
+        (f'{{\\"password\\": \\"{PLAIN}\\"}}', '{\\"password\\": \\"(withheld)\\"}'),
+        (f"['--api_key', '{PLAIN}', '--lr', '1']", "['--api_key', '(withheld)', '--lr', '1']"),
+        (f"conf.set('spark.password', '{PLAIN}')", "conf.set('spark.password', '(withheld)')"),
+        (f'cmd="--api_key {PLAIN} --lr 1"', 'cmd="--api_key (withheld) --lr 1"'),
+        (f"API key: {PLAIN}", "API key: (withheld)"),
+        ("Authorization: Basic " + "dXNlcjpjb3Jy", "Authorization: (withheld)"),
+        # Names that are those of a secret only where no person would write the value.
+        (
+            f"MLFLOW_TRACKING_TOKEN={MADE} GH_TOKEN={MADE}",
+            "MLFLOW_TRACKING_TOKEN=(withheld) GH_TOKEN=(withheld)",
+        ),
+        (f"wandb.login(key='{HEX}')", "wandb.login(key='(withheld)')"),
+        (f"wandb login {HEX}", "wandb login (withheld)"),
+        (f"  wandb_api_key ......... {HEX}", "  wandb_api_key ......... (withheld)"),
+        (f"https://example.org/c?sv=1&sig={MADE}%3D&se=2", "https://example.org/c?sv=1&sig=(withheld)&se=2"),
+        # Addresses.
+        (f"redis://:{PLAIN}@db:6379/0", "redis://(withheld)@db:6379/0"),
+        (f"postgres://ada:a/b@{PLAIN}@db/runs", "postgres://(withheld)@db/runs"),
+        (f"https://{HEX}@example.org/x.git", "https://(withheld)@example.org/x.git"),
+        # Shapes.
+        *((start + MIXED[:n], "(withheld)") for start, n in SHAPES.items()),
+        # What only looks like one.
+        ("Unexpected key model.layers.12.self_attn.q_proj.weight", None),
+        ("missing key checkpoint_step_0001000: retry", None),
+        ("image_token=<image> pad_token=[PAD] num_tokens=1234567890123456789", None),
+        ("http://node7:8080/path/v2@main and s3://bucket/run@1", None),
+        ("forward_pass: 1234 ms, hash_key=layer_12_attention", None),
+    ],
+)
+def test_a_secret_is_known_however_it_is_written(text, published):
+    assert Redactor(Redact())(text) == (published or text)
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"config/secrets/wandb": PLAIN},
+        {"config/api_keys": [PLAIN]},
+        {"passwords": [PLAIN, "x"]},
+        {"credentials": {"who": "ada", "what": PLAIN}},
+        {"config/hf/tokens": MADE},
+        {"config/auth": MADE},
+    ],
+)
+def test_a_fact_is_withheld_with_all_that_is_in_it(facts):
+    assert Redactor(Redact()).value(facts) == dict.fromkeys(facts, "(withheld)")
 
 
 @pytest.mark.parametrize(
@@ -127,6 +202,13 @@ def test_one_name_has_one_number_in_series_and_faults():
     assert redact.names == {"host-1": "rack7-node001", "host-2": "rack7-node002", "host-3": "rack7-node003"}
 
 
+def test_people_and_machines_that_run_toml_names_are_numbered():
+    facts = {"user": "adalovelace", "where": {"host": "rack7-node001"}}
+    redact = redactor_of(ALL, facts=facts)
+    assert redact.value(facts) == {"user": "user-1", "where": {"host": "host-1"}}
+    assert redact("adalovelace on rack7-node001") == "user-1 on host-1"
+
+
 def _published(folder, workspace) -> bytes:
     report = build(workspace, expand([folder]), places(workspace, None))
     assert report.entries, report.unreadable
@@ -159,7 +241,8 @@ def planted(tmp_path):
         "notes": {
             "m.csv": "step,loss\n" + rows,
             "notes.md": f"- 2026-11-18T22:41+01:00 · bo · decision: used {HUGGING_FACE}\n\nsee {AWS}\n",
-            "run.toml": f'title = "with {OPENAI}"\n[facts]\npassword = "{PLAIN}"\n"{HUGGING_FACE}" = "x"\n',
+            "run.toml": f'title = "with {OPENAI}"\n[facts]\npassword = "{PLAIN}"\n"{HUGGING_FACE}" = "x"\n'
+            'user = "gracehopper"\n',
         },
         "bad": {"m.csv": "step,loss\n" + rows, f"{HUGGING_FACE}.jsonl": '{"step": 1, "loss"'},
     }
@@ -175,7 +258,16 @@ def test_no_planted_secret_is_in_any_published_file(planted):
     if not LONG:  # its theme shows what build/docs holds, which is looked at as well
         plain_engine(planted.root)
     published = _published(planted.root, planted)
-    for secret in (AWS, HUGGING_FACE, OPENAI, PLAIN, "adalovelace", "10.1.2.3", str(planted.root)):
+    for secret in (
+        AWS,
+        HUGGING_FACE,
+        OPENAI,
+        PLAIN,
+        "adalovelace",
+        "gracehopper",
+        "10.1.2.3",
+        str(planted.root),
+    ):
         assert secret.encode() not in published, secret
     page = (planted.root / "build/docs/runs/notes/index.md").read_text("utf-8")
     assert "Withheld by" in page

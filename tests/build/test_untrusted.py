@@ -10,6 +10,7 @@ from chronicle.build import build, places
 from chronicle.cli import cli
 from chronicle.errors import ConfigError, UsageError
 from chronicle.pages.words import renderer
+from chronicle.workspace.config import Confines
 from chronicle.workspace.folders import Workspace
 
 ROWS = "step,loss\n" + "".join(f"{i},{2 - i / 100}\n" for i in range(60))
@@ -55,6 +56,28 @@ def test_nothing_of_a_fork_acts(hostile, monkeypatch):
         "absolute": "absolute/run.toml: leads out of the workspace, to secret.csv",
     }.items():
         assert f"{name}: {words}" in result.output
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_the_folder_of_the_runs_may_be_no_link_out_of_the_workspace(hostile, trusted):
+    (hostile / "runs").rename(hostile / "unused")
+    os.symlink(hostile.parent / "outside", hostile / "runs")
+    (hostile / "chronicle.toml").write_text("")
+    workspace = Workspace.find(hostile)
+    (run,) = (workspace if trusted else workspace.untrusted()).runs()
+    assert str(run.problem) == (
+        "runs: leads out of the workspace, to runs. Remedy: "
+        "add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
+        if trusted
+        else "runs: is a link, and none is followed in what is not trusted"
+    )
+
+
+def test_an_allowed_folder_of_a_server_is_not_left_upwards(tmp_path):
+    confines = Confines(tmp_path, ("https://logs.example.org/team/",))
+    assert confines.allows("https://logs.example.org/team/run/..1/log.csv")
+    for way in ("..", "%2e%2E", ".", "%252e%252e", "run/../.."):
+        assert not confines.allows(f"https://logs.example.org/team/{way}/secret/log.csv")
 
 
 @pytest.mark.parametrize("place", ["build", "build/entries", "build/docs", "build/read-on", "build/site"])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from chronicle.build.produce import thresholds
-from chronicle.classify import DEFAULTS, Thresholds, calibration, report
+from chronicle.classify import DEFAULTS, Thresholds, report
 from chronicle.classify.report import calibrated, share_right
-from chronicle.classify.thresholds import LIMITS, TAILS
+from chronicle.classify.thresholds import ALARM_RATE, CONFIDENCE, LIMITS, TAILS
 from chronicle.errors import ConfigError
 from chronicle.model import Finding
 from chronicle.workspace.config import WorkspaceConfig
@@ -21,7 +21,7 @@ def test_fewer_false_alarms_ask_for_more_evidence(name: str) -> None:
 
 
 def test_the_rate_of_the_defaults_gives_the_defaults() -> None:
-    same = Thresholds.at(calibration.ALARM_RATE)
+    same = Thresholds.at(ALARM_RATE)
     assert [*same.kernel()] == pytest.approx([*DEFAULTS.kernel()])
 
 
@@ -44,9 +44,9 @@ def test_chronicle_toml_sets_the_rate_and_single_thresholds_win_over_it() -> Non
         thresholds(WorkspaceConfig(false_alarms=500))
 
 
-@pytest.mark.parametrize("pattern", calibration.CONFIDENCE)
+@pytest.mark.parametrize("pattern", CONFIDENCE)
 def test_more_evidence_is_never_less_confidence(pattern: str) -> None:
-    given, right = zip(*calibration.CONFIDENCE[pattern], strict=True)
+    given, right = zip(*CONFIDENCE[pattern], strict=True)
     assert (np.diff(given) > 0).all() and (np.diff(right) >= 0).all()
     assert min(*given, *right) >= 0 and max(*given, *right) <= 1
 

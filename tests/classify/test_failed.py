@@ -52,6 +52,16 @@ def test_what_is_learned_while_no_score_moves_is_nothing() -> None:
     assert "failed-run" not in shown_by(loss=loss, auc=auc + np.linspace(0, 0.2, 40))
 
 
+@pytest.mark.parametrize("n", [8, 28])
+def test_scores_that_move_by_nothing_or_for_one_point_are_those_of_guessing(n: int) -> None:
+    loss, noise = chance(n), np.random.default_rng(1).random(n)
+    loss[0] = 0.72
+    lone = np.where(np.arange(n) == n - 1, 0.25, 0.01 * noise)
+    assert "failed-run" in shown_by(loss=loss, auc=0.5 + np.linspace(0, 2e-3, n), accuracy=lone)
+    assert "failed-run" not in shown_by(loss=loss, auc=0.5 + np.linspace(0, 0.2, n))
+    assert ("failed-run" in shown_by(loss=0.9 * loss, auc=0.5 + 1e-3 * noise)) is (n >= 16)
+
+
 def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
     assert "failed-run" in shown_by(loss=chance(40), val_loss=chance(40, 1))
     assert "failed-run" not in shown_by(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))

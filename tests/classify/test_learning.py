@@ -214,3 +214,13 @@ def test_a_part_of_the_validation_that_rises_while_the_others_fall_is_no_overfit
     columns = {"train/loss": 2 * np.exp(-4 * t), "val/obj_loss": held}
     assert "overfitting" in classify(columns).patterns
     assert "overfitting" not in classify({**columns, "val/box_loss": 3 * np.exp(-3 * t)}).patterns
+
+
+def test_of_several_validation_losses_the_one_named_as_the_training_loss_is_the_whole() -> None:
+    """A detector of objects: its class loss turns, its whole loss does not."""
+    t, held = turning(1)
+    whole = 8 * np.exp(-0.3 * t)
+    columns = {"train_loss": 20 * np.exp(-t), "test_loss_ce": held, "test_loss_box": np.full_like(t, 0.3)}
+    assert "overfitting" in classify(columns).patterns
+    assert "overfitting" not in classify({**columns, "test_loss": whole}).patterns
+    assert "overfitting" in classify({**columns, "test_loss": held, "test_loss_box": whole}).patterns

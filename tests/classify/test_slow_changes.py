@@ -101,13 +101,27 @@ def test_a_loss_that_nobody_can_read_is_not_called_healthy() -> None:
         assert judged.because == "Cannot tell: the loss differs by a factor of two from sample to sample."
 
 
+@pytest.mark.parametrize("half_life", [0.02, 0.3])
+def test_noise_that_hides_single_samples_does_not_hide_what_is_learned(half_life: float) -> None:
+    noise = np.exp(0.9 * np.random.default_rng(1).standard_normal(2000))
+    loss = (0.5 + 20 * 0.5 ** (np.arange(2000) / 2000 / half_life)) * noise
+    assert classify({"loss": loss}).verdict == "good"
+    assert classify({"loss": 0.5 * noise}).verdict == "unexpected"
+
+
+def test_a_loss_of_few_points_that_falls_is_evidence_of_learning() -> None:
+    falls = classify({"train_loss": [82.47, 37.89, 34.70, 34.71, 34.92, 34.70]})
+    assert (falls.verdict, falls.because) == (
+        "good",
+        "Good by what got better and stayed so; no loss was logged that could be judged.",
+    )
+    assert classify({"train_loss": [34.7, 36.2, 34.1, 35.9, 36.5, 35.0]}).verdict == "unexpected"
+
+
 def test_without_a_loss_scores_can_speak() -> None:
     steps = np.arange(10)
     risen = classify({"eval_accuracy": (steps, 1 - 0.9 * 0.5**steps)})
-    assert (
-        risen.because
-        == "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
-    )
+    assert risen.because == "Good by what got better and stayed so; no loss was logged that could be judged."
     fallen = classify({"eval_accuracy": (steps, 0.5 + 0.1 * np.sin(steps))})
     assert (fallen.verdict, fallen.because) == (
         "unexpected",

@@ -59,6 +59,22 @@ def test_half_a_minute_is_no_hang_and_neither_is_a_pause_that_comes_again() -> N
     assert "hang" not in patterns(curve.run())
 
 
+@pytest.mark.parametrize(
+    ("pauses_s", "found"),
+    [
+        ({700: 5200.0, 1400: 5240.0}, []),  # the end of an epoch, and of the next one
+        ({700: 5200.0, 1100: 5240.0}, [700, 1100]),
+        ({300: 33000.0, 600: 119000.0, 1100: 23000.0, 1200: 4000.0}, []),  # a machine that sleeps
+        ({300: 400.0, 600: 64800.0, 900: 400.0, 1500: 400.0}, [600]),  # evaluations, and one that hung
+    ],
+)
+def test_what_happens_again_is_a_habit_of_the_run(pauses_s: dict[int, float], found: list[int]) -> None:
+    curve = Curve(5)
+    late = sum(pause_s * (curve.steps > at) for at, pause_s in pauses_s.items())
+    curve.seconds = curve.steps * 6.0 + late
+    assert [f.start_step for f in findings(curve.run(), "hang")] == found
+
+
 @pytest.mark.parametrize(("pause_s", "is_found"), [(12.0, True), (9.0, False), (4.0, False)])
 def test_a_pause_that_took_longer_than_all_the_rest_of_a_short_run(pause_s: float, is_found: bool) -> None:
     curve = Curve(5)

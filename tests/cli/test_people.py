@@ -1,6 +1,8 @@
 """What people say of runs: review and triage as a person calls them, and what follows from it everywhere."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from chronicle.workspace.folders import Workspace
 from chronicle.workspace.notes import read_notes
 
 HEALTHY_STEPS = 400
+RUNS = Path(__file__).resolve().parents[2] / "runs"
 
 
 def losses(points=HEALTHY_STEPS, nan_from=None):
@@ -69,7 +72,7 @@ def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chroni
     assert known["story"][0] == (
         "ada judged this run good on 2026-11-20, against the classifier's bad: “A planned test of NaN.”"
     )
-    assert known["story"][1].startswith("The classifier's verdict is bad. It rests on finding ")
+    assert known["story"][1].startswith("The classifier's verdict is bad because of “")
     page = (team / "build/docs/reviews.md").read_text()
     assert "1 run judged by people; in 1 of them the classifier says something else." in page
     run_page = (team / "build/docs/runs/lost/index.md").read_text()
@@ -246,6 +249,31 @@ def test_a_comparison(team, chronicle):
     row = next(line for line in lines if line.startswith("  step 115 "))
     assert len(set(row.split()[2:])) == 1  # the same numbers in both, up to the NaN
     assert any(line.startswith("  B   1 ■ nan-inf: The loss was NaN from step 301") for line in lines)
+
+
+def test_a_rollback_stands_where_it_happened_in_a_comparison(chronicle):
+    """At the step that the run left, behind the faults that made it; not at the one that it went back to."""
+    ran = chronicle("compare", str(RUNS / "lab-lost-nodes"), str(RUNS / "lab-clean-resumes"))
+    events = ran.out.partition("Events, in the order of steps")[2]
+    heads = re.findall(
+        r"^  ([AB])   ([A-C ]) (\w+): .*?(?:step|from step|at step) (\d+)", events, re.MULTILINE
+    )
+    assert [(run, mark.strip() or "fault", int(step)) for run, mark, _, step in heads] == [
+        ("A", "fault", 280),
+        ("B", "A", 399),
+        ("A", "fault", 400),
+        ("A", "fault", 400),
+        ("A", "fault", 400),
+        ("A", "A", 400),
+        ("A", "fault", 619),
+        ("A", "fault", 620),
+        ("A", "fault", 620),
+        ("A", "fault", 620),
+        ("A", "B", 620),
+        ("B", "B", 699),
+        ("A", "fault", 800),
+        ("A", "C", 801),
+    ]
 
 
 def test_a_comparison_needs_two(team, chronicle):

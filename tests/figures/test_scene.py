@@ -53,6 +53,18 @@ def test_data_sets_share_a_panel_with_their_loss_and_other_metrics_get_their_own
     assert len({line.token for line in panels[0].lines} | {line.dash for line in panels[0].lines}) == 6
 
 
+def test_a_metric_that_is_only_nan_leaves_no_empty_picture():
+    """A loss logged for a hundred steps, beside evaluations that were NaN for ten thousand more."""
+    after = series("eval", [1, *range(200, 10_000, 200)], [2.0, *[np.nan] * 49], Role.VALIDATION_LOSS)
+    loss = falling(100)
+    loss[80:] = np.nan
+    timeline = stitch([attempt("a.csv", series("loss", np.arange(100), loss), after)])
+    nan = finding("nan-inf", 80, None)
+    assert (scene(timeline, diagnosis(nan)).first, scene(timeline, diagnosis(nan)).last) == (0, 99)
+    later = finding("nan-inf", 200, None, "eval")
+    assert scene(timeline, diagnosis(nan, later)).last == 200
+
+
 def test_what_is_not_over_ends_with_its_series_and_not_with_the_log():
     steps = np.arange(100)
     late = series("eval", [0, 10_000], [1.0, 1.0], Role.VALIDATION_LOSS)

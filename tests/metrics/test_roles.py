@@ -315,6 +315,15 @@ fitness: objective, best_fitness: score, worst fitness: score
 l_mos: loss, l_metric: loss, lr: learning-rate
 loss: part-loss, reward signal mean: score, mean 100 episode reward: objective
 avg loss so far: loss, val loss: validation-loss
+G: loss, G_content: part-loss, G_style: part-loss, D_real: part-loss, D_fake: part-loss
+loss_D_real: part-loss, loss_D_fake: part-loss, loss_G: loss, loss_G_GAN: part-loss, loss_G_L1: part-loss
+box_loss: loss, x/lr0: learning-rate, x/lr2: learning-rate
+eps: other, r: objective, r_ma: other
+r: objective, ploss: part-loss, vloss: part-loss, ent: other
+r: other, p: other
+exploitability: loss, t: other
+avg(utility): objective, avg(num_wins): other
+Score: objective, Market Return: score, Portfolio Return: score
 """
 
 
@@ -458,6 +467,17 @@ def test_the_objective_is_judged_and_rises() -> None:
     assert judged(agent.values(), fewest=3) is agent["ep_rew_mean"]
     assert judged_loss(agent.values(), fewest=3) is None
     assert {name: direction(one) for name, one in agent.items()} == {"train/loss": -1, "ep_rew_mean": 1}
+
+
+def test_what_says_that_it_is_a_loss_is_judged_before_a_shorter_name() -> None:
+    both = assign(log("nll", "total loss"))
+    assert {name: one.role for name, one in both.items()} == {"nll": Role.LOSS, "total loss": Role.LOSS}
+    assert judged(both.values(), fewest=3) is both["total loss"]
+
+
+def test_a_score_of_both_is_judged_before_precision_and_recall() -> None:
+    scored = assign(log("precision", "recall", "fscore"))
+    assert judged(scored.values(), fewest=3) is scored["fscore"]
 
 
 def test_a_score_is_judged_where_nothing_else_is() -> None:

@@ -152,7 +152,7 @@ def rollback() -> Entry:
         verdict=Verdict.BAD,
         badge="bad",
         headline="The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897.",
-        story=("The verdict is bad. It rests on finding 2 (“Spike, not fully recovered”).",),
+        story=("The verdict is bad because of “Spike, not fully recovered” at step 58\u202f897.",),
         events=EVENTS,
         diagnosis=Diagnosis(
             verdict=Verdict.BAD,

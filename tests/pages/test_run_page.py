@@ -51,7 +51,7 @@ hide: [navigation]
 ## What happened { #story }
 
 <section>
-<p>The verdict is bad. It rests on finding 2 (“Spike, not fully recovered”).</p>
+<p>The verdict is bad because of “Spike, not fully recovered” at step 58\u202f897.</p>
 <p><strong>What to do now</strong> (from <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a>):</p>
 <ol class="ch-steps">
 <li>Roll back to before it.</li>

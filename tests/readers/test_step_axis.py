@@ -95,6 +95,36 @@ def test_a_short_name_counts_where_its_values_grow(counter: str, tmp_path: Path)
     assert steps(log(tmp_path, rows)) == [*range(0, 800, 100)]
 
 
+def test_how_long_episodes_were_is_no_axis(tmp_path: Path) -> None:
+    lengths = [74, 73, 118, 180, 532, 1027, 890, 622, 937, 179]
+    rows = [{"episode": i + 1, "steps": n, "score": float(n % 7)} for i, n in enumerate(lengths)]
+    assert steps(log(tmp_path, rows), "score") == [*range(1, 11)]
+
+
+def test_steps_that_begin_anew_are_an_axis_however_often(tmp_path: Path) -> None:
+    rows = [{"step": step, "loss": 1.5} for _ in range(4) for step in (100, 200)]
+    assert steps(log(tmp_path, rows)) == [100, 200] * 4
+
+
+def test_two_writers_of_one_log_count_steps(tmp_path: Path) -> None:
+    rows = [{"current_steps": step, "loss": 1.5} for n in range(1, 40) for step in (10 * n, 10 * n - 20)]
+    assert steps(log(tmp_path, rows)) == [row["current_steps"] for row in rows]
+
+
+@pytest.mark.parametrize("counter", ["episode", "generation"])
+def test_episodes_begin_anew_with_a_launch(counter: str, tmp_path: Path) -> None:
+    rows = [{counter: i, "reward": i / 8} for i in (1, 2, 3, 4, 1, 2)]
+    assert steps(log(tmp_path, rows), "reward") == [1, 2, 3, 4, 1, 2]
+
+
+def test_a_counter_says_how_far_it_is_of_all(tmp_path: Path) -> None:
+    told = [
+        {"loss": 2.5, "global_step/max_steps": f"{n}/438", "percentage": f"{n / 4.38:.2f}%"}
+        for n in (1, 10, 20)
+    ]
+    assert steps(log(tmp_path, told)) == [1, 10, 20]
+
+
 def test_a_table_stands_on_the_axis_of_its_event_file(tmp_path: Path) -> None:
     lines = [f"{i},{2048 * i},{-80.5 + i}\n" for i in range(1, 9)]
     (tmp_path / "progress.csv").write_text(

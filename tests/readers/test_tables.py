@@ -16,7 +16,7 @@ from tests.docs.docs_text import DOCS, between
 from tests.readers.writers import csv_log, json_log, trainer_log
 
 from chronicle.errors import BadLog, LogError
-from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES, TIME_NAMES
+from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES, TIME_NAMES
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
 from chronicle.readers.columns import Column, column_key, iso_seconds, number, step_rank, unix
@@ -116,6 +116,11 @@ def test_the_best_of_several_step_columns(header: str, row: str, wins: str, tmp_
     assert [step for step, _ in points(attempt)] == [1, 2, 3]
 
 
+def test_a_share_in_per_cent_is_a_number(tmp_path: Path) -> None:
+    attempt = log(tmp_path, "episode,loss,win_rate\n10,0.5,\n20,0.5,94.0%\n30,0.25,95 %\n")
+    assert attempt.series["win_rate"].values.tolist() == [94.0, 95.0]
+
+
 def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
     attempt = log(tmp_path, "loss,lr\n2.5,0.1\n2.25,0.1\n")
     assert (points(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
@@ -124,6 +129,8 @@ def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", IN_EPOCH_NAMES)
 @pytest.mark.parametrize("epochs", ["epoch", "note"])
 def test_a_counter_within_epochs_counts_on(name: str, epochs: str, tmp_path: Path) -> None:
+    if epochs == "note" and name in LAUNCH_NAMES:
+        return  # which begin anew with a launch
     rows = [(epoch, batch) for epoch in (1, 2, 3) for batch in (10, 20, 30)]
     text = f"{epochs},{name.title()},loss\n" + "".join(f"{e},{b},{9 - e}.{b}\n" for e, b in rows)
     attempt = log(tmp_path, text)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, partial
 from typing import Any, TypeVar, cast
@@ -32,23 +32,42 @@ WITHHELD = "(withheld)"
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SECRET = re.compile(
-    r"(?:.* )?(?:pass(?:word|wd|phrase)|secrets?|credentials?|apikey|authorization|cookie"
-    r"|(?:api|access|secret|private|account|auth|signing|encryption|ssh|service) key"
+    r"(?:.* )?(?:pass(?:words?|wd|phrase)|secrets?|credentials?|apikeys?|authorization|cookie"
+    r"|(?:db|root|admin|user|sql) (?:pass|pwd)"
+    r"|(?:api|access|secret|private|account|auth|signing|encryption|ssh|service) keys?"
     r"|(?:api|access|auth|bearer|refresh|session|bot|hf|hub|huggingface|github|gitlab|wandb|slack|user) "
     r"token)"
 )
+# Last words of names that may be those of a secret: only where the value is one that no person would write.
+_MAYBE = {"token", "tokens", "key", "pass", "pwd", "auth", "login", "relogin", "session", "sig", "signature"}
+_MADE = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
 _NO_SECRET = re.compile(r"(?i)none|null|true|false|auto|\*+|\.+|<.*>|\[.*\]|\$\{?\w+\}?|\(withheld\)")
+_NAME = r"[A-Za-z][\w.-]{2,60}"
+# A name and its value: in quotes to the one that closes them, else to a space or a sign that ends an item.
 _ASSIGNED = re.compile(
-    r"(?P<before>(?P<name>[A-Za-z][\w.-]{2,60})[\"']?\s*[=:]\s*[\"']?|--?(?P<option>[A-Za-z][\w.-]{2,60})\s+)"
-    r"(?P<value>[^\s\"',;&)}\]]+)"
+    rf"(?P<before>(?:(?P<name>(?:[A-Za-z]{{1,20}} )?{_NAME})\\?[\"']?\s*(?:[=:]|,(?=\s*[\"']))\s*"
+    rf"|--?(?P<option>{_NAME})[\"']?,?\s+|(?P<title>(?:[A-Za-z]{{1,20}} )?{_NAME})[ \t.]+(?={_MADE.pattern}))"
+    r"(?P<quote>\\?[\"'])?)"
+    r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:(?i:basic|bearer|digest|token) +)?"
+    r"(?:\(withheld\)|[^\s\"',;&)}\]]|[\"',;&)}\]](?=[\w@#$%^*!/+-])(?![\w.-]+[\"']?\s*[=:]))+))"
+)
+# How keys begin, and what follows.
+_PREFIXES = (
+    r"hf|r8|nvapi|dckr_pat|github_pat|gl(?:pat|ptt|dt)|xox[abeprs]|xapp|ya29|gsk|xai|pplx|fw|tgp_v1|wandb_v1"
+    r"|lsv2_(?:pt|sk)|pcsk|npm|pypi|hv[sb]|dp\.pt|dop_v1|rpa|GOCSPX|vercel_blob_rw|[rs]k_(?:live|test)|shpat"
 )
 _SHAPES = (
     r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [A-Z0-9 ]*-----|\Z)",
-    r"\b(?:hf|r8|nvapi|dckr_pat|github_pat|glpat|xox[abprs]|ya29)[_.-][A-Za-z0-9_-]{20,}",
+    rf"\b(?:{_PREFIXES})[_.-][A-Za-z0-9_-]{{20,}}",
     r"\bsk-[A-Za-z0-9_-]{20,}",
     r"\bAIza[0-9A-Za-z_-]{35}",
+    r"\bdapi[0-9a-f]{32}",
+    r"\bAGE-SECRET-KEY-1[0-9A-Z]{20,}",
+    r"\beyJ[A-Za-z0-9_-]{20,}[=.\w-]*",  # JSON in base 64: a JWT, a token of Neptune
+    r"(?<=/api/webhooks/)\d+/[\w-]{20,}",
     r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/=-]{12,}",
-    r"(?<=://)[^\s/:@]+:[^\s/@]+(?=@)",
+    r"(?<=://)[^\s/:@\"'<>]*:(?!\d+/)[^\s\"'<>]+(?=@)",
+    rf"(?<=://){_MADE.pattern}(?=@)",
 )
 
 _HOSTS = {"host", "hostname", "hosts", "node", "nodes", "nodename", "nodelist", "fqdn"}
@@ -94,8 +113,9 @@ class Redactor:
         return self._known[text]
 
     def fact(self, name: str, value: Any) -> Any:
-        """The value of a fact: withheld whole where its name is that of a secret."""
-        if type(value) in (str, int) and self._is_secret(name, str(value)):
+        """The value of a fact: withheld whole, with all that is in it, where its name is that of a secret."""
+        text = str(value).strip("[]()") if isinstance(value, list | tuple) else str(value)
+        if type(value) in (str, int, list, tuple, dict) and self._is_secret(name, text):
             self.texts["secret"].add(name)
             return WITHHELD
         if self._identities and isinstance(value, str) and _last_word(name) in _HOSTS | _USERS:
@@ -139,7 +159,7 @@ class Redactor:
         if self._secrets:
             for shape in (*_shapes(), *self._own):
                 new = shape.sub(self._withheld, new)
-            new = _ASSIGNED.sub(self._assignment, new)
+            new = self._assignments(new)
             if new != text:
                 self.texts["secret"].add(text)
         if self._identities:
@@ -154,15 +174,28 @@ class Redactor:
 
     def _is_secret(self, name: str, value: str) -> bool:
         """Whether ``value`` is to be withheld since it stands under ``name``."""
-        says_something = len(value) > 3 and not _NO_SECRET.fullmatch(value)
-        return self._secrets and says_something and _is_secret_name(name) and not self._is_allowed(value)
+        says_something = self._secrets and len(value) > 3 and not _NO_SECRET.fullmatch(value)
+        named = says_something and (
+            _is_secret_name(name) or (_last_word(name) in _MAYBE and _MADE.search(value) is not None)
+        )
+        return named and not self._is_allowed(value)
 
     def _withheld(self, match: re.Match[str], by: str = WITHHELD) -> str:
         return match[0] if self._is_allowed(match[0]) else by
 
-    def _assignment(self, match: re.Match[str]) -> str:
-        name, value = match["name"] or match["option"], match["value"]
-        return match["before"] + WITHHELD if self._is_secret(name, value) else match[0]
+    def _assignments(self, text: str) -> str:
+        """The text without the values that stand under names of secrets.
+
+        What stands under another name is looked into: a command line may, with keys among its options.
+        """
+        parts, at = [], 0
+        while match := _ASSIGNED.search(text, at):
+            name = match["name"] or match["option"] or match["title"]
+            is_secret = self._is_secret(name, match["value"])
+            end = match.end() if is_secret else match.end("before")
+            parts += [text[at : match.start("value")], WITHHELD] if is_secret else [text[at:end]]
+            at = end
+        return "".join((*parts, text[at:]))
 
     def _address(self, match: re.Match[str]) -> str:
         try:
@@ -175,13 +208,26 @@ class Redactor:
         return any(pattern.search(str(value)) for pattern in self._allowed)
 
 
-def redactor_of(rules: Redact, attempts: Sequence[Attempt] = (), faults: Sequence[Fault] = ()) -> Redactor:
-    """The redactor of a run: it knows the hosts and users that the logs of the run name."""
-    facts = [item for attempt in attempts for item in attempt.facts.items()]
-    stated = [(name, v) for name, v in facts if isinstance(v, str) and re.search("[A-Za-z]", v)]
-    hosts = {host for name, v in stated if _last_word(name) in _HOSTS for host in hosts_of(v)}
+def redactor_of(
+    rules: Redact,
+    attempts: Sequence[Attempt] = (),
+    faults: Sequence[Fault] = (),
+    facts: Mapping[str, Any] = {},
+) -> Redactor:
+    """The redactor of a run: it knows hosts and users that its logs and the ``facts`` of run.toml name."""
+    every = [item for table in (facts, *(attempt.facts for attempt in attempts)) for item in _stated(table)]
+    hosts = {host for name, v in every if _last_word(name) in _HOSTS for host in hosts_of(v)}
     hosts |= {fault.host for fault in (*faults, *(f for attempt in attempts for f in attempt.faults))}
-    return Redactor(rules, hosts, {v for name, v in stated if _last_word(name) in _USERS})
+    return Redactor(rules, hosts, {v for name, v in every if _last_word(name) in _USERS})
+
+
+def _stated(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Facts that are words, also those in tables."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _stated(value)
+        elif isinstance(value, str) and re.search("[A-Za-z]", value):
+            yield name, value
 
 
 def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
@@ -214,9 +260,9 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
 
 @cache
 def _is_secret_name(name: str) -> bool:
-    """Whether a name's last words are those of a secret; ``eos_token`` and ``max_tokens`` are none."""
-    last = re.split(r"[/.]", name)[-1].lower()
-    return last == "token" or _SECRET.fullmatch(" ".join(_words(name))) is not None
+    """Whether the last words of a name, or of one above it, are those of a secret; ``eos_token`` is none."""
+    parts = re.split(r"[/.]", name)
+    return parts[-1].lower() == "token" or any(_SECRET.fullmatch(" ".join(_words(part))) for part in parts)
 
 
 def _last_word(name: str) -> str:

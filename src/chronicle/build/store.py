@@ -27,6 +27,7 @@ import orjson
 from chronicle.build.engines import code_sha256, stamp_of, stamps, write_bytes
 from chronicle.build.site import MARKER, lacking
 from chronicle.errors import message_of
+from chronicle.readers.side_files import side_files
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
 from chronicle.workspace.notes import BESIDE, NOTES
@@ -197,10 +198,12 @@ def manifest(folder: Path) -> tuple[str, Rows]:
 
 
 def inputs(run: RunFolder) -> dict[str, Marks]:
-    """Every file below the logs of a run, and its own run.toml, notes and label, by its path, sorted."""
+    """Every file that is read below and beside the logs of a run, its run.toml, notes and label, sorted."""
     marks_of: dict[str, Marks] = {}
     for log in (*run.logs, *run.beside):
         _add_below(str(log), marks_of, set())
+        if str(log) in marks_of:  # it is a file
+            marks_of |= {str(file): _marks(str(file)) for file, _ in side_files(log)}
     if run.folder not in run.logs:
         marks_of |= {str(file): _marks(str(file)) for file in run.own_files}
     return dict(sorted(marks_of.items()))

@@ -2,7 +2,7 @@
 
 The ids are a contract: `chronicle classify --json` prints them, gallery/<verdict>/<id>.md explains them,
 and tests hold the three together. How a pattern is recognised stands in chronicle/classify/rules/, how often
-its findings are right in chronicle/classify/calibration.py, which a benchmark writes.
+its findings are right in chronicle/classify/thresholds.py, which a benchmark writes.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.calibration import CONFIDENCE
+from chronicle.classify.thresholds import CONFIDENCE
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Criterion, Finding, Series
 
@@ -196,7 +196,7 @@ def calibrated(known: Finding) -> Finding:
     """The finding with the confidence that such findings deserved. Severity is another matter, and untouched.
 
     On labelled runs it was counted how often findings of that pattern with about that evidence were right
-    (the event is there, and has this name); the shares in `calibration.CONFIDENCE` are made isotonic
+    (the event is there, and has this name); the shares in `thresholds.CONFIDENCE` are made isotonic
     (Zadrozny & Elkan 2002). A pattern that was too rare to be counted keeps what its rule said.
     """
     return replace(known, confidence=unit_share(share_right(known.pattern, known.confidence)))

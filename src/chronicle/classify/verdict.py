@@ -18,6 +18,7 @@ from chronicle.classify.rules.learning import CONVERGED
 from chronicle.classify.rules.loss_shapes import (
     BUMPS,
     FAST,
+    NAN,
     NO_SPIKE,
     NOT_FULLY,
     RISES,
@@ -27,13 +28,14 @@ from chronicle.classify.rules.loss_shapes import (
 )
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.roles import MIN_POINTS, opposes
+from chronicle.metrics.roles import LOSSES, MIN_POINTS, opposes
 from chronicle.metrics.values import count, plural
-from chronicle.model import Diagnosis, Finding, NotAssessed, Role, Series, Verdict
+from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
+PASSING = 0.05  # share of the samples since the first lost one: what loses more does not go on
 SETTINGS = 8  # samples around a change of a setting, and changes of one that is no measurement
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
@@ -123,8 +125,8 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if any(a.loss is not None for a in view.attempts):
-        return Verdict.UNEXPECTED if wild(view) and not _held_out_learns(view) else Verdict.GOOD
-    return Verdict.GOOD if _held_out_learns(view) else Verdict.UNEXPECTED
+        return Verdict.UNEXPECTED if wild(view) and not learns(view) else Verdict.GOOD
+    return Verdict.GOOD if learns(view) else Verdict.UNEXPECTED
 
 
 def wild(view: View) -> bool:
@@ -134,19 +136,27 @@ def wild(view: View) -> bool:
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
-def _held_out_learns(view: View) -> bool:
+def learns(view: View) -> bool:
+    """Whether anything that was logged says that the model gets better: a score, an objective, a loss as it
+    stands in the log, which may be one of too few points to be judged."""
     scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
-    losses = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_LOSS) if s is not a.loss]
+    losses = [s for a in view.attempts if a.objective is None for s in a.attempt.series.values()]
     ways = (whole_run.ascent(s) for s in scores if s.role is Role.OBJECTIVE)
-    held_out = (*(s.values for s in scores), *(-s.values for s in losses))
-    return any(map(whole_run.rises, held_out)) or any(a is not None and a.learned for a in ways)
+    rising = (*(s.values for s in scores), *(_falls(s.values) for s in losses if s.role in LOSSES))
+    return any(map(whole_run.rises, rising)) or any(a is not None and a.learned for a in ways)
+
+
+def _falls(losses: Floats) -> Floats:
+    """Losses turned over; of many the medians of eighths, for noise may be larger than what is learned."""
+    parts = np.array_split(losses, 8) if len(losses) >= whole_run.FEWEST else losses[:, None]
+    return -np.array([median(part[np.isfinite(part)]) for part in parts])
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
-    that lasts is bad, unless validation stayed; a step down where an epoch begins does not worry; nor is
-    rise bad of a player whose opponent, logged as well, may only have learned, nor a fall of an objective
-    that keeps a part of what it had gained."""
+    that lasts is bad, unless validation stayed; a few values that were lost in passing worry; a step down
+    where an epoch begins does not; nor is a rise bad of a player whose opponent, logged as well, may only
+    have learned, nor a fall of an objective that keeps a part of what it had gained."""
     evidence, limits = finding.evidence, view.thresholds
     if EXPLAINED in evidence or (finding.pattern == SHIFT and "epoch" in evidence):
         return Verdict.GOOD
@@ -156,6 +166,8 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
         # a validation loss that rose by less than a third of the training loss: then it is the data
         told = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in told if t is not None), False) else Verdict.BAD
+    if finding.pattern == NAN and finding.end_step is not None and evidence["absent_share"] <= PASSING:
+        return Verdict.WORRYING  # weights that are NaN stay so: these were steps that were left out
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
@@ -169,8 +181,9 @@ def explanation(view: View, finding: Finding) -> str:
 
     Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
     log is worth a worry. A rise of a part: the loss that is judged went on without one. Rises at the end:
-    the learning rate is so low that the weights hardly move. Rises that are over: the logged learning rate
-    went up again, or they begin in the first twentieth of the steps, in which nothing has a level.
+    the learning rate is so low that the weights hardly move, or data are read again. Rises that are over:
+    the logged learning rate went up again, or they begin in the first twentieth of the steps, in which
+    nothing has a level.
     """
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.objective is not None for a in attempts):
@@ -181,6 +194,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the whole loss went on"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
+    if finding.pattern == NO_SPIKE and any(schedule.read_again(view, a, finding) for a in attempts):
+        return "the data of this epoch were read before, and it keeps a part of what that gained"
     settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"
@@ -253,7 +268,7 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
     losses = [a.loss for a in view.attempts if a.loss is not None]
     if verdict is Verdict.GOOD and not losses:
-        return "Good by its scores, which rose and stayed up; no loss was logged that could be judged."
+        return "Good by what got better and stayed so; no loss was logged that could be judged."
     if verdict is Verdict.GOOD:
         back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import string
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 
 import click
 import numpy as np
 
 from chronicle.build.entry import facts
 from chronicle.build.produce import Run
+from chronicle.classify.restarts import lettered
 from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, with_unit
-from chronicle.model import Diagnosis, EventKind, Role, Timeline, Track
+from chronicle.model import Diagnosis, Event, EventKind, Role, Timeline, Track
 from chronicle.story import Story
 
 MOST = 8  # runs that stand beside each other
@@ -103,13 +106,23 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
 
 
 def _events(letters: str, runs: Sequence[Told]) -> Iterator[str]:
-    """The events of all runs in the order of their steps, each with the letter of its run."""
-    told = [(letter, event) for letter, run in zip(letters, runs, strict=True) for event in run[3].events]
-    events = [pair for pair in told if pair[1].kind not in (EventKind.LAUNCH, EventKind.END)]
-    events.sort(key=lambda pair: (pair[1].step is None, pair[1].step or 0))
+    """The events of all runs by step, each with the letter of its run.
+
+    Each run keeps its own order: a rollback stands at the step where it happened, behind what led to it, and
+    what came after it behind the rollback.
+    """
+    events: list[tuple[float, str, Event]] = []
+    for letter, (*_, diagnosis, story) in zip(letters, runs, strict=True):
+        left = {mark: join.from_step for mark, join in lettered(diagnosis)}
+        reached = -math.inf
+        for event in story.events:
+            reached = max(reached, left.get(event.mark, math.inf if event.step is None else event.step))
+            if event.kind not in (EventKind.LAUNCH, EventKind.END):
+                events.append((reached, letter, event))
+    events.sort(key=itemgetter(0))
     if events:
         yield "\nEvents, in the order of steps"
-    for letter, event in events[:_EVENTS]:
+    for _, letter, event in events[:_EVENTS]:
         yield from event_lines(event, f"{letter}  ")
     if len(events) > _EVENTS:
         yield f"  {count(len(events) - _EVENTS)} more"

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from chronicle.classify.restarts import lettered
 from chronicle.errors import UsageError
 from chronicle.figures.panels import Panel, Segment, all_panels
 from chronicle.metrics.values import with_unit
-from chronicle.model import Diagnosis, Event, EventKind, Fact, Floats, Timeline
+from chronicle.model import Diagnosis, Event, EventKind, Fact, Floats, Join, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 
 MOST_POINTS = 200_000  # of a run, over all of its curves: about 1 MB
@@ -50,6 +51,7 @@ def view_script(
     parts = sum(len(line.segments) for panel in panels for line in panel.lines)
     most = max(_FEWEST, MOST_POINTS // max(parts, 1))
     names = [attempt.name for attempt in timeline.attempts]
+    joins = dict(lettered(diagnosis))
     view = {
         "title": title,
         "verdict": diagnosis.verdict.value,
@@ -59,7 +61,9 @@ def view_script(
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
         "panels": [_panel(panel, block, most, axes) for panel in panels],
-        "events": [_event(event, names, axes) for event in events if event.step is not None],
+        "events": [
+            _event(event, joins.get(event.mark), names, axes) for event in events if event.step is not None
+        ],
         "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
     }
     return f"chronicleView({json.dumps(view, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
@@ -137,16 +141,24 @@ def kept_rows(values: Floats, most: int) -> Any:
     return np.unique(rows[rows < n])
 
 
-def _event(event: Event, names: Sequence[str], axes: Mapping[str, OnAxis]) -> dict[str, Any]:
+def _event(
+    event: Event, join: Join | None, names: Sequence[str], axes: Mapping[str, OnAxis]
+) -> dict[str, Any]:
+    """``left`` is where a restart happened, on each axis; ``x`` is where the run then went on."""
     attempt = names.index(event.attempt) if event.attempt in names else None
     begin = event.step or 0
     ends = begin, begin if event.end_step is None else event.end_step
     is_open = event.kind is EventKind.FINDING and event.end_step is None
 
+    def place(name: str, of: int | None, at: int) -> float:
+        return float(axes[name].place(of, at) if name in axes else at)
+
     def places(name: str) -> list[float | None]:
-        first, last = (float(axes[name].place(attempt, at) if name in axes else at) for at in ends)
+        first, last = (place(name, attempt, at) for at in ends)
         return [first, None if is_open else last]
 
+    every = ("step", *axes)
+    left = {name: place(name, join.before, join.from_step) for name in every} if join else None
     return {
         "id": event.id,
         "kind": event.kind.value,
@@ -155,5 +167,5 @@ def _event(event: Event, names: Sequence[str], axes: Mapping[str, OnAxis]) -> di
         "sentence": event.sentence,
         "verdict": event.verdict.value if event.verdict else "",
         "live": event.live,
-        "x": {name: places(name) for name in ("step", *axes)},
-    }
+        "x": {name: places(name) for name in every},
+    } | ({"left": left} if left else {})

@@ -11,6 +11,8 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 
+import numpy as np
+
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.restarts import drawn, lettered
 from chronicle.figures.annotations import (
@@ -22,12 +24,12 @@ from chronicle.figures.annotations import (
     Occurrence,
     bars,
 )
-from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
+from chronicle.figures.panels import MOST_PANELS, Panel, Segment, finding_panels, run_panels
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
 from chronicle.figures.sheet import WIDE, Sheet, literal
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
-from chronicle.model import Diagnosis, Timeline, Verdict
+from chronicle.model import Diagnosis, Floats, Timeline, Verdict
 from chronicle.story.measured import Happening, axis_of, happenings, ranked
 from chronicle.timeline.axes import OnAxis
 
@@ -51,11 +53,15 @@ class Scene:
         self.panels = run_panels(self.timeline, diagnosis)
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
         self.bars = every if len(every) > 1 else {}
-        shown = [*chain(*(panel.segments() for panel in self.panels)), *chain(*every.values())]
-        self.first = float(min((s.steps[0] for s in shown), default=0))
-        self.last = float(max((s.steps[-1] for s in shown), default=0))
+        seen = [_seen(s) for panel in self.panels for s in panel.segments()]
+        # Of the judged metric NaN is drawn too, and so are attempts without a value.
+        judged = chain(*(panel.lines[0].segments for panel in self.panels[:1]), *every.values())
+        seen = [steps for steps in (*seen, *(s.steps for s in judged)) if len(steps)]
+        self.first = float(min((steps[0] for steps in seen), default=0))
+        self.last = float(max((steps[-1] for steps in seen), default=0))
         gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
+        self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
         self.axis = literal(axis_of(self.timeline).noun, 24)
         self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
@@ -132,6 +138,11 @@ def scene(
     """
     run = Scene(timeline, diagnosis, x, edge)
     return run if run.panels else None
+
+
+def _seen(segment: Segment) -> Floats:
+    """The steps of a segment that have a value."""
+    return segment.steps[np.isfinite(segment.values)]
 
 
 def _occurrences(

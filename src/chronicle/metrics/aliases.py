@@ -37,14 +37,15 @@ _OF_BOOSTING = (
 )
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|{_OF_BOOSTING})"
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
+    rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     r"|^l( (?!r$)[a-z]+){0,2}$|^learn$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 REWARDED = (
-    r"\b(rewards?|rew|returns?|fitness|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
+    r"\b(rewards?|rew|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
     r"|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
@@ -65,7 +66,7 @@ SPELLED = {
     r"(?<![a-z])(?:p[eé]rdidas?|pertes?|perdas?|perdita)(?![a-z])|verluste?|потер[яи]|损失|損失|손실": "loss",
     r"genauigkeit|exactitude?|acur[aá]cia|准确率|正解率|정확도|точность": "accuracy",
     r"(?<![a-z])trn?(?=loss|acc)": "train",
-    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|batch|avg|total|running)"
+    r"(?<![a-z])(train|val|valid|test|tst|dev|eval|t|v|p|batch|avg|total|running)"
     r"(?=(loss|acc|err|ppl)(?![a-z]))": r"\1",
     r"(?<=loss)(?=\d)|(?<=acc)(?=\d)": "",
     r"(?<![a-z])(err|loss)(?=[gd](?![a-z]))": r"\1",
@@ -89,7 +90,7 @@ COMPONENTS = _words("""
     router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
     reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
     discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
-    kd student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
+    kd p pi student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
     regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
@@ -118,9 +119,11 @@ TOTALS = _words("""
 PREFERENCES = _words("chosen rejected margin margins")
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
 OF_AGENTS = _words(
-    "actor act policy pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
+    "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
+# How much an agent tries out. A bare `r` beside it is what it was rewarded with.
+EXPLORING = frozenset(("eps", "epsilon", "ent", "entropy"))
 OF_EPISODES = _words("ep episode episodes episodic return returns")
 # Scores that are better the lower they are.
 BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
@@ -228,8 +231,8 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.LEARNING_RATE,
-        r"\b(l ?r|learning rate)\b",
-        "lr, learning_rate, train/learning_rate, lr/pg0, lr-AdamW, current_lr, L.r.",
+        r"\b(l ?r\d*|learning rate)\b",
+        "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r.",
     ),
     Alias(
         Role.STEP_TIME,
@@ -285,7 +288,8 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(
         Role.OBJECTIVE,
-        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+)\b).*{REWARDED}",
+        rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|market|portfolio|stock)\b)"
+        rf".*{REWARDED}",
         "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness",
     ),
     Alias(
@@ -346,21 +350,20 @@ def in_english(text: str) -> str:
 _COUNTED = {
     "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
     " steps time/total_timesteps iteration iterations training_iteration iter update updates _step"
-    " total_timesteps timesteps_total timesteps timestepssofar",
+    " total_timesteps timesteps_total timesteps timestep timestepssofar",
     "sample": "samples_count consumed_samples samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",
 }
 STEP_NAMES = tuple((name, counted) for counted, names in _COUNTED.items() for name in names.split())
-# Names of counters that begin anew in each epoch, and may mean other things too: in tables, on a console.
-_IN_EPOCH = (
-    "iters batch batches minibatch mini_batch batch_idx batch_id batch_num episode episodes generation"
-    " generations gen round i idx"
-)
-IN_EPOCH_NAMES = tuple(_IN_EPOCH.split())
+# Names of counters that begin anew in each epoch, or with a launch alone, and may mean other things too: in
+# tables, on a console.
+_IN_EPOCH = "iters batch batches minibatch mini_batch batch_idx batch_id batch_num i idx"
+LAUNCH_NAMES = ("episode", "episodes", "generation", "generations", "gen", "round")
+IN_EPOCH_NAMES = (*_IN_EPOCH.split(), *LAUNCH_NAMES)
 _ON_CONSOLE = (
     "batch minibatch mini_batch batches batch_id batch_idx iters itr it i idx env_step env_steps episode"
-    " generation generations gen instance round progress t"
+    " generation generations gen instance round cycle progress t"
 )
 CONSOLE_IN_EPOCH_NAMES = tuple(_ON_CONSOLE.split())
 EPOCH_NAMES = ("epoch", "epochs", "ep", "epoch_num", "epoch_idx")  # all but the first may be a setting

@@ -259,7 +259,9 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     of_an_agent = all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
     if not rewards and Role.OBJECTIVE not in given.values() and of_an_agent:
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
-        rewards = [name for name, score in bare.items() if score in aliases.BARE_SCORES]
+        explores = any(plain(name) in aliases.EXPLORING for name in roles)
+        scores = aliases.BARE_SCORES | {"r"} if explores else aliases.BARE_SCORES
+        rewards = [name for name, score in bare.items() if score in scores]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
         rewards += [name for name in evaluated if re.search(aliases.REWARDED, plain(name))]
     if not rewards and Role.OBJECTIVE not in given.values():
@@ -316,15 +318,22 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
     """Where only parts of a loss are logged, all but the one that stands for it.
 
-    That is the first of those logged most often, one that tells a distance before others, an opponent's last.
+    That is the first of those logged most often, one that is the whole of several of them (`G` of `G_content`
+    and `G_style`) or else tells a distance before others, an opponent's last.
     """
     losses = _named(roles, Role.LOSS)
     if any(role_of(n) not in (Role.OTHER, Role.PART_LOSS) or plain(n) in ("error", "err") for n in losses):
         return []
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
-    first = min(longest, key=lambda name: rank(plain(name)), default="")
+    first = min(longest, key=lambda name: (-_is_whole(name, longest), rank(plain(name))), default="")
     return [name for name in losses if name != first]
+
+
+def _is_whole(name: str, names: Collection[str]) -> bool:
+    """Whether several of the names have all words of this one and more, and it is no opponent's."""
+    words = set(plain(name).split())
+    return sum(words < set(plain(other).split()) for other in names) > 1 and not opposes(name)
 
 
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:
@@ -395,12 +404,21 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
-    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest."""
+    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
+
+    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both.
+    """
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
     enough = _AS_LONG * max(map(len, of_kind), default=0)
-    return min((s for s in of_kind if len(s) >= enough), key=lambda s: len(s.metric), default=None)
+    longest = [s for s in of_kind if len(s) >= enough]
+
+    def order(metric: str) -> tuple[bool, bool, int]:
+        words = plain(metric).split()
+        return "loss" not in words, bool({"precision", "recall"} & {*words}), len(metric)
+
+    return min(longest, key=lambda s: order(s.metric), default=None)
 
 
 def extreme(metric: str) -> bool:

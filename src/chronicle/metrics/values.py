@@ -26,6 +26,11 @@ def count(number: float) -> str:
     return f"{number:,.0f}".replace(",", NARROW_SPACE)
 
 
+def times_over(number: int, more: str = "") -> str:
+    """How often something was: ``once``, ``12 times``; with " more" ``twice more``, ``12 more times``."""
+    return {1: f"once{more}", 2: f"twice{more}"}.get(number) or f"{count(number)}{more} times"
+
+
 def level(value: float | None) -> str:
     """A measured value with three or four significant digits: ``2.26``, ``0.0131``, ``1.2e-05``, ``NaN``."""
     if value is None or math.isnan(value):

@@ -56,6 +56,8 @@ WRAPPED = re.compile(
     re.IGNORECASE,
 )
 
+_COUNT_OF = re.compile(r"(\d{1,18})\s?/\s?\d{1,18}")  # how far a training is of how far it goes: 12/438
+
 # Columns of what the environments of an agent tell of each episode.
 REWARD, LENGTH = "episode reward", "episode length"
 
@@ -124,7 +126,7 @@ class Builder:
             return float(cell)
         if is_blank(cell):
             return None
-        self.irregular, value = True, number(cell)
+        self.irregular, value = True, number(cell.rstrip("% "))
         return cell.strip() if value is None else value
 
     def extend(self, rows: Steps | range, values: Sequence[Any]) -> None:
@@ -165,6 +167,8 @@ class Builder:
 
     def put(self, row: int, value: float | str | None) -> None:
         """One cell: a number of any size, a text, or None for a blank."""
+        if isinstance(value, str) and self.whole and (count := _COUNT_OF.fullmatch(value)):
+            value = int(count[1])
         if isinstance(value, str):
             self._texts[row] = value
         elif value is not None:

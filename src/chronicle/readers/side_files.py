@@ -64,7 +64,7 @@ def is_side_file(path: Path) -> bool:
 
 def side_facts(path: Path, base: Path) -> list[SideFacts]:
     """What the side files below a folder tell, or those beside a file; paths relative to ``base``."""
-    read = ((file, _read(file, row.holds)) for file, row in _files(path))
+    read = ((file, _read(file, row.holds)) for file, row in side_files(path))
     return [SideFacts(*home_of(file.relative_to(base).as_posix()), facts) for file, facts in read if facts]
 
 
@@ -78,7 +78,6 @@ def home_of(name: str) -> tuple[str, float]:
 
 
 def _row(folder: str, name: str) -> SideFile | None:
-    """The row of a file by the names of it and of its folder."""
     name = name.lower()
     exact = _BY_NAME.get(name) or _BY_NAME.get(f"{folder.lower()}/{name}")
     if exact or not _PATTERNED.match(name):
@@ -86,7 +85,7 @@ def _row(folder: str, name: str) -> SideFile | None:
     return next((row for pattern, row in _BY_PATTERN if fnmatchcase(name, pattern)), None)
 
 
-def _files(path: Path) -> Iterator[tuple[Path, SideFile]]:
+def side_files(path: Path) -> Iterator[tuple[Path, SideFile]]:
     """The side files below a folder, those above first, or those beside a file, with their rows."""
     files = (
         (file, row)

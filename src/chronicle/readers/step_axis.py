@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
 from chronicle.model import Fault, Floats, Place, Steps
 from chronicle.readers.text import clean
 
@@ -28,9 +28,12 @@ MOSTLY = 0.5  # share of the steps of a second name that lie within those of the
 _MOST_NAMES = 1 << 17  # of columns, which are asked for several times each
 _RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
 _RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
+_FAR = 0.05  # share of the range of most values by which an amount falls, mostly
+_OFTEN = 4  # rises to a fall, of what counts, if it falls without beginning anew
 _RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
+_OF_ALL = re.compile(r"(.+)/(?:max|total|num)_\w+")  # what it counts up to: `global_step/max_steps`
 _CALLS = "_step"  # of a tracker, which counts its calls: any step that the trainer counts goes before
 
 Mask = NDArray[np.bool_]
@@ -48,6 +51,8 @@ def column_key(name: str) -> str:
 @lru_cache(maxsize=_MOST_NAMES)
 def step_rank(name: str) -> int | None:
     """How well a name says that the column counts steps (0 is best); None where it does not."""
+    if (of := _OF_ALL.fullmatch(name)) and column_key(of[1]) in _RANK:
+        name = of[1]
     whole, last = column_key(name), column_key(_LEVEL.split(name)[-1])
     if whole in _RANK:
         return _RANK[whole] + (len(_RANK) if whole == _CALLS else 0)
@@ -143,7 +148,8 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     """As `axis_of`, of the columns that count by their name alone: the best of those that move, or of all.
 
     Of those that count steps it is one that tells, helped by the others, half of the rows that any does.
-    Those that the training ``declared`` to count its steps go before all others.
+    Those that the training ``declared`` to count its steps go before all others. A plural may be an amount,
+    as `steps` are how long an episode was: one that goes up and down counts nothing.
     """
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     ranked = sorted(
@@ -151,7 +157,13 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
         for name in columns
         if counts[name]
     )
-    whole = [name for *_, name in ranked if _is_axis(columns[name].values)]
+    epochs = epochs_of(columns)
+    whole = [
+        name
+        for *_, name in ranked
+        if _is_axis((c := columns[name]).values)
+        and not (column_key(name).endswith("s") and goes_up_and_down(c, epochs))
+    ]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
     if not name:  # a column may have no name
@@ -237,6 +249,21 @@ def _as_steps(values: Floats) -> Steps:
     return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
 
 
+def goes_up_and_down(counter: Column, epochs: Column) -> bool:
+    """Whether values rise and fall within epochs about as often, far and without beginning anew."""
+    values = counter.values
+    with np.errstate(over="ignore", invalid="ignore"):
+        forward = np.diff(values)
+    within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
+    rises, falls = forward[within & (forward > 0)], within & (forward < 0)
+    n_falls = np.count_nonzero(falls)
+    if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
+        return False
+    low, high = np.nanpercentile(values, (10, 90))
+    far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
+    return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+
+
 def _is_axis(values: NDArray[Any]) -> bool:
     """Whether these are whole numbers that fit 64 bits, a rare wrong one and NaN aside."""
     if values.dtype == np.int64:
@@ -285,7 +312,8 @@ def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
     """
     falls = np.flatnonzero(np.diff(steps) < 0)
     if not len(epochs.rows):
-        return _passes(steps) if column_key(axis.name) in IN_EPOCH_NAMES else epochs
+        key = column_key(axis.name)
+        return _passes(steps) if key in IN_EPOCH_NAMES and key not in LAUNCH_NAMES else epochs
     if axis.column is None or axis.counts != "step" or np.isin(epochs.rows, axis.column.rows).any():
         return epochs
     next_step = np.searchsorted(axis.column.rows, epochs.rows)  # before which row with a step each stands

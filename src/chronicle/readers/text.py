@@ -376,9 +376,7 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
 
 
 def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
-    machine, made, setting = make(), 0, os.environ.get(LIMIT)
-    most = min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
-    most = float(setting) * 1e9 if setting else most
+    machine, made, most = make(), 0, most_unpacked(path)
     while piece := source.read(PIECE):
         while piece:
             if machine.eof:  # archives may be joined, and filled up with zeros
@@ -393,12 +391,27 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
             made += len(content)
             piece = machine.unused_data if machine.eof else b""
         if made > most:
-            what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most)}"
-            remedy = f"set {LIMIT} to as many GB as you allow it, or unpack it yourself"
-            raise LogError(str(path), f"{what}. Remedy: if it is no trap, {remedy}")
+            raise too_large(path)
         if enough and made > enough:
             return ""
     return "" if machine.eof else CUT
+
+
+def most_unpacked(path: Path) -> float:
+    """The bytes that an archive may unpack to, of whatever packing."""
+    setting = os.environ.get(LIMIT)
+    return (
+        float(setting) * 1e9
+        if setting
+        else min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
+    )
+
+
+def too_large(path: Path) -> LogError:
+    """What is said of an archive that unpacks to more than that."""
+    what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most_unpacked(path))}"
+    remedy = f"set {LIMIT} to as many GB as you allow it, or unpack it yourself"
+    return LogError(str(path), f"{what}. Remedy: if it is no trap, {remedy}")
 
 
 def _size(n_bytes: float) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, count, plural
+from chronicle.metrics.values import clipped, plural, times_over
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
 from chronicle.story.measured import RunView
 from chronicle.story.measured import picture_edge as picture_edge
@@ -24,12 +24,11 @@ CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _OVERALL = having(Trait.CALM | Trait.PROPERTY)
+_RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
 _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
-_OFTEN = {1: "once more", 2: "twice more"}
-_TIMES = {1: "once", 2: "twice"}
 _CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
@@ -67,7 +66,7 @@ def tell(
     paragraphs = (
         "" if all(part in headline for part in sequence) else " ".join([*sequence, *ending]),
         _reviewed(review, diagnosis) if review else "",
-        _decides(diagnosis, happened, "The classifier's verdict" if review else "The verdict"),
+        _decides(run, happened, "The classifier's verdict" if review else "The verdict"),
         _open(run, happened),
     )
     badge = CANNOT_TELL if is_open else verdict.value
@@ -159,14 +158,10 @@ def _sequence(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) 
     for title, same in alike.items():
         if rest := [event for event in same if event not in shown]:
             steps = [event.step or 0 for event in rest]
-            where = f"at {run.axis.place(steps[0])}"
-            if len(steps) > 1:
-                where = f"over {run.axis.places(min(steps), max(steps))}"
             last = max(map(happened.index, rest))
             is_first = all(last < happened.index(event) for event in same if event not in rest)
-            word, often = ("", _TIMES) if is_first else ("more ", _OFTEN)
-            times = often.get(len(rest)) or f"{count(len(rest))} {word}times"
-            parts.append((last, f"“{title}” was found {times}, {where}."))
+            often = times_over(len(rest), "" if is_first else " more")
+            parts.append((last, f"“{title}” occurred {often}, {_where(run, steps)}."))
     told = [*(e.sentence for e in calm), *(sentence for _, sentence in sorted(parts, key=itemgetter(0)))]
     if len(joins) > _MOST_JOINS:
         told.append(_restarts(run))
@@ -199,31 +194,53 @@ def _were(number: int) -> str:
     return "was" if number == 1 else "were"
 
 
-def _decides(diagnosis: Diagnosis, happened: Sequence[Event], verdict: str) -> str:
-    """Which events make the verdict; where none does, the classifier's own reason."""
-    decide = deciding(happened, diagnosis.verdict)
+def _where(run: RunView, steps: Sequence[int]) -> str:
+    """``at step 7 005``; of several ``over steps 7 005 to 8 960``."""
+    ends = min(steps), max(steps)
+    return f"over {run.axis.places(*ends)}" if len(steps) > 1 else f"at {run.axis.place(ends[0])}"
+
+
+def _titled(run: RunView, happened: Sequence[Event]) -> str:
+    """Events by title, each with its place: ``“Plateau” at step 450 and “Level shift”, twice, over …``."""
+    alike: dict[str, list[Event]] = {}
+    for event in happened:
+        alike.setdefault(event.title, []).append(event)
+    words = []
+    for title, same in alike.items():
+        steps = [event.step for event in same if event.step is not None and not set(event.patterns) & _RUN]
+        where = _where(run, steps) if steps else ""
+        often = f"({times_over(len(same))} {where})" if len(same) > 1 else where
+        words.append(f"“{title}” {often}".rstrip())
+    return _listed(words)
+
+
+def _goes_on(events: Sequence[Event]) -> bool:
+    """Whether no event of a course that counts was over when the log ended."""
+    return bool(events) and all(e.live and e.end_step is None and e.ending for e in events)
+
+
+def _decides(run: RunView, happened: Sequence[Event], verdict: str) -> str:
+    """Which events make the verdict, and whether they were over; else the classifier's own reason."""
+    diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if not decide:
         return diagnosis.because
     if diagnosis.verdict is Verdict.GOOD:
         return f"{verdict} is {diagnosis.because[:1].lower()}{diagnosis.because[1:]}"
-    marks: dict[str, list[str]] = {}
-    for event in sorted(decide[:3], key=happened.index):
-        marks.setdefault(event.title, []).append(event.mark)
-    titled = [f"{_listed(of)} (“{title}”)" for title, of in marks.items()]
-    listed = _listed([*titled, *[f"{count(len(decide) - 3)} more"] * (len(decide) > 3)])
-    noun = "finding" if len(decide) == 1 else "findings"
-    named = any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide)
-    why = "" if named else f":{diagnosis.because.partition(':')[2].rstrip('.')}"
-    return f"{verdict} is {diagnosis.verdict}{why}. It rests on {noun} {listed}."
+    if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
+        return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
+    titled = _titled(run, sorted(decide, key=happened.index))
+    over = f", which {_were(len(decide))} not over when the log ended" if _goes_on(decide) else ""
+    return f"{verdict} is {diagnosis.verdict} because of {titled}{over}."
 
 
 def _open(run: RunView, happened: Sequence[Event]) -> str:
     """What is still open: what was not over, was discarded, could not be judged or is in doubt."""
     parts = []
     findings = [event for event in happened if event.kind is EventKind.FINDING]
-    if marks := [e.mark for e in findings if e.live and e.end_step is None and e.ending]:
-        noun, were = "Finding" if len(marks) == 1 else "Findings", _were(len(marks))
-        parts.append(f"{noun} {_listed(marks)} {were} not over when the log ended.")
+    decide = deciding(happened, run.diagnosis.verdict)
+    told = decide if _goes_on(decide) else []
+    if going := [e for e in findings if _goes_on([e]) and e not in told]:
+        parts.append(f"{_titled(run, going)} {_were(len(going))} not over when the log ended.")
     if gone := sum(not event.live for event in findings):
         lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")

@@ -462,9 +462,15 @@ def sample_gap(timeline: Timeline) -> float:
 def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
     if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
         return False
-    if abs(a.start_step - b.start_step) <= near or _goes_on(*sorted((a, b), key=lambda f: f.start_step)):
+    if abs(_onset(a) - _onset(b)) <= near or _goes_on(*sorted((a, b), key=lambda f: f.start_step)):
         return True
-    return {a.pattern, b.pattern} <= _OF_LOSS and max(a.start_step, b.start_step) <= min(_until(a), _until(b))
+    return {a.pattern, b.pattern} <= _OF_LOSS and max(_onset(a), _onset(b)) <= min(_until(a), _until(b))
+
+
+def _onset(finding: Finding) -> float:
+    """Where it began; of what comes before a rise of the loss, where that one did."""
+    rise = evident(finding, "loss_start_step")
+    return rise if math.isfinite(rise) else finding.start_step
 
 
 def _goes_on(first: Finding, later: Finding) -> bool:

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
+from operator import attrgetter, itemgetter
 
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.restarts import duration, lettered
-from chronicle.metrics.values import clipped, count, fault_words, instant, plural
+from chronicle.metrics.values import clipped, count, fault_words, instant, plural, times_over
 from chronicle.model import (
     Change,
     Event,
@@ -178,18 +179,20 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     first = faults[0]
     hosts = list(dict.fromkeys(fault.host for fault in faults if fault.host))
     number = sum(fault.count for fault in faults)
-    often = f", {count(number)} times" if number > 1 else ""
+    often = f" {times_over(number)}" if number > 1 else ""
     who, kind = clipped(", ".join(hosts), 80), fault_words(first.kind)
     on = f" on {who}" if hosts else ""
+    logged = f"a fault was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
-    where = "" if first.at_step is None else f" at {run.axis.place(first.at_step)}"
+    where = "" if first.at_step is None else f"at {run.axis.place(first.at_step)}"
+    sentence = f"{where} {logged}".lstrip()
     return Event(
         f"fault-{first.kind}-{coarse(first.at_step or 0)}",
         EventKind.FAULT,
         f"Fault: {kind}",
-        f"{clipped(first.what, 300).rstrip('.')}{on}{often}.",
-        f"{kind}{where}",
+        sentence[:1].upper() + sentence[1:],
+        f"{kind} {where}".rstrip(),
         step=first.at_step,
         time=instant(first.at_time),
         attempt=max(begun, default=(0, ""))[1],  # the one that had last begun; none where times do not tell
@@ -210,21 +213,21 @@ def _end(run: RunView) -> Iterator[Event]:
 
 
 def _of_group(run: RunView, group: Happening) -> Event:
-    """The event of a group of findings: the sentence of its gravest name, then what else was seen."""
+    """The event of a group of findings: its gravest name, and what else was seen, in order."""
     lead = group.lead
     words, numbers = finding_words(run, lead)
-    sentences, shorts = [words.sentence], words.short
+    same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
+    again = f" {_repeated(lead, len(same))}" if len(same) > 1 else ""
+    seen = [(lead.start_step, f"{words.sentence}{again}")]
     others: dict[str, Finding] = {}
-    for part in group.parts:
+    for part in sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True):
         if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
             others.setdefault(_FAMILY if part.pattern in RISES else part.pattern, part)
     for part in others.values():
         more, further = finding_words(run, part)
-        sentences.append(more.sentence)
+        seen.append((part.start_step, more.sentence))
         numbers += further
-    same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
-    if len(same) > 1:
-        sentences.append(_repeated(lead, len(same)))
+    sentences, shorts = [sentence for _, sentence in sorted(seen, key=itemgetter(0))], words.short
     if not (live := lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)):
         sentences.append("This branch was discarded later.")
         shorts += " · discarded"
@@ -253,7 +256,7 @@ def _of_group(run: RunView, group: Happening) -> Event:
 def _repeated(lead: Finding, often: int) -> str:
     if lead.pattern in DIVERGES:
         return f"It came in {count(often)} stages."
-    return f"It peaked {'twice' if often == 2 else f'{count(often)} times'}."
+    return f"It peaked {times_over(often)}."
 
 
 def _numbered(listed: Iterable[Event]) -> list[Event]:

@@ -312,8 +312,11 @@ class Confines:
     def allows(self, address: str) -> bool:
         """Whether `allow` names the address, or a folder or host above it.
 
-        A scheme alone (`https://`) names every host that is not one of a private network.
+        A scheme alone (`https://`) names every host that is not one of a private network. What leads upwards,
+        which servers and libraries resolve, is within nothing.
         """
+        if any(re.fullmatch(r"(?i)(?:\.|%(?:25)*2e){1,2}", part) for part in _parts(address)):
+            return False
         for place in self.allow:
             within = _parts(address)[: len(_parts(place))] == _parts(place)
             if within and (urlsplit(place).netloc or not is_private(urlsplit(address).hostname or "")):
@@ -321,9 +324,11 @@ class Confines:
         return False
 
     def require_links(self, folder: Path) -> None:
-        """Raises ConfigError for the first link below ``folder`` that may not be followed."""
-        for link in links_below(folder):
-            name = f"{folder.name}/{link.relative_to(folder)}" if link != folder else folder.name
+        """Raises ConfigError for the first link below ``folder``, or above it, that may not be followed."""
+        above = [place for place in folder.parents if place != self.root and place.is_relative_to(self.root)]
+        for link in (*filter(Path.is_symlink, above), *links_below(folder)):
+            within = link != folder and link.is_relative_to(folder)
+            name = f"{folder.name}/{link.relative_to(folder)}" if within else link.name
             if not self.links:
                 raise ConfigError(name, "", "is a link, and none is followed in what is not trusted")
             if link.exists():  # what leads nowhere is a log that cannot be read

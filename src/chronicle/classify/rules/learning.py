@@ -41,8 +41,9 @@ overfitting
     tenths of the run; the median of the last third of what follows it (three points or more) is 1.5 % and
     five standard errors above it (15 % where a held-out score ends at its best); the noise is that of the
     time since the minimum and as long before. The training loss, and any evaluation that says it is of the
-    training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Other
-    validation losses did not fall by more: then it is a part. Of three to five evaluations each is worse
+    training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Where one of
+    several validation losses is that of the training loss by name, it alone is asked; else the other ones did
+    not fall by more: then it is a part. Of three to five evaluations each is worse
     than the one before, by 15 % in all.
     Blind to: runs without validation. False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
@@ -80,10 +81,10 @@ from chronicle.classify.measure import (
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
-from chronicle.classify.rules.whole_run import rises
+from chronicle.classify.rules.whole_run import CHANCE, guessing, rises
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
-from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import direction, plain
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -98,8 +99,6 @@ FAR_LEAD = 25.0  # [nats] for a name that people would like to be true
 FEW = 8  # samples in a third of a stretch, and of another series since
 SMALL = 3.0  # [nats] by which an equal curve may be less likely for its free parameter
 CONVERGED = 1.5  # [log units] a fifth of the first value: to stand still there is its right
-CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
-CHANCE = 0.006  # of the logarithm of a number of classes: label noise and weight decay add less
 SMOOTH = ("near-perfect", "the curve had bent smoothly, as converging ones do")
 OTHERS = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
 LEAVES = 0.25  # share of the way from which on a held-out score is on it: it may creep before
@@ -129,12 +128,6 @@ def end_of(y: Floats) -> float:
 def fall_of(y: Floats) -> float:
     """From the first two samples to the last tenth, log units."""
     return float(np.mean(y[:2])) - end_of(y)
-
-
-def guessing(level: float) -> tuple[int, float]:
-    """The number of classes among which guessing gives a loss the nearest to this, and how far off it is."""
-    classes = min(CLASSES, key=lambda k: abs(level / np.log(k) - 1))
-    return classes, abs(level / float(np.log(classes)) - 1)
 
 
 def moved(v: Floats) -> bool:
@@ -171,12 +164,11 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         since,
         Check("lasts for", 1 - place, "share of the log", f">= {limits.lasting:g}"),
     ]
-    level = float(np.exp(median(rest)))
-    classes, off = guessing(level)
+    classes, off = guessing(median(rest))
     if not soon or off > CHANCE or view.noise(loss) > limits.knowing:
         return finding(PLATEAU, At(attempt, loss, start), checks, 0.4, 0.7, SMOOTH)
     named = at_most("off the logarithm of that number", off, "share", CHANCE)
-    checks += [*noted(classes=classes, level_loss=level), named]
+    checks += [*noted(classes=classes, level_loss=float(np.exp(median(rest)))), named]
     chance = (PLATEAU, "the level were not that of guessing")
     return finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, 0.8, chance)
 
@@ -274,7 +266,7 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     peak = int(np.argmax(curve))
     height, left = float(curve[peak] - curve[0]), curve[-1] - curve[0]
     low = height < 3 * view.noise(loss) or left > limits.midway * height
-    if low or guessing(float(np.exp(curve[0])))[1] <= limits.moved:
+    if low or guessing(float(curve[0]))[1] <= limits.moved:
         return
     back = np.flatnonzero(curve[peak:] <= curve[0] + limits.moved)
     last = steps[peak + back[0] if len(back) else -1]
@@ -298,7 +290,8 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
     scores = attempt.by_role(Role.VALIDATION_SCORE)
     better = any(rises(direction(s) * s.values) for s in scores)  # then only answers are less sure
-    for validation in held_out:
+    whole = [s for s in held_out if measures(s) == measures(loss)]
+    for validation in whole or held_out:
         steps, y = positive(validation)
         if validation is loss or len(y) < 3:
             continue
@@ -325,6 +318,11 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         confidence = 0.5 + 0.5 * sure(rise, need)
         yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
         return
+
+
+def measures(series: Series) -> frozenset[str]:
+    """The words of a metric that do not say of which data it is: "loss" of "train_loss" and of "val_loss"."""
+    return frozenset(plain(series.metric).split()) - OF_TRAINING - OF_EVALUATION
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:

@@ -33,7 +33,8 @@ nan-inf
     Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written, unless
     more of them end the log than ever came before); or eight exact zeros and more, in a loss that is
     never below a twentieth of its first value elsewhere, or at the end with a gradient norm of which half is
-    NaN, Inf or exactly zero; or two at the end, if it is NaN or Inf in all of them.
+    NaN, Inf or exactly zero; or two at the end, if it is NaN or Inf in all of them. What is over, and took a
+    twentieth of the samples from its first on at most, worries: weights that are NaN stay so.
     Blind to: a filter that repeats the last mean instead (see frozen-metric). False alarm: a row left blank
     on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -354,7 +355,8 @@ def _nonfinite(shape: Shape) -> Finding | None:
         return None
     part = shape.series.values[e.onset : len(shape.series) if e.end is None else e.end + 1]
     counts = noted(nan_samples=int(np.isnan(part).sum()), inf_samples=int(np.isinf(part).sum()))
-    checks = [*counts, Check("values that are not finite", e.height, "samples", ">= 1")]
+    absent = noted(absent_share=float(np.mean(~np.isfinite(shape.series.values[e.onset :]))))
+    checks = [*counts, *absent, Check("values that are not finite", e.height, "samples", ">= 1")]
     same = (FROZEN, "the values were finite and the same")
     return finding(NAN, shape.at(e.onset), checks, 0.95 if e.end is None else 0.75, 0.99, same)
 
@@ -381,6 +383,7 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
         side("lowest value besides", lowest, "of the first value", clear, apart),
     ]
     first, last = np.flatnonzero(zero)[[0, -1]].tolist()
+    checks += noted(absent_share=count / (len(series) - first))
     at = At(attempt, series, series.steps[first], series.steps[first])
     if not at_end:
         at = replace(at, end=series.steps[last + 1])

@@ -164,7 +164,7 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     before, now = max(median(values[turn - few : turn]), wiggle(values[:turn])), median(values[-few:])
     checks = [
         at_least("divergence since the objective turned", now / before, "times", AWAY, "divergence_factor"),
-        at_least("of the objective's rise lost", way.lost / way.gained, "share", LOST, "lost_share"),
+        at_least("of the objective's rise lost", way.lost_share, "share", LOST, "lost_share"),
         at_least("fall of the objective", way.lost, "errors", FAR),
         *noted(divergence_before=before, divergence_now=now, best_level=way.best, last_level=last),
     ]
@@ -184,7 +184,7 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
             continue
         sign = direction(score)
         checks = [
-            at_least("of the score's rise lost", fall.lost / fall.gained, "share", LOST, "lost_share"),
+            at_least("of the score's rise lost", fall.lost_share, "share", LOST, "lost_share"),
             at_least("fall of the score", fall.lost, "errors", FAR),
             at_least("rise of the objective meanwhile", way.gained, "errors", RISES),
             *noted(best_score=sign * fall.best, last_score=sign * fall.last),

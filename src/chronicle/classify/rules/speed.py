@@ -11,9 +11,10 @@ throughput-drop
 hang
     Sees: a run that stands still and goes on.
     Rule: between two logged points passes 20 times the usual time and five minutes (or ten seconds, and more
-    than all the rest of the attempt took), and no other pause of
-    the attempt is nearly as long (evaluations and checkpoints come again and again). The first 8 points of
-    an attempt are its start-up, in which a step compiles and caches fill: no pause is told from that.
+    than all the rest of the attempt took), and it is no habit: at most one other pause of the attempt is a
+    tenth as long, and that one not at twice the step (evaluations and checkpoints come again and again, and a
+    machine that is put to sleep does). The first 8 points of an attempt are its start-up, in which a step
+    compiles and caches fill: no pause is told from that.
     Blind to: a hang that ends the attempt, which looks like any other end. False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """
@@ -32,6 +33,7 @@ from chronicle.model import Finding, Floats, Role, Series
 
 LEAST = 32  # [samples] for a level of the speed
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
+HABIT = 0.1  # of the length of a pause: what is as long is another one of its kind
 USUAL = 256  # [samples] before a drop that tell how fast the run was
 
 
@@ -132,14 +134,15 @@ def standstill(
         least = limits.hang_unknown * usual
     long = np.flatnonzero(ok & (gaps >= least))
     for i in long[long >= limits.slow_samples]:
-        alike = int(np.sum(ok & (gaps >= limits.midway * gaps[i]))) - 1
-        if alike > 1 or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
+        places = series.steps[:-1][ok & (gaps >= HABIT * gaps[i])]
+        again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
+        if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
         times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
         checks = [
             *(noted(gap_s=gaps[i] * unit_s) if unit_s else noted(gap_times_median=times)),
             Check("time to the next point", times, "times the median", limit),
-            Check("other pauses nearly as long", alike, "pauses", "<= 1"),
+            Check("other pauses a tenth as long", len(places) - 1, "pauses", "<= 1"),
         ]
         at = At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1])
         slow = ("throughput-drop", "the steps after it were slow as well")

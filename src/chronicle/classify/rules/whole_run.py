@@ -4,7 +4,8 @@ failed-run
     Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
     Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
     scores are logged: the next two), nor has any other loss, no law of learning explains the curve better
-    than a constant does (by 10 nats, and 0.5 %), and no score ends near a best that it rose to;
+    than a constant does (by 10 nats, and 0.5 %), and no score ends near a best that it rose to, by 1 % of
+    its size and not with its last value alone (eight points are enough at the loss of guessing);
     batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that was
     trained before does not); or a step takes all but 15 % of what was learned, and batches differ as little
     after it; or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above
@@ -26,10 +27,12 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     Sees: an objective that stays where its first values were (a plateau where the log begins after the run);
     or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
     with, and may rise while it gets better; so the objective is judged in their place.
-    Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two, and
+    Rule: of medians of sixteen blocks of at least 50 points (of fewer, from 16 on, blocks of three, and what
+    does not rise is no more than a plateau), none lies four errors above the first two, and
     less than 95 % of what follows those lies above the first five values (else it had learned at once); or
     the last two lie at least a third of the way down from the best to the first two, deeper than any fall
-    that it had come back from, and both ways are six errors or more; from 60 % on that is bad, less worries.
+    that it had come back from, and both ways are six errors or more (or they lie six below the first, of what
+    began at its best); from 60 % on that is bad, less worries.
     An error is what neighbouring blocks differ by where nothing happens, or what single values do where few
     of them differ at all: an objective may be negative and has no unit.
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
@@ -50,12 +53,15 @@ from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
-from chronicle.metrics.roles import direction
+from chronicle.metrics.roles import MIN_POINTS, direction
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"
 FEWEST = 16  # points of an attempt that is long enough to have learned, and of a run to be called healthy
 ATTEMPTS = 3
+CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
+CHANCE = 0.006  # of the logarithm of a number of classes: label noise and weight decay add less
+MOVES, MOST = 0.01, 0.5  # of a score's size, that is a rise; and of a rise, that stays without its last value
 LOST = 1 / 3  # share of what was gained: more is no dip
 SLIP = 0.1  # share of what was gained since the first values: less is no collapse
 BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
@@ -76,9 +82,12 @@ def find(view: View) -> Iterable[Finding]:
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
     limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
-    if len(y) < FEWEST or noise > limits.knowing or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
+    scores = [s for s in attempt.by_role(Role.SCORE, Role.VALIDATION_SCORE) if len(s) >= MIN_POINTS]
+    # the loss of guessing is known from fewer points, where scores say that it is one
+    guesses = len(scores) > 0 and len(y) >= MIN_POINTS and guessing(median(y[2:]))[1] <= CHANCE
+    few = len(y) < FEWEST and not guesses
+    if few or noise > limits.knowing or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
         return []
-    scores = [s for s in attempt.by_role(Role.SCORE, Role.VALIDATION_SCORE) if len(s) >= FEWEST]
     # what is learned before any score moves is the scale of the outputs, by the first samples
     gain = learned(y[2:] if scores else y)
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
@@ -102,14 +111,23 @@ def learned(y: Floats) -> float:
     return float(np.mean(y[:2])) - min(median(part) for part in np.array_split(y, 8))
 
 
+def guessing(log_level: float) -> tuple[int, float]:
+    """The number of classes among which guessing gives a loss the nearest to this, and how far off it is."""
+    level = float(np.exp(min(log_level, 700.0)))
+    classes = min(CLASSES, key=lambda k: abs(level / np.log(k) - 1))
+    return classes, abs(level / float(np.log(classes)) - 1)
+
+
 def rises(values: Floats) -> bool:
     """Whether four values or more end near the best, which is above the first by three times what neighbours
-    differ by (median)."""
+    differ by (median), and by more than next to nothing of the largest; of eight, not the last one alone."""
     v = values[np.isfinite(values)]
     if len(v) < 4:
         return False
     gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
-    return last >= 0.9 * gain > 0 and gain >= 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
+    alone = len(v) >= MIN_POINTS and median(v[-3:]) - v[0] < MOST * gain
+    usual = 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
+    return last >= 0.9 * gain > 0 and not alone and gain >= max(usual, MOVES * float(np.abs(v).max()))
 
 
 def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -204,8 +222,14 @@ class Ascent:
 
     @property
     def collapsed(self) -> bool:
-        least = max(LOST * self.gained, SLIP * self.at_once, self.swung)
-        return self.lost > least and min(self.gained, self.lost) >= FAR
+        """Whether most of what it had gained is lost, or of what it had from the first value on."""
+        least = max(LOST * self.gained, SLIP * self.at_once, self.swung, FAR)
+        return self.lost > least and max(self.gained, self.lost - self.gained) >= FAR
+
+    @property
+    def lost_share(self) -> float:
+        """What it lost since its best level, of what it had gained."""
+        return self.lost / max(self.gained, RISES)
 
     @property
     def learned(self) -> bool:
@@ -214,25 +238,25 @@ class Ascent:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
-def ascent(series: Series) -> Ascent | None:
-    """The way of an objective; None where there are too few points."""
+def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
+    """The way of an objective; None where there are fewer points."""
     known = finite(series)
     steps, v = known.steps.astype(float), known.values
-    if len(v) < OBJECTIVE:
+    if len(v) < fewest:
         return None
-    parts = np.array_split(v, BLOCKS)
-    levels = np.array([median(p) for p in parts])
-    first, last, at = float(levels[:2].mean()), float(levels[-2:].mean()), int(np.argmax(levels))
+    parts = np.array_split(v, min(BLOCKS, len(v) // 3))
+    levels, eighth = np.array([median(p) for p in parts]), max(len(parts) // 8, 1)
+    first, last, at = float(levels[:eighth].mean()), float(levels[-eighth:].mean()), int(np.argmax(levels))
     inside = MEDIAN_ERROR * wiggle(v) / len(parts[-1]) ** 0.5
     # neighbours within a block may be alike, so quarters of blocks say how much means differ
-    quarters = np.array([p.mean() for p in np.array_split(v, min(4 * BLOCKS, len(v)))])
+    quarters = np.array([p.mean() for p in np.array_split(v, min(4 * len(parts), len(v)))])
     error = max(inside, wiggle(quarters) / 2, 1e-9 * float(np.abs(v).max()))
     if not median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
         error = max(error, MEDIAN_ERROR * float(np.std(v)) / len(parts[-1]) ** 0.5)
     best = float(levels[at])
     at = int(np.flatnonzero(levels >= best - RISES * error)[-1])  # all before it may as well be the best
-    start = np.array_split(steps, BLOCKS)[at][0]
-    sag = float(np.max(np.maximum.accumulate(levels) - levels, where=np.arange(BLOCKS) < at, initial=0.0))
+    start = np.array_split(steps, len(parts))[at][0]
+    sag = float(np.max(np.maximum.accumulate(levels) - levels, where=np.arange(len(parts)) < at, initial=0.0))
     rises = (best - first, best - last, best - median(v[:3]), sag)
     return Ascent(first, best, last, start, *(rise / error for rise in rises))
 
@@ -240,15 +264,15 @@ def ascent(series: Series) -> Ascent | None:
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
     series = attempt.objective
-    way = ascent(series) if series is not None else None
+    way = ascent(series, FEWEST) if series is not None else None
     if series is None or way is None:
         return
     measured = noted(first_level=way.first, best_level=way.best, last_level=way.last)
     if way.collapsed:
         checks = [
             *measured,
-            at_least("rise to the best level", way.gained, "errors", FAR),
-            at_least("of that lost at the end", way.lost / way.gained, "share", LOST, "lost_share"),
+            at_least("fall from the best level", way.lost, "errors", FAR),
+            at_least("of the rise to it lost at the end", way.lost_share, "share", LOST, "lost_share"),
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
@@ -261,7 +285,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
             Check("above the first five values later", over, "share", f"< {AT_ONCE:g}", over < AT_ONCE),
         ]
         at = At(attempt, series, series.steps[0])
-        if series.steps[0] <= 0.02 * series.steps[-1]:
+        if len(values) >= OBJECTIVE and series.steps[0] <= 0.02 * series.steps[-1]:
             rose = (PLATEAU, "it had risen first and then stood still")
             yield finding(FAILED, at, checks, 0.9, 0.8, rose)
         else:

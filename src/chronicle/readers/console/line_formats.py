@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
@@ -143,7 +143,8 @@ def _read_dllogger(path: Path) -> list[Attempt]:
     Where iterations are counted anew in each epoch, those of the epochs before are added. Parameters, and
     totals without a step, are facts.
     """
-    log, counter = Log(path), Epochs()
+    counter = Epochs()
+    log = Log(path, "dllogger", counter=counter)
     for line in log.lines(_DLL_LINE):
         if match := _DLL_JSON.search(line.text):
             places, values = _dll_record(log, line, match[1])
@@ -245,21 +246,21 @@ def _read_keras(path: Path) -> list[Attempt]:
     with an ETA was drawn before the epoch was over. A bar of other batches, or of less, is that of an
     evaluation. The axis counts epochs.
     """
-    log, epoch = Log(path), 0
-    log.axis = "epoch"
-    last: tuple[Line, dict[str, float], str | None] | None = None
+    log = Log(path, "keras-console", epoch=0, last=None)  # the last bar: line, values, total
+    log.axis, own = "epoch", log.own
     for line in log.lines(_KERAS_LINE):
+        last = own["last"]
         if begun := _KERAS_EPOCH.search(line.text):
             if last:
-                log.add(last[0], epoch, last[1])
-            last, epoch = None, int(begun[1])
+                log.add(Line(*last[0]), own["epoch"], last[1])
+            own |= {"last": None, "epoch": int(begun[1])}
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
             of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
             if values and of_epoch and not bar["rest"].startswith("- ETA"):
-                last = line, values, bar["total"]
-    if last:
-        log.add(last[0], epoch, last[1])
+                own["last"] = line, values, bar["total"]
+    if last := own["last"]:
+        log.add(Line(*last[0]), own["epoch"], last[1])
     return [log.attempt()]
 
 
@@ -294,8 +295,8 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     with a pair ``loss: ...``. Such lines without a step belong to the last one. Several engines of a process
     (actor, critic) print the same line at a step: the second's metrics are named ``lr (2)``.
     """
-    log = Log(path)
-    records = _DeepSpeed(log)
+    log = Log(path, "deepspeed")
+    log.own["records"] = records = _DeepSpeed(log)
     for line in log.lines(_DS_LINE):
         if log.is_setting(line):
             continue
@@ -314,6 +315,15 @@ class _DeepSpeed:
     def __init__(self, log: Log) -> None:
         self.log, self.epochs = log, Epochs()
         self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
+
+    def state(self) -> Any:
+        """What is known of engines and epochs, as JSON."""
+        return self.epochs.state(), self._engine
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        epochs, self._engine = state
+        self.epochs.restore(epochs)
 
     def take(self, line: Line) -> bool:
         """Whether the line is a record, which is then kept: of another step, or of the last one."""
