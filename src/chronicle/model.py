@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Steps = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Facts = Mapping[str, Any]
+COLUMNS = ("run", "attempt", "metric", "role", "live", "step", "value", "time")  # of points in long form
 
 
 class Role(StrEnum):
@@ -246,14 +247,13 @@ class Timeline:
         """Long form, one row a point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
         import pandas as pd
 
-        columns = ("run", "attempt", "metric", "role", "live", "step", "value", "time")
         names = np.array([a.name for a in self.attempts], dtype=object)
         tables = []
         for t in filter(len, self.series.values()):
             times = pd.to_datetime(t.times, unit="s", utc=True)
             row = (self.run_id, names[t.attempt], t.metric, t.role.value, t.live, t.steps, t.values, times)
-            tables.append(pd.DataFrame(dict(zip(columns, row, strict=True))))
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(dict.fromkeys(columns, ()))
+            tables.append(pd.DataFrame(dict(zip(COLUMNS, row, strict=True))))
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(dict.fromkeys(COLUMNS, ()))
 
 
 class Verdict(StrEnum):

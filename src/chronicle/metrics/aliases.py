@@ -37,14 +37,15 @@ _OF_BOOSTING = (
 )
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|{_OF_BOOSTING})"
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
+    rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     r"|^l( (?!r$)[a-z]+){0,2}$|^learn$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 REWARDED = (
-    r"\b(rewards?|rew|returns?|fitness|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
+    r"\b(rewards?|rew|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
     r"|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.

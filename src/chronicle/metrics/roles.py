@@ -406,15 +406,21 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
-    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest, of
-    those that say that they are a loss if any does (`loss` beside `nll`).
+    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
+
+    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both.
     """
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
     enough = _AS_LONG * max(map(len, of_kind), default=0)
     longest = [s for s in of_kind if len(s) >= enough]
-    return min(longest, key=lambda s: ("loss" not in plain(s.metric), len(s.metric)), default=None)
+
+    def order(metric: str) -> tuple[bool, bool, int]:
+        words = plain(metric).split()
+        return "loss" not in words, bool({"precision", "recall"} & {*words}), len(metric)
+
+    return min(longest, key=lambda s: order(s.metric), default=None)
 
 
 def extreme(metric: str) -> bool:

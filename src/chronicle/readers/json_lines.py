@@ -230,7 +230,6 @@ class _Shape(NamedTuple):
 
 
 def _records(lines: Sequence[bytes]) -> list[Any]:
-    """What each line holds, None where it is no JSON."""
     try:
         return list(map(orjson.loads, lines))
     except orjson.JSONDecodeError:

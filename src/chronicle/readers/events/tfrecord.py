@@ -190,7 +190,6 @@ class _Part(NamedTuple):
 
 
 def _closed(gap: Gap | None, at: int) -> Damage:
-    """The damage that a gap is which ends at ``at``."""
     return [(gap.begin, f"length of a record is damaged; {at - gap.begin} bytes skipped")] if gap else []
 
 
