@@ -74,7 +74,6 @@ from chronicle.classify.report import (
     Rule,
     at_least,
     at_most,
-    at_most,
     finding,
     noted,
     renamed,
