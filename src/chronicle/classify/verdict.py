@@ -110,8 +110,10 @@ def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def is_live(view: View, finding: Finding) -> bool:
     """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
+    if finding.attempt is None and finding.pattern == whole_run.FAILED:
+        return True  # all attempts
     attempts = view.attempts if finding.attempt is None else view.named(finding.attempt)
-    return finding.pattern == whole_run.FAILED or any(a.is_live(finding.start_step) for a in attempts)
+    return any(a.is_live(finding.start_step) for a in attempts)
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
