@@ -363,13 +363,14 @@ def refused(tally: Tally, torture: Torture, work: Path, what: str, **how: object
     """
     runs = work / "runs"
     more, last = str(torture.logs / "more"), sorted(runs.iterdir())[-1].name
-    codes = []
+    # A limit would cut what Python keeps of its modules, too, and no command could start any more.
+    environment, codes = {**torture.environment, "PYTHONDONTWRITEBYTECODE": "1"}, []
     for command in (["build", "-q", "--jobs", "1"], ["add", more, "--name", "m"], ["note", last, "n" * 9000]):
         before = written(runs), tree(work / "build" / "site")
         started = [*how.get("prefix", ()), *torture._python(), *command]  # type: ignore[misc]
         limit = how.get("limit")
         ran = subprocess.run(
-            started, cwd=work, env=torture.environment, capture_output=True, text=True, preexec_fn=limit
+            started, cwd=work, env=environment, capture_output=True, text=True, preexec_fn=limit
         )  # type: ignore[call-overload]
         tally.done += 1
         told = ran.stderr.count("\n") == 1 and ran.stderr.startswith("error: ") and "Remedy: " in ran.stderr

@@ -7,6 +7,7 @@ import gzip
 import lzma
 import re
 import sys
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,21 @@ def test_an_archive_that_fills_the_disk_is_stopped(
         r"\. Remedy: if it is no trap, set CHRONICLE_UNPACK_LIMIT_GB to as many GB as you allow it, "
         r"or unpack it yourself",
         str(caught.value),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("member", ["experiment.json", "messages.json"])
+def test_an_archive_of_a_tracker_is_bounded_in_the_same_way(member: str, tmp_path: Path) -> None:
+    file = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in ("experiment.json", "messages.json"):
+            archive.writestr(name, b"{}\n" + b" " * (70_000_000 if name == member else 0))
+    with pytest.raises(LogError) as caught:
+        read(file)
+    assert str(caught.value) == (
+        f"{file}: unpacks from {file.stat().st_size / 1e6:.3g} MB to more than 67.1 MB. Remedy: if it is no "
+        "trap, set CHRONICLE_UNPACK_LIMIT_GB to as many GB as you allow it, or unpack it yourself"
     )
 
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import parts_of, shares
-from chronicle.model import Role, Series
+from chronicle.model import AnySeries, Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
@@ -379,9 +379,6 @@ def opposes(metric: str) -> bool:
     return rank(plain(metric)) == 2
 
 
-AnySeries = TypeVar("AnySeries", bound=Series)
-
-
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
     """The loss that a run is judged by; None where no loss has ``fewest`` points.
 
@@ -394,9 +391,10 @@ def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySer
 def judged(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
     """What a run is judged by: a loss, or where none is logged an objective, or a score whose direction is
     known; None where none has ``fewest`` points. Which way is better, `direction` says."""
-    return _first(
-        [s for s in series if direction(s)], (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES), fewest
-    )
+    return _first(series, _JUDGED, fewest)
+
+
+_JUDGED = (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES)
 
 
 def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:

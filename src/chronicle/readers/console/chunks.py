@@ -126,8 +126,6 @@ def _chunk(data: bytes, first: int, cut: int, *, last: bool = False) -> Chunk:
 
 
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
-_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
-_MOST_CONTROLS = 0.01  # of a text
 # Documents and programs may quote the lines of a log; then these are not most of the lines.
 _NO_LOGS = re.compile(
     r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
@@ -168,10 +166,7 @@ def sample(head: Head) -> bytes:
     one file in turn: its sample is kept till the next. Raises OSError.
     """
     start, encoding = head.start, encoding_of(head.start)
-    written = start.replace(b"\0", b"")  # a file system fills with zeros what was never written of a text
-    n_controls = len(written) - len(written.translate(None, _CONTROLS))
-    damaged = b"\0" in start and (not written or n_controls > _MOST_CONTROLS * len(written))
-    if encoding != "utf-16" and damaged:
+    if not head.is_clean:
         return b""
     parts = [start]
     if head.size >= HEAD_BYTES:

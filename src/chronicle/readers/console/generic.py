@@ -86,24 +86,19 @@ def plan_of(head: Head) -> Plan:
     of the sample are asked.
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
-    raw = list(filter(MAYBE.search, whole.split(b"\n")))
-    if not _may_train(raw):
+    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n")) else []
+    if len(raw) < _FEWEST_EPOCHS:
         return Plan()
     windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
     return next((plan for window in windows if (plan := _plan_of(window)).is_log), Plan())
 
 
-def _may_train(raw: Sequence[bytes]) -> bool:
+def _may_train(lines: Sequence[bytes]) -> bool:
     """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
-    seen = set[bytes]()
-    for one in raw if len(raw) >= _FEWEST_EPOCHS else ():
-        shape = _DIGITS.sub(b"0", one)
-        if shape not in seen:
-            seen.add(shape)
-            text = text_of(one)
-            if may_tell(text[begin(text)[1] :].strip()):
-                return True
-    return False
+    shapes = _DIGITS.sub(b"0", b"\n".join(lines)).split(b"\n")
+    first = dict(zip(reversed(shapes), reversed(lines), strict=True))
+    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
+    return len(lines) >= _FEWEST_EPOCHS and any(may_tell(text[begin(text)[1] :].strip()) for text in texts)
 
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:

@@ -26,11 +26,10 @@ from chronicle.model import Attempt
 from chronicle.readers.columns import iso_seconds
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.json_lines import whole_document
-from chronicle.readers.text import Faults, Head, clean
+from chronicle.readers.text import Faults, Head, clean, most_unpacked, too_large
 from chronicle.readers.trackers import MAGIC, NOTHING, PointLog, only_file, opened, seconds, tables_of, typed
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
-MOST_BYTES = 1 << 32  # that the messages of an archive may unpack to
 LONGEST = 1 << 24  # characters of a message
 
 Row = Mapping[str, Any]
@@ -236,11 +235,12 @@ def _is_comet(path: Path) -> bool:
 def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
+            members = [archive.getinfo(name) for name in ("experiment.json", "messages.json")]
+            if sum(member.file_size for member in members) > most_unpacked(path):
+                raise too_large(path)
             experiment = _object(json.loads(archive.read("experiment.json")))
             log.facts |= {"run": str(experiment.get("offline_id", ""))}
             log.facts |= {"project": experiment["project_name"]} if experiment.get("project_name") else {}
-            if archive.getinfo("messages.json").file_size > MOST_BYTES:
-                raise BadLog(str(path), f"unpacks to more than {MOST_BYTES / 1e9:.1f} GB. Remedy: unpack it")
             with archive.open("messages.json") as file:
                 return _taken(file, partial(_comet_message, log), faults)
     except _ZIP_DAMAGE as err:
