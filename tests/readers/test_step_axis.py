@@ -107,7 +107,7 @@ def test_steps_that_begin_anew_are_an_axis_however_often(tmp_path: Path) -> None
 
 
 def test_two_writers_of_one_log_count_steps(tmp_path: Path) -> None:
-    rows = [{"current_steps": step, "loss": 1.5} for n in range(1, 40) for step in (10 * n, 10 * n - 20)]
+    rows = [{"current_steps": step, "loss": 1.5} for n in range(1, 90) for step in (10 * n, 10 * n - 20)]
     assert steps(log(tmp_path, rows)) == [row["current_steps"] for row in rows]
 
 

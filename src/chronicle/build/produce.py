@@ -206,6 +206,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     problems: list[ChronicleError] = []
     for log in (*run.logs, *run.beside):
         reading = None if aliases or run.only else run.readings.get(log)
+        if reading and not all(Path(source).exists() for one in reading.attempts for source in one.sources):
+            reading = None  # what is gone meanwhile is told as gone
         reading = reading or read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
         several = len(run.logs) > 1 or log in run.beside
         within = f"{log.name}/" if several and log.is_dir() else ""
