@@ -431,25 +431,25 @@ def _placed(
 
     Where nothing counts, a name that comes again begins the next row.
     """
-    for record in records(log.lines(MAYBE), log.own["gatherer"]):
-        row, in_row, in_blocks = (log.own[name] for name in ("row", "in_row", "in_blocks"))
-        if log.own["told"].again(record):
+    so_far = log.own
+    for record in records(log.lines(MAYBE), so_far["gatherer"]):
+        if so_far["told"].again(record):
             continue
         if record.form.event not in ("", "launch"):
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
             continue
-        step, own = (row, False) if plan.by_row else course.step(record)
+        step, own = (so_far["row"], False) if plan.by_row else course.step(record)
         values = record.numbers(course.counter, plan.phases)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
-            begins = not in_row.keys().isdisjoint(values)
-            log.own["row"] = step = row + begins
-            log.own["in_row"] = dict.fromkeys((*values, *(() if begins else in_row)))
+            begins = not so_far["in_row"].keys().isdisjoint(values)
+            so_far["row"] = step = so_far["row"] + begins
+            so_far["in_row"] = dict.fromkeys((*values, *(() if begins else so_far["in_row"])))
         elif record.is_block or record.open:  # the log may have ended in the first line of one
             if course.counter in record.shape:
-                in_blocks.update(dict.fromkeys(record.shape))
-            elif record.open and not in_blocks.keys().isdisjoint(record.shape):
+                so_far["in_blocks"].update(dict.fromkeys(record.shape))
+            elif record.open and not so_far["in_blocks"].keys().isdisjoint(record.shape):
                 log.truncated = True  # what counts its step is still to come
                 return
             if known and not own:

@@ -80,7 +80,7 @@ class Record:
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
         self.form, self.values, self.ends, self.sources, self.open = form, values, ends, sources, open
-        self.shape, self.evaluation = form.names, form.evaluation
+        self.shape, self.evaluation, self.is_block = form.names, form.evaluation, len(sources) > 1
         epoch = form.epoch
         self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
         self.counters = [
@@ -128,10 +128,6 @@ class Record:
         if not self.is_block:
             return ((self.sources[0], numbers),)
         return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
-
-    @property
-    def is_block(self) -> bool:
-        return len(self.sources) > 1
 
     @property
     def tells_training(self) -> bool:

@@ -137,7 +137,7 @@ class Shapes:
         shape = raw.translate(_LIKE)
         cuts, cut = self._cuts.get(shape), None
         for one in cuts or ():
-            if all(raw[start:end] == digits for start, end, digits in one.literals):
+            if not one.literals or all(raw[start:end] == digits for start, end, digits in one.literals):
                 cut = one
                 break
         if cut is None and (cuts is None or 0 < len(cuts) < _MOST_FORMS):
@@ -153,7 +153,8 @@ class Shapes:
         for pair, start, end in places:
             values[pair] = float(plain[start:end])
         told = {pair: int(raw[start:end]) for pair, (start, end) in ends} if ends else {}
-        return Reading(form, values, told, who, at, _time(raw[:at], learned.clock) if at else NAN)
+        time = _time(raw[:at], learned.clock) if at and learned.clock != () else NAN
+        return Reading(form, values, told, who, at, time)
 
     def _new_cut(self, raw: bytes, shape: bytes) -> _Cut | None:
         """How a line of this shape, or with other literal digits than so far, is cut: kept for others."""
@@ -185,8 +186,6 @@ class Shapes:
 
 def _time(prefix: bytes, clock: tuple[int, ...] | None) -> float:
     """The time that a prefix tells. That of a minute is kept for all its seconds, which are below 60."""
-    if clock == ():
-        return NAN
     if clock is None or prefix[clock[0]] > _FIVE:
         return time_in(prefix.decode())
     start, end, begin, fraction = clock
