@@ -8,10 +8,10 @@ NaN. Names in ``_samples`` count logged points, names in ``_steps`` are differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 Steps = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Facts = Mapping[str, Any]
+COLUMNS = ("run", "attempt", "metric", "role", "live", "step", "value", "time")  # of points in long form
 
 
 class Role(StrEnum):
@@ -204,6 +205,15 @@ class Track(Series):
     live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
 
 
+AnySeries = TypeVar("AnySeries", bound=Series)
+
+
+def distinct(series: Collection[AnySeries]) -> Collection[AnySeries]:
+    """One of all that share the arrays of their steps and times, as the columns of a table do."""
+    shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
+    return shared.values()
+
+
 @dataclass(frozen=True)
 class StepBack:
     """Where the step goes back or stays, and no restart is the cause; restarts are joins.
@@ -246,14 +256,13 @@ class Timeline:
         """Long form, one row a point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
         import pandas as pd
 
-        columns = ("run", "attempt", "metric", "role", "live", "step", "value", "time")
         names = np.array([a.name for a in self.attempts], dtype=object)
         tables = []
         for t in filter(len, self.series.values()):
             times = pd.to_datetime(t.times, unit="s", utc=True)
             row = (self.run_id, names[t.attempt], t.metric, t.role.value, t.live, t.steps, t.values, times)
-            tables.append(pd.DataFrame(dict(zip(columns, row, strict=True))))
-        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(dict.fromkeys(columns, ()))
+            tables.append(pd.DataFrame(dict(zip(COLUMNS, row, strict=True))))
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(dict.fromkeys(COLUMNS, ()))
 
 
 class Verdict(StrEnum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -19,7 +20,9 @@ from tests.readers.writers import event_log
 from chronicle.build.produce import Product, diagnose, last_entry, produce
 from chronicle.build.store import damaged, forget
 from chronicle.errors import Defect
+from chronicle.model import Attempt, Role, Series
 from chronicle.readers import csv_tables, events, read_all, read_on
+from chronicle.timeline import stitch
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import RunFolder
 
@@ -92,6 +95,20 @@ def test_the_packed_table_of_points_has_all_of_them_and_the_same_bytes_again(kep
     assert len(pd.read_csv(table)) == sum(map(len, timeline.series.values()))
     produce(kept)
     assert table.read_bytes() == before
+
+
+def test_the_packed_table_says_what_pandas_would_write(tmp_path: Path) -> None:
+    times = np.array([1.7e9, 1.7e9 + 0.25, np.nan, 1.7e9 + 1e-6, -1.5, 86_400.0])
+    values = np.array([2.5, np.nan, np.inf, -np.inf, 1e-7, 3e22])
+    steps = np.array([0, 10, 20, 30, 40, 2**40])
+    first = Attempt('a, with "quotes"', ("a",), {"loss": Series("loss", Role.LOSS, steps, values, times)})
+    blank = np.full(6, np.nan)
+    second = Attempt("b", ("b",), {"loss": Series("loss", Role.LOSS, steps + 40, abs(values), blank)})
+    timeline = stitch([first, second], run_id="r")
+    module._write_points(tmp_path / "points.csv.gz", timeline)
+    frame = timeline.frame()
+    frame["time"] = frame["time"].dt.round("us")
+    assert gzip.decompress((tmp_path / "points.csv.gz").read_bytes()).decode() == frame.to_csv(index=False)
 
 
 def test_what_is_damaged_is_not_told_by_a_list(kept: Product, tmp_path: Path) -> None:

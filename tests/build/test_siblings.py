@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from tests.readers.writers import csv_log, event_log, json_log
+from tests.work import n_calls
 
-from chronicle.build.produce import diagnose
+from chronicle.build.produce import diagnose, read_run
 from chronicle.build.sources import expand
 from chronicle.workspace.config import WorkspaceConfig
 
@@ -134,6 +136,19 @@ def test_two_trackers_of_one_process_tell_one_run(tmp_path: Path) -> None:
     (run,) = expand([tmp_path])
     timeline, _, problems = diagnose(run, WorkspaceConfig())
     assert (len(timeline.attempts), problems) == (1, [])
+
+
+@pytest.mark.parametrize("seed", [0, 1], ids=["same values", "another seed"])
+def test_what_was_read_to_tell_runs_apart_is_not_read_again(seed: int, tmp_path: Path) -> None:
+    (tmp_path / "exp").mkdir()
+    csv_log(tmp_path / "exp/metrics.csv", points(FROM_0))
+    printed(tmp_path / "train.log", points(FROM_0, seed))
+    for run in expand([tmp_path]):
+        anew = replace(run, readings={})
+        read, again = (read_run(one, WorkspaceConfig()) for one in (run, anew))
+        assert repr(read) == repr(again)
+        calls, calls_anew = (n_calls(lambda one=one: read_run(one, WorkspaceConfig())) for one in (run, anew))
+        assert 4 * calls < calls_anew
 
 
 def test_a_run_of_a_store_is_not_put_together_with_a_log_of_the_same_values(tmp_path: Path) -> None:

@@ -93,6 +93,20 @@ def test_what_begins_at_its_best_and_loses_it_did_not_fail_to_learn(end: float, 
     assert (judged.verdict, judged.patterns) == ("bad", (pattern,))
 
 
+@pytest.mark.parametrize("points", [18, 30, 45])
+def test_a_short_log_of_an_objective_tells_what_is_clear(points: int) -> None:
+    """Evaluations every so many thousand steps: twenty of them are a whole training."""
+    t, noise = np.linspace(0, 1, points), np.random.default_rng(6).standard_normal(points)
+    ways = {
+        "rises": 1 - np.exp(-4 * t),
+        "stays": 0 * t,
+        "falls": np.interp(t, [0, 0.4, 0.6, 1], [0, 1, 0, 0]),
+    }
+    told = {name: classify({"return": 30 * way + noise}) for name, way in ways.items()}
+    assert [d.verdict for d in told.values()] == ["good", "worrying", "bad"]
+    assert ["plateau" in d.patterns for d in told.values()] == [False, True, False]
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(("slip", "collapses"), [(2.0, False), (7.0, True), (20.0, True)])
 def test_what_an_objective_gained_in_its_first_values_counts(slip: float, collapses: bool, seed: int) -> None:

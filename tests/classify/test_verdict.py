@@ -121,7 +121,7 @@ def test_a_rise_within_an_epoch_of_data_read_before_is_how_they_are_known(
     loss = np.array([1.1, 0.72, 0.4])[t.astype(int)] * np.exp(climbs * (t % 1) * (t >= 2)) * noise
     judged = classify({"loss": loss, "epoch": t})
     (rise,) = (f for f in judged.findings if f.pattern == "divergence-no-spike")
-    why = "the data of this epoch were read before, and it keeps most of what that gained"
+    why = "the data of this epoch were read before, and it keeps a part of what that gained"
     assert (judged.verdict, rise.evidence.get("explained_by", why)) == (verdict, why)
 
 

@@ -74,6 +74,22 @@ def test_names_of_lines_cover_no_line_and_not_each_other(width):
         series(f"{name}/loss", steps, falling(300, k) + 0.25 * k, Role.DATASET_LOSS, dataset=name)
         for k, name in enumerate("abc")
     ]
+    names_apart(lines, width)
+
+
+@WIDTHS
+def test_a_name_stands_off_where_lines_are_close_together_at_the_foot(width):
+    """Under them is the frame, and just above each stands the next one."""
+    steps = np.arange(300)
+    fall = np.where(steps < 60, 10.0, 1.0)
+    lines = [
+        series(f"{name}/loss", steps, fall + 0.5 * k, Role.DATASET_LOSS, dataset=name)
+        for k, name in enumerate(["validation", "training", "b"])
+    ]
+    names_apart(lines, width)
+
+
+def names_apart(lines, width):
     plan = whole(scene(stitch([attempt("x", *lines)]), diagnosis(finding("level-shift", 90, 99))), width)
     (curves,) = plan.curves
     boxes = labels(plan)

@@ -321,6 +321,8 @@ box_loss: loss, x/lr0: learning-rate, x/lr2: learning-rate
 eps: other, r: objective, r_ma: other
 r: objective, ploss: part-loss, vloss: part-loss, ent: other
 r: other, p: other
+exploitability: loss, t: other
+avg(utility): objective, avg(num_wins): other
 Score: objective, Market Return: score, Portfolio Return: score
 """
 
@@ -471,6 +473,11 @@ def test_what_says_that_it_is_a_loss_is_judged_before_a_shorter_name() -> None:
     both = assign(log("nll", "total loss"))
     assert {name: one.role for name, one in both.items()} == {"nll": Role.LOSS, "total loss": Role.LOSS}
     assert judged(both.values(), fewest=3) is both["total loss"]
+
+
+def test_a_score_of_both_is_judged_before_precision_and_recall() -> None:
+    scored = assign(log("precision", "recall", "fscore"))
+    assert judged(scored.values(), fewest=3) is scored["fscore"]
 
 
 def test_a_score_is_judged_where_nothing_else_is() -> None:

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from chronicle.metrics.values import count, instant, level, natural, plural, with_unit
+from chronicle.metrics.values import count, instant, level, natural, plural, times_over, with_unit
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,8 @@ def test_level(value, text):
 def test_count_and_plural():
     assert count(1234567) == "1\u202f234\u202f567"
     assert (plural(1, "attempt"), plural(3, "attempt")) == ("1 attempt", "3 attempts")
+    assert [times_over(n) for n in (1, 2, 3)] == ["once", "twice", "3 times"]
+    assert [times_over(n, " more") for n in (1, 2, 3)] == ["once more", "twice more", "3 more times"]
 
 
 def test_the_unit_of_one_is_singular():

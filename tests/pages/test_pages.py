@@ -14,7 +14,7 @@ from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, si
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Entry, Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.lists import LISTED, browse, worst_first
+from chronicle.pages.lists import LISTED, browse
 from chronicle.pages.words import renderer
 
 HOME = """\
@@ -404,4 +404,4 @@ def test_browse_has_the_worst_first_and_of_one_verdict_the_severest() -> None:
     untold = {"verdict": Verdict.UNEXPECTED, "badge": "cannot tell"}
     odd = {"verdict": Verdict.UNEXPECTED, "badge": "unexpected"}
     runs = [healthy(), run("u", 0.9, **untold), run("o", 0.0, **odd), run("a", 0.2), run("b", 0.7)]
-    assert [entry.run_id for entry in worst_first(site(runs))] == ["b", "a", "o", "u", "calm"]
+    assert [entry.run_id for entry in site(runs).worst_first] == ["b", "a", "o", "u", "calm"]

@@ -55,7 +55,8 @@ def test_its_faults_are_on_the_timeline(folder: Path) -> None:
 def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
     ran = chronicle("classify", str(folder))
     xid = "Xid 63: memory page retired or row remapped; it takes effect after a reset (0000:41:00)"
-    line = f"fault: {xid} on nid003. (step 850, 2023-11-20T08:28:20Z)"
+    sentence = f"At step 850 a fault was logged on nid003: “{xid}”."
+    line = f"fault: {sentence} (2023-11-20T08:28:20Z)"
     assert line in " ".join(ran.out.replace("\u202f", "").split())
     out = folder.parent / "site"
     assert chronicle("build", str(folder), "--out", str(out)).code == 0
@@ -65,7 +66,7 @@ def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
         "count": 1, "where": entry["faults"][0]["where"],
     }  # fmt: skip
     (page,) = [file.read_text("utf-8") for file in (out / "runs").rglob("*.html")]
-    assert f"{xid} on nid003." in page and "08:28" in page
+    assert sentence in page.replace("\u202f", "") and "08:28" in page
     assert "Slurm job 123 cancelled: node failure" in page
 
 

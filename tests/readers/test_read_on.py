@@ -28,6 +28,11 @@ CONSOLES = (
     "llm.c",
     "modded-nanogpt",
     "fairseq",
+    "hf-console",
+    "keras-console",
+    "deepspeed",
+    "mlperf",
+    "dllogger",
 )
 KINDS = ("csv", "jsonl", "event_files", *CONSOLES)
 KEY_VALUE = "key-value"  # the family of most logs by far

@@ -106,6 +106,11 @@ def test_steps_that_begin_anew_are_an_axis_however_often(tmp_path: Path) -> None
     assert steps(log(tmp_path, rows)) == [100, 200] * 4
 
 
+def test_two_writers_of_one_log_count_steps(tmp_path: Path) -> None:
+    rows = [{"current_steps": step, "loss": 1.5} for n in range(1, 40) for step in (10 * n, 10 * n - 20)]
+    assert steps(log(tmp_path, rows)) == [row["current_steps"] for row in rows]
+
+
 @pytest.mark.parametrize("counter", ["episode", "generation"])
 def test_episodes_begin_anew_with_a_launch(counter: str, tmp_path: Path) -> None:
     rows = [{counter: i, "reward": i / 8} for i in (1, 2, 3, 4, 1, 2)]

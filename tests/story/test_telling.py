@@ -335,6 +335,12 @@ def test_the_verdict_names_what_it_rests_on_and_what_was_not_over() -> None:
     def last(*findings: Finding, verdict: Verdict = Verdict.BAD) -> list[str]:
         return [*tell(LONG, diagnosis(*findings, verdict=verdict)).paragraphs[-2:]]
 
+    again = [finding("repeat-data", at, at) for at in (200, 400)]
+    assert last(*again, verdict=Verdict.UNEXPECTED)[-1] == (
+        "The verdict is unexpected because of “Repeated data after a resume” (twice over steps 200 to 400)."
+    )
+    failed = finding("failed-run", 0, None)
+    assert last(failed)[-1] == "The verdict is bad because of “Failed run”."
     assert last(lost, nan)[-1] == (
         "The verdict is bad because of “Divergence after a spike” at step 300 and “NaN or Inf” at step 600,"
         " which were not over when the log ended."

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
@@ -29,7 +29,7 @@ from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault, Join, Timeline
-from chronicle.readers import local, read_all, runs_below, runs_of_store, what_to_do
+from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
 from chronicle.readers.find import RunSource, claims, folder_claims, is_log, scan
 from chronicle.readers.side_files import is_side_file
 from chronicle.timeline import stitch
@@ -65,7 +65,8 @@ _FEW = 8  # runs near each other of which two may be one
 _ALIKE = 0.5  # share of the metrics of the one with fewer that the other has too
 
 
-_Member = tuple[RunSource, tuple[Attempt, ...]]  # a run, and its attempts under names that tell them apart
+Readings = Mapping[Path, Reading]
+_Member = tuple[RunSource, Readings]  # a run, and what was read of it to tell it from others
 
 
 def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
@@ -129,8 +130,8 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
         yield from (
-            RunFolder(safe_id(s.run_id), s.paths, only=s.only)
-            for s in joined(runs_below(local(path, confines)))
+            RunFolder(safe_id(s.run_id), s.paths, only=s.only, readings=readings)
+            for s, readings in joined(runs_below(local(path, confines)))
         )
 
 
@@ -228,39 +229,46 @@ def _short(host: str) -> str:
     return host.partition(".")[0]
 
 
-def joined(sources: Sequence[RunSource]) -> list[RunSource]:
-    """The runs, those that go on from one beside them as one with it: under its id, with the logs of all."""
+def joined(sources: Sequence[RunSource]) -> list[_Member]:
+    """The runs, those that go on from one beside them as one with it: under its id, with the logs of all.
+
+    Of a few runs, what was read of them is given too, so that it need not be read again.
+    """
     groups: dict[tuple[str, str], list[RunSource]] = {}
     for source in sources:
         groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
-    return _told_once([run for group in groups.values() for run in _trainings(group)])
+    runs = _told_once([run for group in groups.values() for run in _trainings(group)])
+    return runs if len(sources) <= _FEW else [(source, {}) for source, _ in runs]
 
 
-def _told_once(runs: Sequence[RunSource]) -> list[RunSource]:
+def _told_once(runs: Sequence[_Member]) -> list[_Member]:
     """The runs, with what two loggers of different formats told of one training as one run: the console of a
     job beside the folder of its event files. Two of one format are two trainings, and a run of a store is
     read from there alone."""
-    homes = {path.parent for run in runs for path in run.paths if not path.is_dir()}
-    near: dict[Path | None, list[RunSource]] = {}
-    for run in runs:
-        if not run.only:
-            around = [home for home in homes if run.paths[0].is_relative_to(home)]
-            near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(run)
-    merged = {run.run_id: run for run in runs}
+    homes = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
+    near: dict[Path | None, list[_Member]] = {}
+    for member in runs:
+        if not member[0].only:
+            around = [home for home in homes if member[0].paths[0].is_relative_to(home)]
+            near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(member)
+    merged = {run.run_id: (run, readings) for run, readings in runs}
     for group in near.values():
-        formats = {run.run_id: _format(run) for run in group if 1 < len(group) <= _FEW}
+        formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _FEW}
         if len(set(formats.values())) < 2:
             continue
         apart: list[_Member] = []
-        for source, attempts in map(_read, group):
+        for source, readings in (_read(*member) for member in group):
             for k, (known, earlier) in enumerate(apart):
-                if formats[known.run_id] != formats[source.run_id] and _are_copies(earlier, attempts):
+                differ = formats[known.run_id] != formats[source.run_id]
+                if differ and _are_copies(_attempts(earlier), _attempts(readings)):
                     known = replace(known, paths=(*known.paths, *source.paths))
-                    apart[k], merged[known.run_id] = (known, earlier), known
+                    merged[known.run_id] = known, {**merged[known.run_id][1], **readings}
+                    apart[k] = known, earlier
                     del merged[source.run_id]
                     break
             else:
-                apart.append((source, attempts))
+                apart.append((source, readings))
+                merged[source.run_id] = source, readings
     return list(merged.values())
 
 
@@ -288,34 +296,40 @@ def _stem(run_id: str) -> tuple[str, str]:
     return around, name
 
 
-def _trainings(group: list[RunSource]) -> list[RunSource]:
+def _trainings(group: list[RunSource]) -> list[_Member]:
     """The trainings in runs of one name, each launch with the one that it goes on from."""
     if not 1 < len(group) <= _MOST:
-        return group
+        return [(source, {}) for source in group]
     trainings: list[_Member] = []
-    for source, attempts in sorted(map(_read, group), key=_begun):
-        goes_on = (k for k, (_, earlier) in enumerate(trainings) if _goes_on(earlier, attempts))
+    for source, readings in sorted(map(_read, group), key=_begun):
+        own = _attempts(readings)
+        goes_on = (k for k, (_, earlier) in enumerate(trainings) if _goes_on(_attempts(earlier), own))
         if (k := next(goes_on, None)) is None:
-            trainings.append((source, attempts))
+            trainings.append((source, readings))
         else:
             known, earlier = trainings[k]
-            trainings[k] = replace(known, paths=(*known.paths, *source.paths)), (*earlier, *attempts)
-    return [source for source, _ in trainings]
+            trainings[k] = replace(known, paths=(*known.paths, *source.paths)), {**earlier, **readings}
+    return trainings
 
 
-def _read(source: RunSource) -> _Member:
-    """The run with its attempts; none where a log of it cannot be read."""
+def _read(source: RunSource, known: Readings | None = None) -> _Member:
+    """The run with what is read of its logs; none of it where one of them cannot be read."""
     try:
-        read = [(path, attempt) for path in source.paths for attempt in read_all(path).attempts]
+        return source, known or {path: read_all(path) for path in source.paths}
     except (ChronicleError, OSError):
-        read = []
-    return source, tuple(replace(attempt, name=f"{path}/{attempt.name}") for path, attempt in read)
+        return source, {}
+
+
+def _attempts(readings: Readings) -> tuple[Attempt, ...]:
+    """All attempts, under names that tell them apart."""
+    read = ((path, attempt) for path, reading in readings.items() for attempt in reading.attempts)
+    return tuple(replace(attempt, name=f"{path}/{attempt.name}") for path, attempt in read)
 
 
 def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
     """When the first attempt of a run began, the last of all where that is not known; then by name."""
-    source, attempts = member
-    first = min((wall_clock(attempt)[0] for attempt in attempts), default=math.nan)
+    source, readings = member
+    first = min((wall_clock(attempt)[0] for attempt in _attempts(readings)), default=math.nan)
     return math.inf if math.isnan(first) else first, natural(source.run_id)
 
 

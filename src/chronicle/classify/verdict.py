@@ -195,7 +195,7 @@ def explanation(view: View, finding: Finding) -> str:
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
     if finding.pattern == NO_SPIKE and any(schedule.read_again(view, a, finding) for a in attempts):
-        return "the data of this epoch were read before, and it keeps most of what that gained"
+        return "the data of this epoch were read before, and it keeps a part of what that gained"
     settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"

@@ -23,7 +23,7 @@ from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
+from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline, distinct
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -167,7 +167,7 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
     """The view of a timeline."""
     none = np.iinfo(np.int64).min
     last = np.full(len(timeline.attempts), none)
-    for track in timeline.series.values():
+    for track in distinct(timeline.series.values()):
         np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
     attempts = (
         AttemptView(i, a.name, a, settled(written(a.series)), None if last[i] == none else int(last[i]))

@@ -68,9 +68,7 @@ def event_lines(event: Event, before: str = "") -> Iterator[str]:
     kind = event.title.lower() if event.kind in BY_PEOPLE else event.kind.value
     name = f"{shape} {event.patterns[0]}" if event.patterns else kind
     aside = f"{event.who}: " if event.kind in BY_PEOPLE and event.who else ""
-    known = filter(None, ("" if event.step is None else f"step {count(event.step)}", event.time))
-    when = ", ".join(known) if event.kind is EventKind.FAULT else ""  # any other sentence says when
-    when = f" ({when})" if when else ""
+    when = f" ({event.time})" if event.kind is EventKind.FAULT and event.time else ""
     text = f"{before}{event.mark:>2} {name}: {aside}{event.sentence}{when}"
     yield from filled(text, "  ", " " * (5 + len(before)))
 

@@ -32,6 +32,7 @@ _CROSS_PX = 6  # a column of crosses
 _NAME_STRIDE_PX = 12
 _APART_PX = 3  # of words beside each other
 ROW_PX = 13  # the height of a label
+_NAME_ROWS = 3  # how many of them a name may stand from its line
 _DEAD_DASH = (3.2, 2.2)
 
 
@@ -191,7 +192,7 @@ class Curves:
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
 
     def _name(self, line: Line, pane: Pane, room: Room) -> None:
-        """The name of one line of several just over or under it, as near to its end as it covers nothing."""
+        """The name of one line of several, as near to it and to its end as it covers nothing."""
         own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if not own:
             return
@@ -199,12 +200,16 @@ class Curves:
         known = np.isfinite(last.mid)
         end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
         alone, width = Room(pane, own), label_px(line.name)
-        places: list[Pair] = []
-        for left in np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist():
-            tops, feet = alone.over(left, width)
-            places += [(left, tops.min(initial=np.inf) - ROW_PX - 2), (left, feet.max(initial=-np.inf) + 2)]
-        there = [place for place in places if math.isfinite(place[1])]
-        there.sort(key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
+        lefts = np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist()
+        there: list[Pair] = []
+        for away in range(0, _NAME_ROWS * ROW_PX, ROW_PX):
+            places: list[Pair] = []
+            for left in lefts:
+                tops, feet = alone.over(left, width)
+                over, under = tops.min(initial=np.inf) - ROW_PX - 2, feet.max(initial=-np.inf) + 2
+                places += [(left, over - away), (left, under + away)]
+            near = [place for place in places if math.isfinite(place[1])]
+            there += sorted(near, key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
         # Beside it where all of the line is shorter than its name.
         there += [(end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2)]
         room.write(line.name, there, line.token)

@@ -37,14 +37,15 @@ _OF_BOOSTING = (
 )
 _OF_BOOSTING_TOO = r"quantile|poisson|huber|expectile|tweedie|lq|cox|fair|gamma|focal"
 AN_ERROR = (
-    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|{_OF_BOOSTING})"
+    rf"^(({_OF} )*(rmse|rmsle|mse|mae|mape|ppl|perplexity|cost|error rate|b?ce|deviance|exploitability"
+    rf"|{_OF_BOOSTING})"
     rf"|({_OF} )+(err(or)?|l[12]|{_OF_BOOSTING_TOO}))( (alpha|delta|q|variance power))?( {_OF})*$"
     r"|^l( (?!r$)[a-z]+){0,2}$|^learn$"
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 REWARDED = (
-    r"\b(rewards?|rew|returns?|fitness|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
+    r"\b(rewards?|rew|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
     r"|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
@@ -325,10 +326,8 @@ _WORDS_OF_OTHERS = {
     "test": "prueba 测试",
 }
 _IN_ENGLISH = {word: name for name, words in _WORDS_OF_OTHERS.items() for word in words.lower().split()}
-_OTHERS = re.compile(
-    rf"(?:(?<![A-Za-z])|(?<=ings)|(?<=ungs))(?:{'|'.join(sorted(_IN_ENGLISH, key=len, reverse=True))})",
-    re.IGNORECASE,
-)
+_ANY_OTHER = re.compile("|".join(sorted(_IN_ENGLISH, key=len, reverse=True)))
+_OTHERS = re.compile(rf"(?:(?<![A-Za-z])|(?<=ings)|(?<=ungs))(?:{_ANY_OTHER.pattern})", re.IGNORECASE)
 _NTH = re.compile(r"第\s?(\d+(?:\s?/\s?\d+)?)\s?[个次]?\s?(epoch|step|iteration)", re.IGNORECASE)
 _NOUN_OF_NOUN = re.compile(r"\b(loss|accuracy) (?:de |di |da |d['’] ?|на )(?:la )?(\w+)")
 _WIDE = str.maketrans("：，＝（）", ":,=()")
@@ -340,7 +339,7 @@ def in_english(text: str) -> str:
     >>> in_english("第3轮 训练损失：0.5")
     'epoch 3 train loss:0.5'
     """
-    if not _OTHERS.search(text):
+    if not (_ANY_OTHER.search(text.lower()) and _OTHERS.search(text)):  # the first look is a quick one
         return text
     text = _OTHERS.sub(lambda match: f" {_IN_ENGLISH[match[0].lower()]} ", text.translate(_WIDE))
     text = _NOUN_OF_NOUN.sub(r"\2 \1", _NTH.sub(r"\2 \1", re.sub(r"(?<= ) +|^ +", "", text)))

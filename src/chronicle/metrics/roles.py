@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import parts_of, shares
-from chronicle.model import Role, Series
+from chronicle.model import AnySeries, Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
@@ -379,9 +379,6 @@ def opposes(metric: str) -> bool:
     return rank(plain(metric)) == 2
 
 
-AnySeries = TypeVar("AnySeries", bound=Series)
-
-
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
     """The loss that a run is judged by; None where no loss has ``fewest`` points.
 
@@ -394,9 +391,10 @@ def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySer
 def judged(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
     """What a run is judged by: a loss, or where none is logged an objective, or a score whose direction is
     known; None where none has ``fewest`` points. Which way is better, `direction` says."""
-    return _first(
-        [s for s in series if direction(s)], (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES), fewest
-    )
+    return _first(series, _JUDGED, fewest)
+
+
+_JUDGED = (*LOSSES[:2], Role.OBJECTIVE, LOSSES[2], *SCORES)
 
 
 def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
@@ -406,15 +404,21 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
-    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest, of
-    those that say that they are a loss if any does (`loss` beside `nll`).
+    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
+
+    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both.
     """
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
     enough = _AS_LONG * max(map(len, of_kind), default=0)
     longest = [s for s in of_kind if len(s) >= enough]
-    return min(longest, key=lambda s: ("loss" not in plain(s.metric), len(s.metric)), default=None)
+
+    def order(metric: str) -> tuple[bool, bool, int]:
+        words = plain(metric).split()
+        return "loss" not in words, bool({"precision", "recall"} & {*words}), len(metric)
+
+    return min(longest, key=lambda s: order(s.metric), default=None)
 
 
 def extreme(metric: str) -> bool:

@@ -26,9 +26,9 @@ def count(number: float) -> str:
     return f"{number:,.0f}".replace(",", NARROW_SPACE)
 
 
-def times_over(number: int) -> str:
-    """How often something was: ``once``, ``twice``, ``12 times``."""
-    return {1: "once", 2: "twice"}.get(number) or f"{count(number)} times"
+def times_over(number: int, more: str = "") -> str:
+    """How often something was: ``once``, ``12 times``; with " more" ``twice more``, ``12 more times``."""
+    return {1: f"once{more}", 2: f"twice{more}"}.get(number) or f"{count(number)}{more} times"
 
 
 def level(value: float | None) -> str:

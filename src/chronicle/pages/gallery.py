@@ -16,7 +16,7 @@ from chronicle.errors import ConfigError
 from chronicle.metrics.values import moment
 from chronicle.model import Entry, Event, EventKind, Figure, JoinKind, Verdict
 from chronicle.pages.words import hour, place
-from chronicle.story import BY_PEOPLE
+from chronicle.story import BY_PEOPLE, deciding
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, from_table
 
@@ -304,6 +304,16 @@ class SiteData:
             for pattern in entry.diagnosis.patterns:
                 shown.setdefault(pattern, []).append(entry)
         return shown
+
+    @cached_property
+    def worst_first(self) -> Sequence[Entry]:
+        """The entries as Browse and Home order them: by verdict, severity of what decides it, and date."""
+
+        def rank(entry: Entry) -> tuple[int, bool, float, float]:
+            severity = max((event.severity for event in deciding(entry.events, entry.verdict)), default=0.0)
+            return -entry.verdict.rank, entry.badge != entry.verdict, -severity, -moment(last_time(entry))
+
+        return sorted(self.entries, key=rank)
 
     def page(self, path: str, content: object, text: Callable[[], str]) -> Page:
         """The page at ``path``: its text is asked for unless it stands there, made of what is ``content``."""

@@ -57,7 +57,7 @@ class Card:
 
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
     """browse.md: cards with facets, and plain lists where scripts do not run, on as many pages as needed."""
-    ranked = worst_first(site)
+    ranked = site.worst_first
     parts = [ranked[i : i + LISTED] for i in range(0, len(ranked), LISTED)] or [[]]
     numbers = [(i, f"browse-{i}" if i > 1 else "browse") for i in range(1, len(parts) + 1)]
     for (number, name), part in zip(numbers, parts, strict=True):
@@ -161,18 +161,8 @@ def entries_js(site: SiteData) -> str:
     day, steps discarded, facts of run.toml as name and value
     """
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
-    rows = ",\n".join(as_json(_row(entry)) for entry in worst_first(site))
+    rows = ",\n".join(as_json(_row(entry)) for entry in site.worst_first)
     return f"window.chroniclePatterns = {as_json(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
-
-
-def worst_first(site: SiteData) -> list[Entry]:
-    """The entries as Browse and Home order them: by verdict, the severity of what decides it, and date."""
-
-    def rank(entry: Entry) -> tuple[int, bool, float, float]:
-        severity = max((event.severity for event in deciding(entry.events, entry.verdict)), default=0.0)
-        return -entry.verdict.rank, entry.badge != entry.verdict, -severity, -moment(last_time(entry))
-
-    return sorted(site.entries, key=rank)
 
 
 def _row(entry: Entry) -> list[object]:
@@ -307,7 +297,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     # The reference gallery: nobody gave it a title, and the pattern pages show its runs.
     teaching = site.title == WorkspaceConfig.title and not specimens.isdisjoint(site.entry_of)
     shown = hero(site) if teaching else None
-    urgent = [entry for entry in worst_first(site) if needs_attention(entry)]
+    urgent = [entry for entry in site.worst_first if needs_attention(entry)]
     news, more = week(site.happened)
     values = {
         "site": site,

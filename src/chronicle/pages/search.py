@@ -85,7 +85,7 @@ def guide_js(site: SiteData, guide: Path) -> str:
         text = _bag([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
         rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
     for case in site.cases:
-        text = _bag([case.lead, *(row.said for row in case.log)], 4 * _A_SECTION)
+        text = _bag([case.lead, *(row.said for row in case.log)], 3 * _A_SECTION)
         rows.append([f"cases/{case.id}.html", plain(case.title), text])
     lines = ",\n".join(map(as_json, rows))
     return f"window.chronicleGuide = [\n{lines}\n];\n"

@@ -183,7 +183,9 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
     """
     kept, asides = list[Attempt](), list[Attempt]()
     for log in attempts:
-        single = all(len(s) <= 1 for s in log.series.values()) and BY_TIME.fullmatch(_folder(log))
+        single = all(len(s) <= 1 for s in log.series.values()) and BY_TIME.fullmatch(
+            _around(log).rpartition("/")[2]
+        )
         is_aside = log.facts.get("format") == "event file" and (not log.series or single)
         (asides if is_aside else kept).append(log)
     if not kept:
@@ -298,11 +300,6 @@ def _joined(group: list[_Written]) -> list[Attempt]:
         running = [i for i in ours or range(len(leaders)) if _begun(leaders[i].log) <= _begun(one.log)]
         followers.setdefault((running or ours[:1] or [0])[-1], []).append(one)
     return [_merged(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
-
-
-def _folder(attempt: Attempt) -> str:
-    """The name of the folder that the log of an attempt lies in; "" for that which was read."""
-    return _around(attempt).rpartition("/")[2]
 
 
 def _around(attempt: Attempt) -> str:

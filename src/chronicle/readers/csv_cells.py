@@ -66,15 +66,11 @@ class Table:
             header = self._begin[0] if self._given else next(lines, (0, "", True))[1]
             if not header:
                 return
-            self._know(header)
+            self.delimiter = delimiter_of(header)
+            self.names = self._given or header_names(self._header(header.lstrip("# ") or header))
+            self._comma = has_decimal_commas(self._begin[not self._given :], self.delimiter)
+            self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self._read_lines(lines)
-
-    def _know(self, header: str) -> None:
-        """Takes a header for what it says of all rows."""
-        self.delimiter = delimiter_of(header)
-        self.names = self._given or header_names(self._header(header.lstrip("# ") or header))
-        self._comma = has_decimal_commas(self._begin[not self._given :], self.delimiter)
-        self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
 
     def state(self, arrays: Arrays) -> Any:
         """What is known after whole lines; None before the header."""
@@ -146,7 +142,6 @@ class Table:
         return None
 
     def _cells(self, line: str) -> tuple[list[str], str]:
-        """The cells of a line, and what is wrong with it."""
         if '"' not in line and len(line) < LONG_LINE:
             return line.split(self.delimiter), ""
         if line.count('"') % 2:
@@ -181,7 +176,10 @@ class Table:
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
         longest = int(np.diff(ends, prepend=-1).max())
         odd = any(text[-1:] in block and text in block for text in _ODD)  # one byte is found much faster
-        if odd or longest > LONG_LINE or not self._tells_header():
+        plain = (name for name, b in zip(self.names, self._builders, strict=True) if not b.irregular)
+        # a header that comes again is known by a name above numbers
+        tells_header = any(not is_blank(name) and number(name) is None for name in plain)
+        if odd or longest > LONG_LINE or not tells_header:
             return False
         columns = self._columns(block)
         if columns is None:
@@ -195,11 +193,6 @@ class Table:
         self._n_lines += len(ends)
         self._last.extend(block[-LOOKED_AT * longest :].decode("utf-8", "replace").split("\n")[:-1])
         return True
-
-    def _tells_header(self) -> bool:
-        """Whether a header that comes again is known by a name above numbers."""
-        named = (name for name, b in zip(self.names, self._builders, strict=True) if not b.irregular)
-        return any(not is_blank(name) and number(name) is None for name in named)
 
     def _columns(self, block: bytes) -> list[pa.Array] | None:
         """The columns of a block of rows: texts or numbers; None where a cell is something else."""

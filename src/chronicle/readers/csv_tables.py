@@ -148,7 +148,6 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _facts(comments: Sequence[str]) -> dict[str, Any]:
-    """What the comments before a header tell as JSON."""
     facts = dict[str, Any]()
     for comment in comments:
         try:

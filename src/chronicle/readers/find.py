@@ -247,7 +247,6 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
 
 
 def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]]) -> None:
-    """Adds a folder in ``folder``, as one log or with what is below it."""
     if wanted(path):
         info = path.stat()
         if (info.st_dev, info.st_ino) not in seen:
@@ -274,7 +273,12 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
             parts.append(below)
         else:
             runs += inner
-    launched = _launched(folder, prefix)
+    by_run: dict[
+        str, list[Path]
+    ] = {}  # folders that are one log each: those of one key are launches of one run
+    for path in folder.whole:
+        by_run.setdefault(run_key(path) or path.name, []).append(path)
+    launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_run.items()]
     if len(launched) == 1 and not (runs or parts or folder.logs):
         return [RunSource(launched[0].run_id, (folder.path,))]
     runs = stores + launched + runs
@@ -288,14 +292,6 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         for name, paths in families.items()
     ]
     return own + runs
-
-
-def _launched(folder: Folder, prefix: str) -> list[RunSource]:
-    """The folders that are one log each, as runs: those of one key are the launches of one run."""
-    by_run: dict[str, list[Path]] = {}
-    for path in folder.whole:
-        by_run.setdefault(run_key(path) or path.name, []).append(path)
-    return [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_run.items()]
 
 
 def _is_part(folder: Folder, *, beside_logs: bool) -> bool:

@@ -150,7 +150,6 @@ def _value(lines: Sequence[_Line], at: int, indent: int, rest: str, depth: int) 
 
 
 def _entry(text: str) -> tuple[str, str] | None:
-    """Key and value of a line; None where it has none."""
     if text[:1] in ('"', "'"):
         match = _QUOTED_KEY.match(text)
         return (match[1], (match[2] or "").strip()) if match else None

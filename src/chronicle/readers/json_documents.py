@@ -119,7 +119,6 @@ def _rows(found: list[Table]) -> list[Row]:
 
 
 def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:
-    """All tables in a value; what is in a table is none."""
     if isinstance(value, list):
         if (rows := _logged_rows(value)) is not None:
             yield Table(path, rows)
@@ -269,7 +268,10 @@ def read_state(path: Path) -> list[Attempt]:
     state, truncated = _parsed_state(text)
     history = state.pop("log_history", None)
     rows: list[Row] = []
-    facts = _state_facts(state)
+    said = {key: value for key, value in state.items() if isinstance(value, str | int | float)}
+    config: dict[str, Any] = {key: said.pop(key) for key in CONFIG if key in said}
+    trial = state.get("trial_params")
+    facts = said | config_facts(config | (trial if isinstance(trial, dict) else {}))
     for entry in history if isinstance(history, list) else []:
         row = dict(flat(entry)) if isinstance(entry, dict) else {}
         if "train_runtime" in row:
@@ -283,14 +285,6 @@ def read_state(path: Path) -> list[Attempt]:
     filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
     faults = [Fault(Place(str(path)), _FILTERED, filtered)] if filtered else []
     return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
-
-
-def _state_facts(state: Mapping[str, Any]) -> dict[str, Any]:
-    """What the state says beside the log; what the training was started with is `config/...`."""
-    said = {key: value for key, value in state.items() if isinstance(value, str | int | float)}
-    config: dict[str, Any] = {key: said.pop(key) for key in CONFIG if key in said}
-    trial = state.get("trial_params")
-    return said | config_facts(config | (trial if isinstance(trial, dict) else {}))
 
 
 def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:

@@ -60,12 +60,14 @@ def identify(head: Head) -> bool:
         return False
     first, second = _begin(head)
     by_suffix = head.path.suffix.lower() in SUFFIXES[:2]
+    if not (second or by_suffix):
+        return False
     if _LIST.match(first):  # of what was logged since the line before
         return by_suffix or (_LIST.match(second) is not None and bool(next(whole_entries(first), None)))
     if not _OBJECT.match(first) or '"log_history"' in first:
         return False
     try:
-        return isinstance(from_json(first), dict) and (bool(second) or by_suffix)
+        return isinstance(from_json(first), dict)
     except (ValueError, RecursionError):
         return by_suffix and (not second or len(first) == LONGEST_FIRST)
 
@@ -230,7 +232,6 @@ class _Shape(NamedTuple):
 
 
 def _records(lines: Sequence[bytes]) -> list[Any]:
-    """What each line holds, None where it is no JSON."""
     try:
         return list(map(orjson.loads, lines))
     except orjson.JSONDecodeError:

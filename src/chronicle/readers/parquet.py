@@ -160,7 +160,6 @@ def _flat(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
 
 
 def _cells(array: pa.Array, first_row: int) -> Column:
-    """A batch of a column without its nulls."""
     rows = np.flatnonzero(np.asarray(array.is_valid())) + first_row
     return Column(_values(array.drop_null()), rows)
 

@@ -325,7 +325,11 @@ def _synchronised(files: Any, address: str, log_like: IsLog, is_log: IsLog) -> P
         judged = threads.map(lambda name: _wanted(files, name, objects[name], log_like, is_log), looked_at)
         wanted = dict(zip(looked_at, judged, strict=True))
         taken = [name for name, take in wanted.items() if take]
-        _bounded(address, sum(new[name][1] for name in taken))
+        if (total := sum(new[name][1] for name in taken)) > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
+            what = (
+                f"holds {total / 1e9:.1f} GB of new logs. Remedy: name a folder further down, or set {LIMIT}"
+            )
+            raise LogError(address, what)
         for name in old.keys() - new.keys():
             places[name].unlink(missing_ok=True)
         list(threads.map(lambda name: _get(files, objects[name], places[name]), taken))
@@ -430,12 +434,6 @@ def _begin(files: Any, name: str) -> bytes:
         return bytes(files.cat_file(name, start=0, end=BEGIN_BYTES))
     with files.open(name, "rb", cache_type="none") as file:  # where cat_file reads ahead by megabytes
         return bytes(file.read(BEGIN_BYTES))
-
-
-def _bounded(address: str, total: int) -> None:
-    if total > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
-        what = f"holds {total / 1e9:.1f} GB of new logs. Remedy: name a folder further down, or set {LIMIT}"
-        raise LogError(address, what)
 
 
 def _get(files: Any, info: Info, place: Path) -> None:

@@ -71,13 +71,16 @@ def attempts_of(
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
-        n_own, own = _renumbered(of_run) if len(by_run) > 1 else (n_rows, of_run)
+        if len(by_run) > 1:  # its own rows alone are counted
+            rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in of_run.values())]))
+            of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
+            n_rows = len(rows)
         try:
             attempts.append(
                 attempt_of(
                     path,
-                    n_own,
-                    by_phase(own),
+                    n_rows,
+                    by_phase(of_run),
                     name=f"{path.name}: {run}" if len(by_run) > 1 else "",
                     facts={"run": run, **(facts or {})} if run else facts,
                     faults=faults,
@@ -89,12 +92,6 @@ def attempts_of(
     if not attempts:
         raise problems[0]
     return attempts
-
-
-def _renumbered(columns: Columns) -> tuple[int, dict[str, Column]]:
-    """How many rows of a table have a cell in these columns, and the columns with only these rows counted."""
-    rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in columns.values())]))
-    return len(rows), {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in columns.items()}
 
 
 def places_rows(name: str) -> bool:
@@ -192,7 +189,6 @@ def _codes(column: Column, n_rows: int) -> tuple[NDArray[np.int64], list[str]]:
 
 
 def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Column]:
-    """The column cut by the code of its rows, each part in the order of the rows."""
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
     cuts = np.searchsorted(code[order], np.arange(n_parts + 1))

@@ -78,7 +78,6 @@ def home_of(name: str) -> tuple[str, float]:
 
 
 def _row(folder: str, name: str) -> SideFile | None:
-    """The row of a file by the names of it and of its folder."""
     name = name.lower()
     exact = _BY_NAME.get(name) or _BY_NAME.get(f"{folder.lower()}/{name}")
     if exact or not _PATTERNED.match(name):

@@ -28,6 +28,7 @@ MOSTLY = 0.5  # share of the steps of a second name that lie within those of the
 _MOST_NAMES = 1 << 17  # of columns, which are asked for several times each
 _RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
 _RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
+_FAR = 0.05  # share of the range of most values by which an amount falls, mostly
 _OFTEN = 4  # rises to a fall, of what counts, if it falls without beginning anew
 _RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
@@ -161,7 +162,7 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
         name
         for *_, name in ranked
         if _is_axis((c := columns[name]).values)
-        and not (column_key(name).endswith("s") and _wanders(c, epochs))
+        and not (column_key(name).endswith("s") and goes_up_and_down(c, epochs))
     ]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
@@ -248,8 +249,8 @@ def _as_steps(values: Floats) -> Steps:
     return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
 
 
-def _wanders(counter: Column, epochs: Column) -> bool:
-    """Whether the values of a column rise and fall within epochs about as often, without beginning anew."""
+def goes_up_and_down(counter: Column, epochs: Column) -> bool:
+    """Whether values rise and fall within epochs about as often, far and without beginning anew."""
     values = counter.values
     with np.errstate(over="ignore", invalid="ignore"):
         forward = np.diff(values)
@@ -258,7 +259,9 @@ def _wanders(counter: Column, epochs: Column) -> bool:
     n_falls = np.count_nonzero(falls)
     if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
         return False
-    return bool(np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+    low, high = np.nanpercentile(values, (10, 90))
+    far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
+    return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
 
 
 def _is_axis(values: NDArray[Any]) -> bool:

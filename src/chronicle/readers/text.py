@@ -32,6 +32,8 @@ from chronicle.model import Attempt, Fault, Place, relocated
 HEAD_BYTES = 8192
 _MOST_ZEROS = 1 << 26  # at the start of a file, of which the rest is looked at
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
+_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
+_MOST_CONTROLS = 0.01  # of a text
 
 
 @dataclass(frozen=True)
@@ -50,14 +52,30 @@ class Head:
     @classmethod
     def of(cls, path: Path) -> Head:
         """The beginning of the file at ``path``. Raises OSError."""
-        info = path.stat()
-        return cls(path, info.st_size, info.st_mtime_ns, head(path))
+        with path.open("rb", 0) as file:
+            info = os.fstat(file.fileno())
+            return cls(path, info.st_size, info.st_mtime_ns, _start_of(file))
 
     def opened(self) -> TextIO:
         """The whole file as text; a small one is not read again. Raises OSError."""
         whole = len(self.start) == self.size < HEAD_BYTES
         file: BinaryIO = io.BytesIO(self.start) if whole else self.path.open("rb")
         return io.TextIOWrapper(file, encoding_of(self.start), "replace")
+
+    @cached_property
+    def is_text(self) -> bool:
+        """Whether a reader of text may find anything in it: some lines, or few enough bytes that none has."""
+        return self.is_clean or bool(self.lines)
+
+    @cached_property
+    def is_clean(self) -> bool:
+        """Whether there are no zeros at the start but those of UTF-16, or what stands beside them is text: a
+        file system fills with zeros what was never written of one."""
+        if b"\0" not in self.start or encoding_of(self.start) == "utf-16":
+            return True
+        written = self.start.replace(b"\0", b"")
+        n_controls = len(written) - len(written.translate(None, _CONTROLS))
+        return written != b"" and n_controls <= _MOST_CONTROLS * len(written)
 
     @cached_property
     def lines(self) -> list[str]:
@@ -79,11 +97,15 @@ def head(path: Path) -> bytes:
     A log that is emptied while its writer goes on begins with as many zeros as it had bytes: they are passed
     over, unless nothing follows them.
     """
-    with path.open("rb") as file:
-        first = start = file.read(HEAD_BYTES)
-        while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
-            start = file.read(HEAD_BYTES)
-        return first if start is first else start.lstrip(b"\0") or first
+    with path.open("rb", 0) as file:
+        return _start_of(file)
+
+
+def _start_of(file: BinaryIO) -> bytes:
+    first = start = file.read(HEAD_BYTES)
+    while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
+        start = file.read(HEAD_BYTES)
+    return first if start is first else start.lstrip(b"\0") or first
 
 
 def encoding_of(start: bytes) -> str:
@@ -249,7 +271,10 @@ class OnDemand:
 
     def identify(self, head: Head) -> bool:
         """As the module's."""
-        possible = head.start.startswith(self.starts) and (not self.binary or b"\0" in head.start)
+        if self.starts:
+            possible = head.start.startswith(self.starts)
+        else:
+            possible = b"\0" in head.start if self.binary else head.is_text
         return possible and bool(self._module().identify(head))
 
     def read(self, path: Path) -> list[Attempt]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, count, plural, times_over
+from chronicle.metrics.values import clipped, plural, times_over
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
 from chronicle.story.measured import RunView
 from chronicle.story.measured import picture_edge as picture_edge
@@ -24,7 +24,7 @@ CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _OVERALL = having(Trait.CALM | Trait.PROPERTY)
-_RUN = having(Trait.WHOLE_RUN)
+_RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
 _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
@@ -160,7 +160,7 @@ def _sequence(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) 
             steps = [event.step or 0 for event in rest]
             last = max(map(happened.index, rest))
             is_first = all(last < happened.index(event) for event in same if event not in rest)
-            often = times_over(len(rest)) if is_first else _more_often(len(rest))
+            often = times_over(len(rest), "" if is_first else " more")
             parts.append((last, f"“{title}” occurred {often}, {_where(run, steps)}."))
     told = [*(e.sentence for e in calm), *(sentence for _, sentence in sorted(parts, key=itemgetter(0)))]
     if len(joins) > _MOST_JOINS:
@@ -192,11 +192,6 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
 
 def _were(number: int) -> str:
     return "was" if number == 1 else "were"
-
-
-def _more_often(number: int) -> str:
-    """``once more``, ``12 more times``."""
-    return f"{count(number)} more times" if number > 2 else f"{times_over(number)} more"
 
 
 def _where(run: RunView, steps: Sequence[int]) -> str:

@@ -34,6 +34,7 @@ from chronicle.model import (
     Quantity,
     Role,
     Track,
+    distinct,
 )
 from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
 from chronicle.story.sentences import finding_words
@@ -356,7 +357,7 @@ class _Clock:
 
     def __init__(self, run: RunView) -> None:
         self.run = run
-        times = [t.times[np.isfinite(t.times)] for t in run.timeline.series.values()]
+        times = [t.times[np.isfinite(t.times)] for t in distinct(run.timeline.series.values())]
         self.begun = min((float(t.min()) for t in times if len(t)), default=math.nan)
         self.at = lru_cache(maxsize=None)(self._at)
 
@@ -382,7 +383,7 @@ class _Clock:
         """Unix seconds (or the tokens) of the last point at or before a step; NaN where nothing tells."""
         index, run = self.run.index(attempt or None), self.run.timeline
         points = [(-math.inf, math.nan)]
-        for track in run.by_role(Role.TOKENS) if tokens else run.series.values():
+        for track in run.by_role(Role.TOKENS) if tokens else distinct(run.series.values()):
             values = track.values if tokens else track.times
             known = (track.live if index is None else track.attempt == index) & np.isfinite(values)
             steps, values = track.steps[known], values[known]

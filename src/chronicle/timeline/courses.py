@@ -21,7 +21,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Role, Series
+from chronicle.model import Attempt, Role, Series, distinct
 
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -90,7 +90,7 @@ def course(attempt: Attempt) -> Course | None:
 
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time that any series logged [Unix s]; NaN where there is none."""
-    times = [t for s in attempt.series.values() if len(t := s.times[np.isfinite(s.times)])]
+    times = [t for s in distinct(attempt.series.values()) if len(t := s.times[np.isfinite(s.times)])]
     if not times:
         return math.nan, math.nan
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)

@@ -34,6 +34,7 @@ from chronicle.model import (
     Steps,
     Timeline,
     Track,
+    distinct,
 )
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, wall_clock
@@ -280,7 +281,7 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
     joined = {join.after for join in timeline.joins}
     alive = {
         k
-        for track in timeline.series.values()
+        for track in distinct(timeline.series.values())
         for k in np.flatnonzero(np.bincount(track.attempt[track.live])).tolist()
     }
     judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}

@@ -7,7 +7,7 @@ rollback, a relaunch and another seed begin an attempt of their own, and `traini
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics.aliases import step_gap
-from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
+from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps, distinct
 from chronicle.timeline.courses import Index, clock
 from chronicle.timeline.relation import same
 
@@ -60,7 +60,7 @@ def split(
     doubts: list[str] = []
     backs: list[StepBack | None] = []
     for attempt in attempts:
-        happened = replace(attempt, series={m: _by_wall_clock(s) for m, s in attempt.series.items()})
+        happened = _in_order(attempt, _by_wall_clock)
         logged, ticks = clock(attempt), clock(happened)
         if logged is None or ticks is None:
             parts.append(attempt)
@@ -86,7 +86,7 @@ def split(
 
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
     if not cuts:
-        return [replace(attempt, series={m: _by_step(s) for m, s in attempt.series.items()})]
+        return [_in_order(attempt, _by_step)]
     series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
     for metric, points in attempt.series.items():
         piece = _belongs(points, ticks, cuts)
@@ -100,6 +100,13 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
         replace(attempt if k == len(cuts) else early, name=f"{attempt.name}#{k + 1}", series=own)
         for k, own in enumerate(series)
     ]
+
+
+def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
+    """The attempt with each series put in an order, where a step goes back in any."""
+    if not any(len(falls(s.steps)) for s in distinct(attempt.series.values())):
+        return attempt
+    return replace(attempt, series={m: order(s) for m, s in attempt.series.items()})
 
 
 def _by_step(series: Series) -> Series:

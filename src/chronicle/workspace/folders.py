@@ -41,7 +41,8 @@ class RunFolder:
 
     ``folder`` is None for a bare path that belongs to no workspace; ``only`` is the name of one run in a
     store of several; ``beside`` are machine logs from elsewhere that tell of it. ``confines`` say what its
-    run.toml may point at; None where a person named the logs.
+    run.toml may point at; None where a person named the logs. ``readings`` are those of its logs that were
+    read already, by name alone.
     """
 
     run_id: str
@@ -52,6 +53,7 @@ class RunFolder:
     only: str = ""
     beside: tuple[Path, ...] = ()
     confines: Confines | None = None
+    readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def own_files(self) -> list[Path]:

@@ -302,6 +302,54 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         {"Loss D": LOSS, "Loss G": steps(*STEPS, first=0.5, by=0)},
         "epoch",
     ),
+    "the summary of an epoch, with fewer digits and without its batch": (
+        repeated("{i}/10 epoch {e}.5 loss {loss}12345 lr 0.5\n") + "All done: loss 0.0123 - lr 0.5\n",
+        {
+            "epoch": [(i, (i + 1) // 2 + 0.5) for i in STEPS],
+            "loss": [(i, float(f"{loss}12345")) for i, loss in LOSS],
+            "lr": steps(*STEPS, first=0.5, by=0),
+        },
+        "step",
+    ),
+    "an evaluation that goes on in a line of its own": (
+        repeated(
+            "Epoch: [{i}]  [2/3]  lr: 0.5  loss: {loss}\nEpoch: [{i}] Total time: 0:20:03\n"
+            "Averaged stats: lr: 0.5  loss: {loss}\nTest:  [3/4]  loss: 7.5\n* Acc@1 0.25 loss 7.0\n"
+        ),
+        {
+            "lr": steps(*STEPS, first=0.5, by=0),
+            "loss": LOSS,
+            "test/loss": [(i, loss) for i in STEPS for loss in (7.5, 7.0)],
+            "test/Acc@1": steps(*STEPS, first=0.25, by=0),
+        },
+        "epoch",
+    ),
+    "names that nobody knows, beside a counter that has one": (
+        repeated("t=000{i}0 | eps=0.2{i} | r={loss} | H=0.5\n"),
+        {
+            "eps": [(10 * i, float(f"0.2{i}")) for i in STEPS],
+            "r": [(10 * i, loss) for i, loss in LOSS],
+            "H": [(10 * i, 0.5) for i in STEPS],
+        },
+        "step",
+    ),
+    "episodes in each iteration that tell how many steps they took": (
+        "".join(
+            f"Iter {i}: SR {5 - i / 2}%, Q 12.5\n  Ex 1: Success (R: 9.5, Steps: {n})\n"
+            for i, n in zip(STEPS, (74, 73, 118, 180, 532, 1027, 890, 622, 937, 179), strict=True)
+        ),
+        {"SR": LOSS, "Q": steps(*STEPS, first=12.5, by=0)},
+        "step",
+    ),
+    "scores alone, by the clock": (
+        repeated("2025-01-02 10:00:0{b},500 - precision: 0.5, recall: 0.25, fscore: {loss} ||\n"),
+        {
+            "precision": [(i - 1, 0.5) for i in STEPS],
+            "recall": [(i - 1, 0.25) for i in STEPS],
+            "fscore": [(i - 1, loss) for i, loss in LOSS],
+        },
+        "row",
+    ),
     "losses that stay the same are all told": (
         repeated("Epoch {e} loss: 0.5\n"),
         {"loss": [(e, 0.5) for e in (1, 1, 2, 2, 3, 3, 4, 4, 5, 5)]},
@@ -412,13 +460,14 @@ def test_what_is_told_of_a_checkpoint_is_an_event_and_no_point(tmp_path):
     text = (
         "Resumed from step 400\nLoading checkpoint shards:  33%|###  | 1/3 [00:01<00:02]\n"
         + repeated("step {i} loss {loss}\n")
-        + "Checkpoint saved at step 500, loss 2.1\nLoading model state of epoch 3, loss 9.5\n"
+        + "[src.transfer][INFO] - Checkpoint saved → a/best.pt  (step 500, loss 2.1)\n"
+        + "Loading model state of epoch 3, loss 9.5\n"
     )
     attempt = read_text(tmp_path, text)
     assert points(attempt) == {"loss": LOSS}
     assert attempt.facts["events"] == [
         {"event": "checkpoint-loaded", "line": 1, "checkpoint_step": 400},
-        {"event": "checkpoint-saved", "line": 13, "step": 10},
+        {"event": "checkpoint-saved", "line": 13, "step": 10, "checkpoint_step": 500},
         {"event": "checkpoint-loaded", "line": 14, "step": 10},
     ]
 
@@ -430,6 +479,16 @@ def test_what_a_program_says_of_its_arguments_are_facts_of_each_launch(tmp_path)
         {"format": "key-value", "seed": 7, "config/arch": "resnet18", "config/lr": lr, "config/seed": 7}
         for lr in (0.1, 0.2)
     ]
+
+
+@pytest.mark.parametrize(
+    "begun",
+    ["=== Training Loss (Tue Oct 31 11:4{n}:24 2023) ===", "Finetuning starting on: 09/02/2025, 22:4{n}:54"],
+)
+def test_a_line_that_tells_when_a_training_began_begins_another_launch(begun, tmp_path):
+    text = "".join(begun.format(n=n) + "\n" + repeated("step {i} loss {loss}\n") for n in range(2))
+    (tmp_path / "log.txt").write_text(text + "Training finished on: 09/02/2025, 23:41:54\nloss 0.5\n")
+    assert [points(attempt)["loss"] for attempt in read(tmp_path / "log.txt")] == [LOSS, [*LOSS, (10, 0.5)]]
 
 
 def test_a_configuration_is_a_fact(tmp_path):

@@ -19,7 +19,7 @@ level-shift (epoch edge)
     than two neighbours may differ once they are rounded; and half of that shows between the medians of both
     epochs as well, beyond what is learned within them: the first means of an epoch may only be other ones.
     Where the learning rate or the batch size changes at the same step, that explains it. A loss that rises
-    to the end after such a step and keeps half of it does not diverge: it is how data are known that are read
+    to the end after such a step and keeps 40 % of it does not diverge: it is how data are known that are read
     again, and worries nobody.
     Blind to: epochs that are not logged. False alarm: none that costs anything, it does not worry.
     Source: fast.ai, "learning jumps" (2023).
@@ -220,12 +220,12 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def read_again(view: View, attempt: AttemptView, rise: Finding) -> bool:
-    """Whether a rise leaves half of what the last step down at an epoch had gained, or more: of data that are
-    read again those are known the best that were read last."""
+    """Whether a rise leaves a part of what the last step down at an epoch had gained: of data that are read
+    again those are known the best that were read last."""
     falls = () if attempt.loss is None else epoch_edges(view, attempt, attempt.loss)
     *_, last = (None, *(f for f in falls if f.start_step <= rise.start_step))
     left = float(rise.evidence.get("residual_log", np.inf))
-    return last is not None and left <= view.thresholds.midway * float(last.evidence["drop_log"])
+    return last is not None and left <= view.thresholds.lost * float(last.evidence["drop_log"])
 
 
 def between(before: Floats, after: Floats) -> float:

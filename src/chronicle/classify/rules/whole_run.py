@@ -27,7 +27,8 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     Sees: an objective that stays where its first values were (a plateau where the log begins after the run);
     or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
     with, and may rise while it gets better; so the objective is judged in their place.
-    Rule: of medians of sixteen blocks of at least 50 points, none lies four errors above the first two, and
+    Rule: of medians of sixteen blocks of at least 50 points (of fewer, from 16 on, blocks of three, and what
+    does not rise is no more than a plateau), none lies four errors above the first two, and
     less than 95 % of what follows those lies above the first five values (else it had learned at once); or
     the last two lie at least a third of the way down from the best to the first two, deeper than any fall
     that it had come back from, and both ways are six errors or more (or they lie six below the first, of what
@@ -237,25 +238,25 @@ class Ascent:
 
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
-def ascent(series: Series) -> Ascent | None:
-    """The way of an objective; None where there are too few points."""
+def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
+    """The way of an objective; None where there are fewer points."""
     known = finite(series)
     steps, v = known.steps.astype(float), known.values
-    if len(v) < OBJECTIVE:
+    if len(v) < fewest:
         return None
-    parts = np.array_split(v, BLOCKS)
-    levels = np.array([median(p) for p in parts])
-    first, last, at = float(levels[:2].mean()), float(levels[-2:].mean()), int(np.argmax(levels))
+    parts = np.array_split(v, min(BLOCKS, len(v) // 3))
+    levels, eighth = np.array([median(p) for p in parts]), max(len(parts) // 8, 1)
+    first, last, at = float(levels[:eighth].mean()), float(levels[-eighth:].mean()), int(np.argmax(levels))
     inside = MEDIAN_ERROR * wiggle(v) / len(parts[-1]) ** 0.5
     # neighbours within a block may be alike, so quarters of blocks say how much means differ
-    quarters = np.array([p.mean() for p in np.array_split(v, min(4 * BLOCKS, len(v)))])
+    quarters = np.array([p.mean() for p in np.array_split(v, min(4 * len(parts), len(v)))])
     error = max(inside, wiggle(quarters) / 2, 1e-9 * float(np.abs(v).max()))
     if not median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
         error = max(error, MEDIAN_ERROR * float(np.std(v)) / len(parts[-1]) ** 0.5)
     best = float(levels[at])
     at = int(np.flatnonzero(levels >= best - RISES * error)[-1])  # all before it may as well be the best
-    start = np.array_split(steps, BLOCKS)[at][0]
-    sag = float(np.max(np.maximum.accumulate(levels) - levels, where=np.arange(BLOCKS) < at, initial=0.0))
+    start = np.array_split(steps, len(parts))[at][0]
+    sag = float(np.max(np.maximum.accumulate(levels) - levels, where=np.arange(len(parts)) < at, initial=0.0))
     rises = (best - first, best - last, best - median(v[:3]), sag)
     return Ascent(first, best, last, start, *(rise / error for rise in rises))
 
@@ -263,7 +264,7 @@ def ascent(series: Series) -> Ascent | None:
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
     series = attempt.objective
-    way = ascent(series) if series is not None else None
+    way = ascent(series, FEWEST) if series is not None else None
     if series is None or way is None:
         return
     measured = noted(first_level=way.first, best_level=way.best, last_level=way.last)
@@ -284,7 +285,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
             Check("above the first five values later", over, "share", f"< {AT_ONCE:g}", over < AT_ONCE),
         ]
         at = At(attempt, series, series.steps[0])
-        if series.steps[0] <= 0.02 * series.steps[-1]:
+        if len(values) >= OBJECTIVE and series.steps[0] <= 0.02 * series.steps[-1]:
             rose = (PLATEAU, "it had risen first and then stood still")
             yield finding(FAILED, at, checks, 0.9, 0.8, rose)
         else:

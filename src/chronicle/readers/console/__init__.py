@@ -15,7 +15,8 @@ To add a format:
            return [log.attempt()]
 
    A mark is a pattern of bytes that finds one record, numbers included: a source file that prints such lines
-   must not match. Begin it with a literal text where you can, which makes it cheap to search for.
+   must not match. Begin it with a literal text where you can, which makes it cheap to search for: where a
+   word begins is asked behind it, as in ``step:(?<=\bstep:)``.
 
    `log.Log` gives lines with their numbers (of any length, with ``\r``, colours, UTF-16 taken out), keeps
    rows as columns, counts what could not be used (`Log.fault`), notes events and facts, marks a last line
@@ -42,7 +43,7 @@ class Format(OnDemand):
     """A format of console text: a module, or a row of the module `line_formats`."""
 
     def identify(self, head: Head) -> bool:
-        return format_of(head) == self.NAME
+        return head.is_text and format_of(head) == self.NAME
 
     @property
     def marks(self) -> tuple[bytes, ...]:

@@ -126,8 +126,6 @@ def _chunk(data: bytes, first: int, cut: int, *, last: bool = False) -> Chunk:
 
 
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
-_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
-_MOST_CONTROLS = 0.01  # of a text
 # Documents and programs may quote the lines of a log; then these are not most of the lines.
 _NO_LOGS = re.compile(
     r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
@@ -168,10 +166,7 @@ def sample(head: Head) -> bytes:
     one file in turn: its sample is kept till the next. Raises OSError.
     """
     start, encoding = head.start, encoding_of(head.start)
-    written = start.replace(b"\0", b"")  # a file system fills with zeros what was never written of a text
-    n_controls = len(written) - len(written.translate(None, _CONTROLS))
-    damaged = b"\0" in start and (not written or n_controls > _MOST_CONTROLS * len(written))
-    if encoding != "utf-16" and damaged:
+    if not head.is_clean:
         return b""
     parts = [start]
     if head.size >= HEAD_BYTES:
@@ -213,7 +208,7 @@ _FORMS = (
     r"\[?[\w./<>-]+\.py:(?:[\w<>]+:)?\d+(?::[\w<>.]+)?(?:\](?: [-|:])?| \|)",  # the place in the source
     r"\[(Rank \d+)\](?: [-|:])?",  # DeepSpeed
     rf"(?:root|__main__|titan|\w+(?:\.\w+)+) [-|] |\w[\w.]*(?:\s+| [-|] )(?={_LEVEL}\b)",  # name of a logger
-    r"\[(?:titan|root|deepspeed|deepscale)\]",
+    rf"\[(?:titan|root|deepspeed|deepscale|[\w.]+(?=\]\[{_LEVEL}\]))\]",  # Hydra's stands before the level
     r"([A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
 )
 _PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(_FORMS)})\s*", re.ASCII)
@@ -287,7 +282,7 @@ _AMERICAN = re.compile(r"(?<![\d/])(?P<M>\d{1,2})/(?P<D>\d{1,2})/(?P<Y>\d{4}),? 
 _SINCE_BOOT = re.compile(r"^(?:<\d+>)?\[\s*(?P<boot>\d{1,10}\.\d{3,9})\](?:\[\s*[TC]\d+\])? ")
 _CLOCKS = (_ISO, _KERNEL, _SYSLOG, _GLOG, _AMERICAN)
 
-_SYSTEM_CLOCK = re.compile(r"\[\s*(\d{1,10}\.\d+)\].* setting system clock to .*\((\d{9,10})\)")
+SYSTEM_CLOCK = re.compile(r"\[\s*(\d{1,10}\.\d+)\].* setting system clock to .*\((\d{9,10})\)")
 _HOSTS = (
     re.compile(r"^\S{15,40} (?P<host>[\w.-]+) [\w./-]+(?:\[\d+\])?: "),  # journalctl -o short-iso
     re.compile(r"^\[(?P<host>[A-Za-z][\w.-]*):\d+\]"),  # [host:rank]:
@@ -321,12 +316,6 @@ def moment(text: str) -> float:
     return _seconds(_ISO.search(text))
 
 
-def boot_time(line: str) -> float:
-    """When the kernel booted, from its line about setting the system clock; NaN for every other line."""
-    match = _SYSTEM_CLOCK.search(line[:300])
-    return float(match[2]) - float(match[1]) if match else math.nan
-
-
 def _seconds(match: re.Match[str] | None) -> float:
     if match is None:
         return math.nan
@@ -353,7 +342,6 @@ def _minute(*parts: int) -> float | None:
 
 @lru_cache(maxsize=256)
 def _offset(zone: str) -> float:
-    """By how many seconds a zone is ahead of UTC, as +05:30 or +0530."""
     match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
     offset_s = 3600.0 * int(match[2]) + 60.0 * int(match[3]) if match else 0.0
     return -offset_s if match and match[1] == "-" else offset_s

@@ -12,20 +12,31 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.roles import LOSSES, role_of
+import numpy as np
+
+from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import begin, may_be_log, sample
-from chronicle.readers.console.line_records import MAYBE, Gatherer, Record, is_known, may_tell, records
+from chronicle.readers.console.line_records import (
+    MAYBE,
+    Gatherer,
+    Record,
+    is_judged,
+    is_known,
+    may_tell,
+    records,
+)
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, axis_of, key_of, settings
+from chronicle.readers.console.pairs import Pair, axis_of, counts, key_of, settings
 from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
 
 NAME = "key-value"
@@ -33,6 +44,7 @@ SUFFIXES: tuple[str, ...] = ()
 FALLBACK = True
 
 _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
+_ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is known again that was rounded
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
@@ -74,29 +86,24 @@ def plan_of(head: Head) -> Plan:
     of the sample are asked.
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
-    raw = list(filter(MAYBE.search, whole.split(b"\n")))
-    if not _may_train(raw):
+    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n")) else []
+    if len(raw) < _FEWEST_EPOCHS:
         return Plan()
     windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
     return next((plan for window in windows if (plan := _plan_of(window)).is_log), Plan())
 
 
-def _may_train(raw: Sequence[bytes]) -> bool:
+def _may_train(lines: Sequence[bytes]) -> bool:
     """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
-    seen = set[bytes]()
-    for one in raw if len(raw) >= _FEWEST_EPOCHS else ():
-        shape = _DIGITS.sub(b"0", one)
-        if shape not in seen:
-            seen.add(shape)
-            text = text_of(one)
-            if may_tell(text[begin(text)[1] :].strip()):
-                return True
-    return False
+    shapes = _DIGITS.sub(b"0", b"\n".join(lines)).split(b"\n")
+    first = dict(zip(reversed(shapes), reversed(lines), strict=True))
+    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
+    return len(lines) >= _FEWEST_EPOCHS and any(may_tell(text[begin(text)[1] :].strip()) for text in texts)
 
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:
     lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
-    all_records = [record for record in records(lines) if not record.form.checkpoint]
+    all_records = [record for record in records(lines) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
@@ -161,6 +168,10 @@ def _counts(rank: int, told: Sequence[Pair], outer: Sequence[float]) -> bool:
     falls = sum(later < before for before, later in pairwise(values))
     within = zip(pairwise(values), pairwise(outer), strict=True)
     rises = sum(later > before for (before, later), (one, other) in within if one == other)
+    if told[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
+        rows, epochs = np.arange(len(values)), np.array(outer)
+        if goes_up_and_down(Column(np.array(values, float), rows), Column(epochs, rows)):
+            return False
     if axis_of(rank) != "step":
         return _RARE_FALLS * falls <= len(values)
     return falls <= 2 * rises + 1 or _is_twofold(told)
@@ -174,7 +185,7 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
 
 def _repeats(all_records: Iterable[Record], course: Course) -> bool:
     """Whether records of one shape stand at steps that grow."""
-    seen: dict[tuple[str, ...], list[int]] = {}
+    seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
         if step is not None and record.is_training:
@@ -185,13 +196,24 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
             tells_loss = named and {*LOSSES} & set(map(role_of, record.shape))
             if len(steps) >= (_FEWEST_EPOCHS if tells_loss else _FEWEST_LINES) and _grows(steps):
                 return True
+        elif step is not None and record.measures:  # under names that nobody knows
+            unknown = others.setdefault(record.shape, [])
+            unknown.append(step)
+            if len(unknown) >= _FEWEST_LINES and _grows(unknown):
+                return True
     return False
 
 
 def _tells_one(all_records: Sequence[Record]) -> bool:
-    """Whether a loss, or what an agent was rewarded with, is told again and again."""
-    pairs = (pair for record in all_records for pair in record.pairs)
-    told = [one for one in pairs if "loss" in one.name.lower() or role_of(one.name) is Role.OBJECTIVE]
+    """Whether a loss, what an agent was rewarded with, or a score by the clock is told again and again."""
+    told = [
+        pair
+        for record in all_records
+        for pair in record.pairs
+        if "loss" in pair.name.lower()
+        or (role := role_of(pair.name)) is Role.OBJECTIVE
+        or (role in SCORES and math.isfinite(record.sources[0].time))
+    ]
     n_lines = max(Counter(pair.name for pair in told).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in told}) >= _FEWEST_STEPS
 
@@ -246,7 +268,11 @@ class Course:
         for rank, pair in record.counters:
             if key_of(pair) in plan.counters:
                 known = True
-                if rank <= self._rank and not (evaluation and self._is_elsewhere(pair)):
+                # an evaluation may count its own batches
+                before = self._count
+                same = key_of(pair) == key_of(before) and pair.of == before.of and pair.value >= before.value
+                elsewhere = evaluation and self.last is not None and not same
+                if rank <= self._rank and not elsewhere:
                     self._count_on(rank, pair, epoch is not None)
                     return self.last, True
         if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
@@ -264,12 +290,6 @@ class Course:
             self.last = self._epochs.step(self._pass(pair, has_epoch), int(pair.value), pair.of)
         self._count = pair
 
-    def _is_elsewhere(self, pair: Pair) -> bool:
-        """Whether an evaluation counts its own batches, and not the steps of the training."""
-        of_one = key_of(pair) == key_of(self._count) and pair.of == self._count.of
-        same = of_one and pair.value >= self._count.value
-        return self.last is not None and not same
-
     def _pass(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
         before = self._count
@@ -279,27 +299,52 @@ class Course:
         return self._epoch
 
 
-class Bar:
-    """A bar that is drawn at the next count with the numbers of the last one, until it is given new ones.
+class Told:
+    """What was told last, and whether it is told again, which makes no other sample of it.
 
-    So does every loop over `tqdm` that calls `set_postfix`: only what it is given is a sample. A bar that is
-    closed before its end is drawn once more, with the rate of all its steps.
+    Two handlers of one logger tell all twice, with other prefixes. The summary of an epoch tells its last
+    step again, with fewer counters and perhaps fewer digits. A bar is drawn at the next count with the
+    numbers of the last one, until it is given new ones, as in every loop over `tqdm` that calls
+    `set_postfix`; one that is closed before its end is drawn once more, with the rate of all its steps.
     """
 
     def __init__(self) -> None:
-        self._drawn = (-1.0, "", "")
+        self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
+        self._drawn = (-1.0, "", "")  # count, numbers, rate
         self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
 
     def state(self) -> Any:
-        """What was drawn last, as JSON."""
-        return self._drawn, self._again, self._redraws
+        """What was told last, as JSON."""
+        return self._last, self._drawn, self._again, self._redraws
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        drawn, self._again, self._redraws = state
-        self._drawn = tuple(drawn)
+        (names, values, *last), drawn, self._again, self._redraws = state
+        self._last, self._drawn = (tuple(names), values, *last), tuple(drawn)
 
-    def repeats(self, record: Record) -> bool:
+    def again(self, record: Record) -> bool:
+        """Whether a record tells nothing new; if it does, it is kept in mind.
+
+        An evaluation goes on in lines that count nothing and tell one of its metrics.
+        """
+        if _REMAINING.search(record.sources[0].line.text):
+            return self._redrawn(record)
+        names, values, at, n_counters, evaluation = self._last
+        own, place = len(record.counters) + (record.epoch is not None), record.sources[0].at
+        shared = {*names} & {*record.shape} if evaluation and not own and not record.is_block else ()
+        if any(map(is_judged, shared)):
+            record.evaluation = evaluation
+        apart = record.counters or place != at or own < n_counters
+        alike = apart and not record.is_block and record.evaluation == evaluation
+        if alike and _holds(dict(zip(names, values, strict=True)), record, rounded=own < n_counters):
+            return True
+        if len(record.shape) == own:  # a heading: what was measured before it is what its summary says again
+            self._last = names, values, at, n_counters, record.evaluation
+        elif own or any(map(is_known, record.shape)):
+            self._last = record.shape, record.values, place, own, record.evaluation
+        return False
+
+    def _redrawn(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
         at = next((pair for pair in record.pairs if pair.name == "progress"), None)
         counted = ("progress", record.epoch.name if record.epoch else "")
@@ -318,22 +363,38 @@ class Bar:
         return again
 
 
+def _holds(before: Mapping[str, float], record: Record, *, rounded: bool) -> bool:
+    """Whether all that a record tells was told before; what a summary measured may be ``rounded``."""
+    pairs = zip(record.shape, record.values, strict=True)
+    told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
+    return bool(told) and all(
+        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
+        for name, value in told
+    )
+
+
+def _is_rounded(one: float, other: float) -> bool:
+    """Whether two numbers are one, up to the last decimal that both have, or to a ten-thousandth."""
+    places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
+    unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
+    return abs(one - other) <= max(unit, _ROUNDED * abs(other))
+
+
 def read(path: Path) -> list[Attempt]:
     """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
     reward or return, which an agent is told again and again.
 
     Where the line with the arguments of the program, which stands before the first step, comes again with
-    whatever numbers, another launch has begun.
+    whatever numbers, another launch has begun; and where a line tells when a training began.
 
     Raises BadLog where no line with a step holds another number.
     """
     plan = plan_of(Head.of(path))
     told = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
-    # arguments, the row where rows are counted, names told in it, and in one block with what counts; what was
-    # said last
-    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "said": ((), (), 0, False, "")}
-    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), bar=Bar(), **own)
+    # arguments, the row where rows are counted, names told in it, and in one block with what counts
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
+    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), told=Told(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
         text = record.sources[0].words if step is None or arguments else ""
@@ -341,7 +402,7 @@ def read(path: Path) -> list[Attempt]:
         given = settings(text, anywhere=bool(said)) if said or step is None else {}
         if step is None:
             log.own["arguments"] = arguments = arguments or said
-        if step is not None and said and said == arguments:
+        if record.form.event == "launch" or (step is not None and said and said == arguments):
             log.launch(config_facts(given or values))
             course.launch()
         elif step is None and (given or (values and known)):
@@ -360,26 +421,6 @@ def read(path: Path) -> list[Attempt]:
     return log.attempts()
 
 
-def _says_it_again(log: Log, record: Record) -> bool:
-    """Whether all that a record tells was told by the one before it, which is kept in mind then.
-
-    So do two handlers of one logger, whose prefixes differ or whose records have a counter, and the summary
-    of the last step, which has none.
-    """
-    if _REMAINING.search(record.sources[0].line.text):
-        return bool(log.own["bar"].repeats(record))
-    names, values, at, counted, evaluation = log.own["said"]
-    counts = bool(record.counters or record.epoch)
-    if record.values and record.values[-1] in values and not record.is_block:
-        told = dict(zip(record.shape, record.values, strict=True))
-        again = told.items() <= dict(zip(names, values, strict=True)).items()
-        apart = record.counters or record.sources[0].at != at or counts < counted
-        if again and apart and record.evaluation == evaluation:
-            return True
-    log.own["said"] = record.shape, record.values, record.sources[0].at, counts, record.evaluation
-    return False
-
-
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
@@ -389,11 +430,11 @@ def _placed(
     """
     for record in records(log.lines(MAYBE), log.own["gatherer"]):
         row, in_row, in_blocks = (log.own[name] for name in ("row", "in_row", "in_blocks"))
-        if _says_it_again(log, record):
+        if log.own["told"].again(record):
             continue
-        if record.form.checkpoint:
+        if record.form.event not in ("", "launch"):
             at = record.counters[0][1].value if record.counters else None
-            log.event(record.sources[0].line, f"checkpoint-{record.form.checkpoint}", checkpoint_step=at)
+            log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
             continue
         step, own = (row, False) if plan.by_row else course.step(record)
         values = record.numbers(course.counter, plan.phases)

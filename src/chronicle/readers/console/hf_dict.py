@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.log import Line, Log
@@ -30,6 +31,7 @@ _STEPS = ("global_step", "step")  # of trainers that tell it
 _SUMMARY = "train_runtime"
 _ROUNDED = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits: a share of them
 _MOST_BARS = 64
+_ROWS = ("waiting", "rows")
 _ASKED = 64  # lines of a training that are asked how many steps an epoch has
 
 
@@ -79,6 +81,18 @@ class Bars:
     places: dict[str, set[int]] = field(default_factory=dict)  # and all of them
     waiting: list[Row] = field(default_factory=list)  # for a bar
     rows: list[Row] = field(default_factory=list)  # between two bars
+
+    def state(self) -> Any:
+        """All that is known so far, as JSON."""
+        places = {total: sorted(drawn) for total, drawn in self.places.items()}
+        rows = {name: [list(vars(row).values()) for row in getattr(self, name)] for name in _ROWS}
+        return {**vars(self), "places": places, **rows}
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        places = {total: set(drawn) for total, drawn in state["places"].items()}
+        rows = {name: [Row(Line(*line), *rest) for line, *rest in state[name]] for name in _ROWS}
+        vars(self).update(state, places=places, **rows)
 
     def draw(self, n: int, total: str) -> Iterator[Row]:
         """Takes a bar; gives the lines of a training that is over by now, which know all bars there are."""
@@ -143,30 +157,32 @@ def nearest(places: Sequence[int], step: float) -> int:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt. Raises BadLog where no line holds a number."""
-    log, bars, n_rows, filtered = Log(path), Bars(), 0, 0
-    log.axis = "row"
+    bars = Bars()
+    log = Log(path, NAME, bars=bars, n_rows=0, filtered=0)
+    log.axis, own = "row", log.own
     for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
             bars.end_epoch = values.get("epoch", 0.0)
             continue
-        filtered += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
+        filtered = values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
+        own["filtered"] += int(filtered)
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
         if step is not None and step == step // 1:
             log.axis = "step"
             log.add(line, int(step), values)
-        elif not n_rows and bars.drawn:  # the bar is drawn before the first line, if it is in the log at all
+        elif not own["n_rows"] and bars.drawn:  # drawn before the first line, if at all
             log.axis = "step"
             bars.waiting.append(Row(line, values, bars.latest))
         else:
-            n_rows += "loss" in values or not n_rows
-            log.add(line, n_rows, values)
+            own["n_rows"] += int("loss" in values or not own["n_rows"])
+            log.add(line, own["n_rows"], values)
     for row in bars.end():
         log.add(row.line, row.after, row.values)
     if bars.waiting:  # no bar came after them: the end is missing
         log.truncated = True
     attempt = log.attempt()
-    if filtered:
+    if filtered := own["filtered"]:
         what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
         attempt = replace(attempt, faults=(*attempt.faults, Fault(Place(str(path)), what, filtered)))
     return [attempt]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
@@ -143,7 +143,8 @@ def _read_dllogger(path: Path) -> list[Attempt]:
     Where iterations are counted anew in each epoch, those of the epochs before are added. Parameters, and
     totals without a step, are facts.
     """
-    log, counter = Log(path), Epochs()
+    counter = Epochs()
+    log = Log(path, "dllogger", counter=counter)
     for line in log.lines(_DLL_LINE):
         if match := _DLL_JSON.search(line.text):
             places, values = _dll_record(log, line, match[1])
@@ -245,21 +246,21 @@ def _read_keras(path: Path) -> list[Attempt]:
     with an ETA was drawn before the epoch was over. A bar of other batches, or of less, is that of an
     evaluation. The axis counts epochs.
     """
-    log, epoch = Log(path), 0
-    log.axis = "epoch"
-    last: tuple[Line, dict[str, float], str | None] | None = None
+    log = Log(path, "keras-console", epoch=0, last=None)  # the last bar: line, values, total
+    log.axis, own = "epoch", log.own
     for line in log.lines(_KERAS_LINE):
+        last = own["last"]
         if begun := _KERAS_EPOCH.search(line.text):
             if last:
-                log.add(last[0], epoch, last[1])
-            last, epoch = None, int(begun[1])
+                log.add(Line(*last[0]), own["epoch"], last[1])
+            own |= {"last": None, "epoch": int(begun[1])}
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
             of_epoch = last is None or (last[2] == bar["total"] and last[1].keys() <= values.keys())
             if values and of_epoch and not bar["rest"].startswith("- ETA"):
-                last = line, values, bar["total"]
-    if last:
-        log.add(last[0], epoch, last[1])
+                own["last"] = line, values, bar["total"]
+    if last := own["last"]:
+        log.add(Line(*last[0]), own["epoch"], last[1])
     return [log.attempt()]
 
 
@@ -294,8 +295,8 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     with a pair ``loss: ...``. Such lines without a step belong to the last one. Several engines of a process
     (actor, critic) print the same line at a step: the second's metrics are named ``lr (2)``.
     """
-    log = Log(path)
-    records = _DeepSpeed(log)
+    log = Log(path, "deepspeed")
+    log.own["records"] = records = _DeepSpeed(log)
     for line in log.lines(_DS_LINE):
         if log.is_setting(line):
             continue
@@ -314,6 +315,15 @@ class _DeepSpeed:
     def __init__(self, log: Log) -> None:
         self.log, self.epochs = log, Epochs()
         self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
+
+    def state(self) -> Any:
+        """What is known of engines and epochs, as JSON."""
+        return self.epochs.state(), self._engine
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        epochs, self._engine = state
+        self.epochs.restore(epochs)
 
     def take(self, line: Line) -> bool:
         """Whether the line is a record, which is then kept: of another step, or of the last one."""
@@ -377,7 +387,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # s:250 eval:0.26                           the accuracy on HellaSwag
         LineFormat(
             "llm.c",
-            MARKS=(rb"(?m)^s:\d+ t[er]l:-?[\dni]",),
+            MARKS=(rb"(?m)s:(?<=^s:)\d+ t[er]l:-?[\dni]",),
             line=re.compile(rb"^s:\d+ "),
             record=re.compile(r"^s:(?P<step>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(?!s:)(\w{{1,80}}):({NUMBER})(?=\s|$)()"),
@@ -387,7 +397,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # This file begins with the whole source. Seeds one after the other go back to step 0.
         LineFormat(
             "modded-nanogpt",
-            MARKS=(rb"\bstep:\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
+            MARKS=(rb"step:(?<=\bstep:)\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
             line=re.compile(rb"\bstep:\d+/\d+ "),
             record=re.compile(r"\bstep:(?P<step>\d{1,18})/(?P<total>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"),
@@ -400,7 +410,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         LineFormat(
             "torchtitan",
             MARKS=(
-                rb"\bstep: *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): ",
+                rb"step:(?<=\bstep:) *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): ",
                 rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n",
             ),
             line=re.compile(rb"\bstep: *\d+ +loss: |^\d+ +[-\d.nai]+\s*$"),
@@ -419,8 +429,8 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         LineFormat(
             "nanogpt",
             MARKS=(
-                rb"\biter \d+: loss [-\dni]\S{0,30}, time |\bstep \d+: train loss [-\dni]",
-                rb"\bstep +\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni]",
+                rb"iter (?<=\biter )\d+: loss [-\dni]\S{0,30}, time ",
+                rb"step (?<=\bstep )(?:\d+: train loss [-\dni]| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni])",
                 rb"(?m)^\d+ (?:val|train) -?\d+\.\d+$|^\d+ \| loss [-\dni]\S{0,30} \| lr \d",
             ),
             line=re.compile(
@@ -442,7 +452,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         # Iter 200: Val loss 2.9, Val took 20.1s
         LineFormat(
             "mlx",
-            MARKS=(rb"\bIter \d+: (?:Train|Val) loss [-\dni]",),
+            MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             line=re.compile(rb"\bIter \d+: (?:Train|Val|Test) "),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
             pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)"),
@@ -450,20 +460,21 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
         ),
         OwnFormat(
             "dllogger",
-            MARKS=(rb'\bDLLL \{"|\bDLL \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni]',),
+            MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
             read=_read_dllogger,
         ),
         OwnFormat(
             "fairseq",
             MARKS=(
-                rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)|\bnum_updates=\d+, ',
+                rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)',
+                rb"num_updates=(?<=\bnum_updates=)\d+, ",
                 rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
             ),
             read=_read_fairseq,
         ),
         OwnFormat(
             "deepspeed",
-            MARKS=(rb"step=\d+, skipped=\d+, lr=\[|step=\d+, RunningAvgSamplesPerSec|\|ppo_ep: \d+\|",),
+            MARKS=(rb"step=\d+, (?:skipped=\d+, lr=\[|RunningAvgSamplesPerSec)", rb"\|ppo_ep: \d+\|"),
             read=_read_deepspeed,
         ),
         OwnFormat(

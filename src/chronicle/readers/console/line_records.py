@@ -39,6 +39,14 @@ _CHECKPOINT = re.compile(
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
+# What tells when a training began, by a date in its words: `= Training Loss (Fri Jun  7 09:31:50 2019) =`.
+_LAUNCH = re.compile(
+    r"[^\w\n]{0,40}(?:(?:start\w*|begin\w*|new|of|the) ){0,3}"
+    r"(?:train|(?:fine)?-?tun|run|experiment|job)(?:ing)?\b"
+    r"(?!.{0,60}\b(?:end|finish|complet|stop|done|took))[^\d\n]{0,60}"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})[ ,T]{1,2}\d\d:\d\d:\d\d",
+    re.IGNORECASE,
+)
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 _JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
@@ -131,15 +139,23 @@ class Record:
         return not self.evaluation and any(is_judged(n) and not names_an_evaluation(n) for n in self.shape)
 
     @property
+    def _is_named(self) -> bool:
+        return any(pair.name != "progress" for _, pair in self.counters)
+
+    @property
+    def measures(self) -> bool:
+        """Whether it tells numbers that are no whole ones beside a counter that has a name."""
+        return self._is_named and any(value != value // 1 for value in self.values)
+
+    @property
     def is_training(self) -> bool:
         """Whether a trainer tells such things: a known metric, or batches of an epoch.
 
         A score alone behind a bar is that of a picture after the other.
         """
-        named = any(pair.name != "progress" for _, pair in self.counters)
-        if self.epoch is not None and named:
+        if self.epoch is not None and self._is_named:
             return True
-        only_a_bar = bool(self.counters) and not named and self.epoch is None
+        only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
         return any(is_judged(name) and not (only_a_bar and role_of(name) in _SCORES) for name in self.shape)
 
 
@@ -164,8 +180,8 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
         evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
-    words = evaluation, (checkpoint.lastgroup or "") if checkpoint else ""
-    return Reading(_form(names, words), [pair.value for pair in named], ends)
+    event = (checkpoint.lastgroup or "") if checkpoint else "launch" if _LAUNCH.match(text) else ""
+    return Reading(_form(names, (evaluation, event)), [pair.value for pair in named], ends)
 
 
 @lru_cache(maxsize=4096)
@@ -217,7 +233,7 @@ MAYBE = re.compile(
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
 _BULLET = " \t|>*#•▶:-{'\""
-_SUMMARY = re.compile(r"\bbest iteration is:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
+_SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
@@ -454,7 +470,7 @@ def records(lines: Iterable[Line], gatherer: Gatherer | None = None) -> Iterator
         record = gatherer.alone(line)
         if record is None:
             yield from gatherer.take(Source.of(line))
-        elif record.shape:
+        elif record.shape or record.form.event == "launch":
             yield from gatherer.end() if gatherer.block else ()
             yield record
     yield from gatherer.end(of_log=True)

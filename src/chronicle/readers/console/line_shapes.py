@@ -39,7 +39,8 @@ _Owner = tuple[str, int] | None | bytes  # the number of a pair; what changes no
 class Form:
     """What records have in common whose numbers have the same names: all but what depends on the numbers.
 
-    ``words`` are that of an evaluation, and "saved" or "loaded" where a checkpoint was. ``epoch`` is where
+    ``words`` are that of an evaluation, and "saved" or "loaded" where a checkpoint was, "launch" where a
+    training began. ``epoch`` is where
     epochs are counted (-1 for none), ``ranked`` are those that count steps where they are whole: rank, place
     and name, from the best. ``kept`` is for what records find out: by what counts, where the others stand.
     """
@@ -48,7 +49,7 @@ class Form:
 
     def __init__(self, names: tuple[str, ...], words: tuple[str, str], epoch: int, ranked: Ranked) -> None:
         self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
-        self.evaluation, self.checkpoint = words
+        self.evaluation, self.event = words
         self.kept: dict[str, dict[str, int]] = {}
 
 

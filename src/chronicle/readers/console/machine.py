@@ -20,7 +20,7 @@ from typing import Any
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.console.chunks import boot_time, may_be_log, moment, stamp
+from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head_lines
 
 LONGEST = 200  # characters of a line that a fault quotes
@@ -196,8 +196,8 @@ class Faults:
         ``step`` and ``time`` are where the log is, as far as its other lines say; a clock in the line
         itself, or in the few before it, goes before ``time``.
         """
-        if math.isnan(self._booted) and "setting system clock" in line:
-            self._booted = boot_time(line)
+        if math.isnan(self._booted) and (clock := SYSTEM_CLOCK.search(line[:300])):
+            self._booted = float(clock[2]) - float(clock[1])
         fault = self._of_traceback(line) or fault_in(line)
         self._note_facts(line)
         if math.isfinite(time):

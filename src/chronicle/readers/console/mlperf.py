@@ -76,26 +76,38 @@ def read(path: Path) -> list[Attempt]:
 
 def _counter(path: Path) -> str:
     """The counter of the log: of the first record of statistics, and if none has one of the evaluations."""
-    scan, rank = Log(path), list(_COUNTERS)
-    best = rank[-1]
+    rank = list(_COUNTERS)
+    scan = Log(path, f"{NAME} counter", best=rank[-1])
     for line in scan.lines(_LINE):
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
             metadata = Told.of(scan, line).metadata
-            best = min([best, *(n for n in rank if _whole(metadata.get(n)) is not None)], key=rank.index)
+            known = (name for name in rank if _whole(metadata.get(name)) is not None)
+            best = scan.own["best"] = min([scan.own["best"], *known], key=rank.index)
             if best == rank[0]:
                 break
-    return best
+    return str(scan.own["best"])
 
 
 class _Training:
     """What the records so far say: the step that this run reached, and what a block began with."""
 
     def __init__(self, path: Path) -> None:
-        self.log, self._counter = Log(path), _counter(path)
+        self._counter = _counter(path)
+        self.log = Log(path, f"{NAME} {self._counter}", training=self)
         self._reached: int | None = None
         self._before = set[tuple[int | None, str, float]]()  # what the last record said
         self._began = set[int]()
         self._waiting: list[tuple[Line, dict[str, float], float]] = []  # for the first step
+
+    def state(self) -> Any:
+        """All that is known so far, as JSON."""
+        return self._reached, list(self._before), list(self._began), self._waiting
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        self._reached, before, began, waiting = state
+        self._before, self._began = {(step, name, value) for step, name, value in before}, set(began)
+        self._waiting = [(Line(*line), values, time) for line, values, time in waiting]
 
     def take(self, told: Told) -> None:
         if told.key in _SERIES_KEYS:

@@ -114,7 +114,8 @@ def pairs(text: str) -> list[Pair]:
     if member := _MEMBER.match(text):
         own = pairs(text[member.end() : _LONGEST])
         return [one if is_counter(one.name) else one._replace(name=f"{member[1]}/{one.name}") for one in own]
-    text = WRAPPED.sub(r"\1", reworded(text[:_LONGEST]))
+    text = reworded(text[:_LONGEST])
+    text = WRAPPED.sub(r"\1", text) if "(" in text else text
     if round_ := _ROUND.match(text):
         named.append(Pair("progress", float(round_[1])))
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):

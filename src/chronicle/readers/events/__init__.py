@@ -255,7 +255,6 @@ def n_workers() -> int:
 
 
 def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
-    """Small files side by side, and the parts of large ones."""
     pieces, contents = list[Piece](), list[bytes]()
     for log in logs:
         content = b""
@@ -279,7 +278,6 @@ def _batches(logs: Iterable[Log]) -> Iterator[Batch]:
 
 
 def _side_by_side(pieces: list[Piece], contents: list[bytes]) -> Iterator[Batch]:
-    """A batch of the files that have come, if any; the next one begins without them."""
     if pieces:
         buffer = np.frombuffer(b"".join(contents), np.uint8)
         yield Batch(buffer, [*pieces], frames(buffer, [piece.high for piece in pieces]))
@@ -288,7 +286,6 @@ def _side_by_side(pieces: list[Piece], contents: list[bytes]) -> Iterator[Batch]
 
 
 def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
-    """A large file in parts, each with what the one before it could not use."""
     source = log.source = Source(log.path, file, "event file")
     if source.state is not None:
         log.restore(source.state, source.arrays)

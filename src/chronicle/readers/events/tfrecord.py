@@ -74,7 +74,7 @@ def is_event_log(buffer: U8 | bytes) -> bool:
     if len(start) <= HEADER:
         return False
     (checksum,) = struct.unpack("<I", start[8:HEADER])
-    return masked_crc(start[:8]) == checksum and start[HEADER] == FIRST_BYTE
+    return start[HEADER] == FIRST_BYTE and masked_crc(start[:8]) == checksum
 
 
 def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
@@ -190,7 +190,6 @@ class _Part(NamedTuple):
 
 
 def _closed(gap: Gap | None, at: int) -> Damage:
-    """The damage that a gap is which ends at ``at``."""
     return [(gap.begin, f"length of a record is damaged; {at - gap.begin} bytes skipped")] if gap else []
 
 
