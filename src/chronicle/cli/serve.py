@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from functools import partial
@@ -10,6 +11,7 @@ from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
@@ -35,7 +37,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-NAMES = ("127.0.0.1", "localhost")
+_OWN_NAME = re.compile(r"(?:127\.0\.0\.1|localhost):\d+")
 
 
 class Site(SimpleHTTPRequestHandler):
@@ -46,8 +48,11 @@ class Site(SimpleHTTPRequestHandler):
     """
 
     def send_head(self) -> Any:  # for GET and HEAD
-        if (self.headers.get("Host") or "").rpartition(":")[0] not in NAMES:
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, f"ask for http://{NAMES[0]}")
+        if not _OWN_NAME.fullmatch(self.headers.get("Host") or ""):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "ask for http://127.0.0.1")
+            return None
+        if "\0" in unquote(self.path):  # in the name of no file
+            self.send_error(HTTPStatus.NOT_FOUND)
             return None
         path, root = Path(self.translate_path(self.path)), Path(self.directory).resolve()
         hidden = any(part.startswith(".") for part in path.relative_to(self.directory).parts)
