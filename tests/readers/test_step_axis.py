@@ -101,6 +101,11 @@ def test_how_long_episodes_were_is_no_axis(tmp_path: Path) -> None:
     assert steps(log(tmp_path, rows), "score") == [*range(1, 11)]
 
 
+def test_samples_trained_on_are_an_axis(tmp_path: Path) -> None:
+    attempt = log(tmp_path, [{"samples trained on": 64 * i, "avg_reward": float(i % 3)} for i in (1, 2, 3)])
+    assert (attempt.axis, steps(attempt, "avg_reward")) == ("sample", [64, 128, 192])
+
+
 def test_steps_that_begin_anew_are_an_axis_however_often(tmp_path: Path) -> None:
     rows = [{"step": step, "loss": 1.5} for _ in range(4) for step in (100, 200)]
     assert steps(log(tmp_path, rows)) == [100, 200] * 4
