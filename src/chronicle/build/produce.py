@@ -288,7 +288,7 @@ def _write(
 
 
 def _view(timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float) -> str:
-    from chronicle.figures.interactive import view_script
+    from chronicle.figures import view_script
 
     script = partial(view_script, title=entry.title, headline=entry.headline, tokens_per_step=tokens_per_step)
     return script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs))

@@ -23,7 +23,8 @@ from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline, distinct
+from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
+from chronicle.timeline.courses import distinct
 
 T = TypeVar("T")
 K = TypeVar("K")

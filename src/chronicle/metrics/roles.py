@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import parts_of, shares
-from chronicle.model import AnySeries, Role, Series
+from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
@@ -29,6 +29,7 @@ _ITS_VALUE, _A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(al
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
+AnySeries = TypeVar("AnySeries", bound=Series)
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _CLOCKS = ("time", "seconds")  # of a step, or since the start
