@@ -351,9 +351,8 @@ class Teller:
         series = finding.metric, finding.attempt
         alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
         later = [other for other in alike if other.start_step > finding.start_step]
-        return min(
-            (other.start_step - 1 for other in later if not _goes_on(finding, other)), default=math.inf
-        )
+        next_steps = (other.start_step for other in later if not _goes_on(finding, other))
+        return min(next_steps, default=math.inf) - 1
 
     @cached_property
     def rise(self) -> Rise | None:
