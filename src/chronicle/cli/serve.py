@@ -110,9 +110,9 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
 
 def state(workspace: Workspace) -> State:
     """What every file that the site is made from looks like."""
-    found: State = {file: looks for run in workspace.runs() for file, looks in inputs(run).items()}
+    looks_of: State = {file: looks for run in workspace.runs() for file, looks in inputs(run).items()}
     pages = (file for folder in (*workspace.templates, *workspace.galleries) for file in folder.rglob("*"))
-    return found | {str(file): stamp_of(file) for file in pages}
+    return looks_of | {str(file): stamp_of(file) for file in pages}
 
 
 def _build(workspace: Workspace, engine: str | None, say: Say) -> Report:

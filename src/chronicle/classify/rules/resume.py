@@ -117,11 +117,11 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
         return []
     soon = start[0] + 2 * LEAST * step_gap(first)
     later = attempt.index and steps[0] > soon
-    anew = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
-    for shape in typed_findings(view, loss) if not anew else ():
+    findings = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
+    for shape in typed_findings(view, loss) if not findings else ():
         if shape.pattern in RISES and shape.start_step > soon:
-            anew += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
-    return anew
+            findings += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
+    return findings
 
 
 def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
