@@ -124,7 +124,7 @@ def checks(address: str, put: Callable[[str, bytes], None], content: dict[str, b
     from chronicle.workspace.folders import mirror_of
 
     def points() -> list[tuple[str, int]]:
-        return [(one.sources[0], sum(map(len, one.series.values()))) for one in read(address)]
+        return [(attempt.sources[0], sum(map(len, attempt.series.values()))) for attempt in read(address)]
 
     def times() -> dict[str, int]:
         return {file.name: file.stat().st_ctime_ns for file in mirror_of(address).rglob("*.*")}

@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -164,9 +164,9 @@ def planted_text(example: Path, rng: random.Random) -> bytes:
     return b"".join(lines)
 
 
-def planted(runs: Path, rng: random.Random) -> int:
-    """Makes a run for every kind of input, with secrets in each; how many there are."""
-    for number, example in enumerate(examples()):
+def planted(runs: Path, rng: random.Random, logs: Iterable[Path]) -> int:
+    """Makes a run for every kind of input, and for examples, with secrets in each; how many there are."""
+    for number, example in enumerate(logs):
         content = (EXAMPLES / example).read_bytes()
         if is_text(content):
             place = runs / f"example-{number}"
@@ -229,11 +229,11 @@ def planted(runs: Path, rng: random.Random) -> int:
     return len(list(runs.iterdir()))
 
 
-def secrets(folder: Path, seed: int) -> Tally:
+def secrets(folder: Path, seed: int, logs: Iterable[Path]) -> Tally:
     """Secrets in every kind of input, and what a build publishes of them."""
     tally, root = Tally(), workspace(folder / "secrets", plain=True)
     (root / "chronicle.toml").write_text("[redact]\nidentities = true\n")
-    tally.done = planted(root / "runs", random.Random(seed))
+    tally.done = planted(root / "runs", random.Random(seed), logs)
     command = [sys.executable, "-m", "chronicle", "build", "-q", "--jobs", "1"]
     ran = subprocess.run(command, cwd=root, capture_output=True, text=True)
     tally.holds((root / "build" / "site" / "index.html").is_file(), f"no site: {ran.stderr[-400:]}")
@@ -325,6 +325,6 @@ def rows(folder: Path, seeds: int, seed: int) -> Mapping[str, Callable[[], Tally
     folder.mkdir(exist_ok=True)
     return {
         "damaged copies of the examples of all formats read": lambda: mutants(folder, seeds),
-        "runs with secrets planted, one for each kind of input": lambda: secrets(folder, seed),
+        "runs with secrets planted, one for each kind of input": lambda: secrets(folder, seed, examples()),
         "pages of runs that attack, opened in Chromium": lambda: browsed(folder),
     }

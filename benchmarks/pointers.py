@@ -112,7 +112,11 @@ def _steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tu
 def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
     truth, found = pointer["truth"], {}
     if truth["loss"]:
-        names = {t.metric for t in (shown_metric(one.series.values()) for one in timelines) if t is not None}
+        names = {
+            t.metric
+            for t in (shown_metric(timeline.series.values()) for timeline in timelines)
+            if t is not None
+        }
         right = bool(names) and {plain(name) for name in names} <= {plain(name) for name in truth["loss"]}
         found["judged"] = (right, f"judged {', '.join(sorted(names)) or 'nothing'}, not {truth['loss'][0]}")
     for check, name, role in (
@@ -127,10 +131,12 @@ def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[b
 
 def by_format(results: Sequence[Seen]) -> str:
     """Share read right, one row a format: right / of those to which the check applies."""
-    formats = sorted({(one.pointer["format"]) for one in results})
-    rows = [_shares(name, [one for one in results if one.pointer["format"] == name]) for name in formats]
+    formats = sorted({(result.pointer["format"]) for result in results})
+    rows = [
+        _shares(name, [result for result in results if result.pointer["format"] == name]) for name in formats
+    ]
     for kind in ("falls", "rises"):
-        some = [one for one in results if one.pointer["objective"] == kind]
+        some = [result for result in results if result.pointer["objective"] == kind]
         rows.append(_shares(f"**objective {kind}**", some))
     rows += _by_round(results)
     return markdown(["format", "pointers", *CHECKS, "all right"], rows)
@@ -139,15 +145,17 @@ def by_format(results: Sequence[Seen]) -> str:
 def _shares(name: str, results: Sequence[Seen]) -> list[object]:
     cells: list[object] = [name, len(results)]
     for check in CHECKS:
-        having = [one.outcomes[check] for one in results if check in one.outcomes]
+        having = [result.outcomes[check] for result in results if check in result.outcomes]
         cells.append(f"{sum(having)}/{len(having)}" if having else "")
-    return [*cells, sum(not one.wrong for one in results)]
+    return [*cells, sum(not result.wrong for result in results)]
 
 
 def _by_round(results: Sequence[Seen]) -> list[list[object]]:
     """The shares of each round, and of all."""
-    rounds = sorted({one.pointer["round"] for one in results})
-    rows = [_shares(f"round {n}", [one for one in results if one.pointer["round"] == n]) for n in rounds]
+    rounds = sorted({result.pointer["round"] for result in results})
+    rows = [
+        _shares(f"round {n}", [result for result in results if result.pointer["round"] == n]) for n in rounds
+    ]
     return [*rows, _shares("**all**", results)]
 
 
@@ -184,7 +192,7 @@ def told(results: Sequence[Seen], folder: Path, part: str) -> str:
     """The report as text; of the half kept apart the totals alone."""
     score = score_folder(folder, predict).cases
     day = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
-    rounds = {one.pointer["id"]: one.pointer["round"] for one in results}
+    rounds = {result.pointer["id"]: result.pointer["round"] for result in results}
     parts = {
         f"{part}, round {n}": [r for r in score if rounds[r.id] == n] for n in sorted({*rounds.values()})
     }
@@ -193,7 +201,9 @@ def told(results: Sequence[Seen], folder: Path, part: str) -> str:
         shares = markdown(["", "pointers", *CHECKS, "all right"], _by_round(results))
         return f"{day}\n\n{shares}\n\n{scores}\n"
     failed = [
-        f"- `{one.pointer['id']}`: {'; '.join(filter(None, one.wrong))}" for one in results if one.wrong
+        f"- `{result.pointer['id']}`: {'; '.join(filter(None, result.wrong))}"
+        for result in results
+        if result.wrong
     ]
     missed = [f"- `{r.id}`: {_why(r)}" for r in score if not r.passed]
     return "\n\n".join(
@@ -224,8 +234,10 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         _, missing = materialise(given.snapshots, Path(folder), given.part)
-        there = [one for one in chosen(given.part) if (Path(folder) / one["id"]).is_dir()]
-        text = told([seen(one, Path(folder) / one["id"]) for one in there], Path(folder), given.part)
+        there = [pointer for pointer in chosen(given.part) if (Path(folder) / pointer["id"]).is_dir()]
+        text = told(
+            [seen(pointer, Path(folder) / pointer["id"]) for pointer in there], Path(folder), given.part
+        )
     print(text)
     if missing:
         print(f"{len(missing)} logs could not be had:\n" + "\n".join(missing))

@@ -403,11 +403,13 @@ def small_disks(torture: Torture) -> Tally:
     return tally
 
 
-def limits(torture: Torture) -> Tally:
+def limits(
+    torture: Torture, sizes: Iterable[int] = (0, 1_000, 4_000, 16_000, 64_000, 256_000, 10**8)
+) -> Tally:
     """No file may become larger than a limit; then nothing may be written by the rights of its folder."""
     tally, place = Tally(), torture.work.with_name("limited")
     shutil.copytree(torture.work, place, ignore=shutil.ignore_patterns("build"))
-    for size in (0, 1_000, 4_000, 16_000, 64_000, 256_000, 10**8):
+    for size in sizes:
         limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
         last = refused(tally, torture, place, f"files of {size} bytes at most", limit=limit)
         shutil.rmtree(place / "runs" / "m", ignore_errors=True)

@@ -95,7 +95,7 @@ def trials(quick: bool) -> dict[str, list[Trial]]:
         "quiet": [*healthy(seeds), *healthy(range(SEED, SEED + 50), ["real residuals"]), *confounded(seeds)],
     }
     made: dict[str, list[Trial]] = {kind: [partial(_judged, c) for c in some] for kind, some in kinds.items()}
-    return made | {"specimens": [partial(_passes, *one) for one in _specimens(folders.SPECIMENS)]}
+    return made | {"specimens": [partial(_passes, *specimen) for specimen in _specimens(folders.SPECIMENS)]}
 
 
 def _judged(case: Case, thresholds: Thresholds) -> Judged:

@@ -93,7 +93,9 @@ _HF = {
     "learning_rate": "learning-rate",
     "eval_loss": "validation-loss",
 }
-_HF_JOINS = tuple({**one, "from": one["from"] + 1, "to": one["to"] + 1} for one in JOINS)  # they count from 1
+_HF_JOINS = tuple(
+    {**join, "from": join["from"] + 1, "to": join["to"] + 1} for join in JOINS
+)  # they count from 1
 _MMENGINE = {"loss": "loss", "lr": "learning-rate"}
 _BASELINES: dict[str, Any] = {  # 30 rollouts of 128 steps a launch
     "facts": {},

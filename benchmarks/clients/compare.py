@@ -78,7 +78,7 @@ def as_read(folder: Path) -> tuple[Cell, Cell, Cell]:
     truth = truth_of(folder)
     _, timeline = _read(folder / "log")
     found = {name: _track(name, timeline) for name in _names(truth)}
-    joins = [(one.kind.value, one.from_step, one.to_step) for one in timeline.joins] if timeline else []
+    joins = [(join.kind.value, join.from_step, join.to_step) for join in timeline.joins] if timeline else []
     return _values(truth, found), _roles(truth, found), _joins(truth, joins)
 
 
@@ -192,7 +192,11 @@ def _events(truth: dict[str, Any], diagnosis: dict[str, Any]) -> Cell:
 
 def _facts(truth: dict[str, Any], attempts: list[Attempt]) -> Cell:
     """Facts found under a name that ends as theirs does, with the value."""
-    known = {(tuple(_words(name)[-1:]), str(value)) for one in attempts for name, value in one.facts.items()}
+    known = {
+        (tuple(_words(name)[-1:]), str(value))
+        for attempt in attempts
+        for name, value in attempt.facts.items()
+    }
     missing = [
         name for name, value in truth["facts"].items() if (tuple(_words(name)[-1:]), str(value)) not in known
     ]

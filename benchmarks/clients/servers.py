@@ -157,8 +157,8 @@ def aim(folder: Path) -> dict[str, Any]:
 
         repo = Repo(f"aim://127.0.0.1:{port}")
         return {
-            one: _run_of_aim(Run(one, repo=repo, system_tracking_interval=None))
-            for one in repo.list_all_runs()
+            server_run: _run_of_aim(Run(server_run, repo=repo, system_tracking_interval=None))
+            for server_run in repo.list_all_runs()
         }
 
 

@@ -284,7 +284,7 @@ def _keras(number: int, record: Record, callbacks: list[Any], verbose: int = 0) 
         def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
             if epoch in (12, 45):
                 wrong = 3.0 if epoch == 12 else float("nan")
-                model.set_weights([wrong * one for one in model.get_weights()])
+                model.set_weights([wrong * weights for weights in model.get_weights()])
 
         def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
             record.add(epoch, logs)

@@ -8,10 +8,10 @@ NaN. Names in ``_samples`` count logged points, names in ``_steps`` are differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,15 +203,6 @@ class Track(Series):
 
     attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-
-
-AnySeries = TypeVar("AnySeries", bound=Series)
-
-
-def distinct(series: Collection[AnySeries]) -> Collection[AnySeries]:
-    """One of all that share the arrays of their steps and times, as the columns of a table do."""
-    shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
-    return shared.values()
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks import torture
+from benchmarks import hostile, torture
 from tests.depth import few
+from tests.readers.gold import examples
+
+from chronicle.readers.side_files import SIDE_FILES
 
 
 @pytest.mark.slow
@@ -22,10 +25,27 @@ def test_no_promise_is_broken(tmp_path: Path) -> None:
         torture.kills_by_operation(place, kills),
         torture.refusals(place, 1, kinds),
         torture.at_once(place, rounds, builds=2),
-        torture.killed_adds_and_notes(place, dying),
+        torture.killed_adds(place, dying),
+        torture.killed_notes(place, dying),
     ]
-    assert [tally.broken for tally in tallies] == [[], [], [], []]
-    assert [tally.done for tally in tallies] == [kills, len(kinds), 2 * rounds, 2 * dying]
+    assert [tally.broken for tally in tallies] == [[], [], [], [], []]
+    assert [tally.done for tally in tallies] == [kills, len(kinds), 2 * rounds, dying, dying]
+
+
+@pytest.mark.slow
+def test_a_command_that_is_refused_by_the_system_says_so(tmp_path: Path) -> None:
+    """The limits of files and of rights: three commands under each, for one of them in a short run."""
+    sizes = few((0, 4_000, 10**8), 1)
+    tally = torture.limits(torture.Torture(tmp_path, 2), (*sizes, 10**8))
+    assert tally.broken == []
+    assert tally.done == 3 * (len(sizes) + 2)
+
+
+@pytest.mark.slow
+def test_no_secret_that_is_planted_is_published(tmp_path: Path) -> None:
+    tally = hostile.secrets(tmp_path, 1, few(examples(), 5))
+    assert tally.broken == []
+    assert tally.done > len(SIDE_FILES)
 
 
 def test_a_broken_promise_is_noted() -> None:

@@ -13,7 +13,7 @@ from tests.browser.conftest import Opened, opened_page
 from tests.pages.samples import gallery, healthy, many, rollback, site
 
 from chronicle.model import Entry, Note
-from chronicle.pages.search import guide_js, search_js
+from chronicle.pages import guide_js, search_js
 from chronicle.workspace.folders import shipped
 
 pytestmark = pytest.mark.browser

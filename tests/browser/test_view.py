@@ -14,7 +14,7 @@ from tests.browser.conftest import Opened, opened_page
 from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
 
-from chronicle.figures.interactive import view_script
+from chronicle.figures import view_script
 from chronicle.model import Event, EventKind, Fact, Join, JoinKind, Role, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped

@@ -165,7 +165,7 @@ def test_a_reader_that_fails_costs_one_log(tmp_path: Path, monkeypatch: pytest.M
         healthy(tmp_path / name)
     monkeypatch.setattr(csv_tables, "read", broken)
     reading = read_all(tmp_path)
-    assert [one.name for one in reading.attempts] == ["a.csv", "c.csv"]
+    assert [attempt.name for attempt in reading.attempts] == ["a.csv", "c.csv"]
     (problem,) = reading.problems
     assert isinstance(problem, Defect)
     assert problem.where == str(tmp_path / "b.csv")
@@ -186,7 +186,10 @@ def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(
         event_log(tmp_path / f"events.out.tfevents.{number}", {"loss": [(step, 1.0) for step in range(9)]})
     monkeypatch.setattr(events, "_attempts", broken)
     reading = read_all(tmp_path)
-    assert [one.name for one in reading.attempts] == ["events.out.tfevents.0", "events.out.tfevents.2"]
+    assert [attempt.name for attempt in reading.attempts] == [
+        "events.out.tfevents.0",
+        "events.out.tfevents.2",
+    ]
     assert [problem.where for problem in reading.problems] == [str(tmp_path / "events.out.tfevents.1")]
 
 

@@ -21,7 +21,11 @@ def test_a_store_gives_each_of_its_runs_as_the_command_line_does(tmp_path: Path)
     runs = chronicle.runs(store)
     assert [run.run_id[:6] for run in runs] == ["mine-a", "mine-b", "mine-c"]
     assert [run.timeline().run_id for run in runs] == [run.run_id for run in runs]
-    assert [[one.facts["run"] for one in run.timeline().attempts] for run in runs] == [["a"], ["b"], ["c"]]
+    assert [[attempt.facts["run"] for attempt in run.timeline().attempts] for run in runs] == [
+        ["a"],
+        ["b"],
+        ["c"],
+    ]
     printed = CliRunner().invoke(cli, ["classify", str(store)]).output
     assert [line.split()[0] for line in printed.splitlines() if line.startswith("mine-")] == [
         run.run_id for run in runs
@@ -36,7 +40,7 @@ def test_several_runs_of_one_store_are_not_stitched(tmp_path: Path) -> None:
         f"{store} holds 5 runs ('a', 'b', 'c', 'd', ...): stitch one at a time. "
         "chronicle.runs(path) gives each of them"
     )
-    only_a = [one for one in chronicle.read(store) if one.facts["run"] == "a"]
+    only_a = [attempt for attempt in chronicle.read(store) if attempt.facts["run"] == "a"]
     assert len(chronicle.stitch(only_a).attempts) == 1
 
 

@@ -66,7 +66,7 @@ def test_three_launches_are_stitched_into_one_course(tmp_path: Path) -> None:
     runs(tmp_path, {name: points(steps, 3) for name, steps in parts.items()} | {"b": points(FROM_0)})
     (run, _) = expand([tmp_path])
     timeline, _, problems = diagnose(run, WorkspaceConfig())
-    assert [one.name for one in timeline.attempts] == [f"{name}/metrics.csv" for name in parts]
+    assert [attempt.name for attempt in timeline.attempts] == [f"{name}/metrics.csv" for name in parts]
     assert [(join.kind, join.to_step) for join in timeline.joins] == [("rollback", 300), ("resume", 700)]
     assert problems == []
 

@@ -86,3 +86,11 @@ def test_a_real_spike_under_a_skewed_mixture_keeps_its_name() -> None:
 
 def test_a_ratio_that_changes_without_the_loss_is_no_finding() -> None:
     assert patterns(ratio(Curve(7), height=0.0).run()) == set()
+
+
+def test_a_ratio_is_asked_again_under_a_bump_of_the_loss() -> None:
+    """Its dip is too small to be seen alone (in 2 of 8), and large enough at a place that is known."""
+    curves = [ratio(Curve(s), at=(0.6,), depth=0.12, hold=30, height=15) for s in range(8)]
+    assert sum("resume-ratio-skew" in patterns(c.run()) for c in curves) >= 5
+    calm = [ratio(Curve(s), at=(0.6,), depth=0.0, hold=30, height=15) for s in range(8)]
+    assert not any("resume-ratio-skew" in patterns(c.run()) for c in calm)

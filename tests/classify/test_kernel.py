@@ -20,7 +20,7 @@ from tests.depth import examples, few
 
 from chronicle.classify import kernel
 from chronicle.classify.kernel import Detector, Event, Kind
-from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel import levels as at
 from chronicle.classify.kernel import step as plain
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats

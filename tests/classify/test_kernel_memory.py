@@ -8,7 +8,7 @@ from tests.curves import Curve
 
 from chronicle.classify import kernel
 from chronicle.classify.kernel import Detector, Event, Kind
-from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel import levels as at
 from chronicle.classify.kernel.events import baseline, still_high
 from chronicle.classify.kernel.levels import kinship
 from chronicle.classify.thresholds import DEFAULTS

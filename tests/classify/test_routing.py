@@ -37,10 +37,10 @@ def by_expert(
 @pytest.mark.parametrize("unit", [1.0, 4096.0, EXPERTS], ids=["shares", "tokens", "multiples of the mean"])
 @pytest.mark.parametrize("name", ["moe/layer_3/expert_{}/load", "tokens_per_expert/expert_{}"])
 def test_a_router_that_uses_a_few_experts(name: str, unit: float) -> None:
-    (one,) = collapses(by_expert(loads(5) * unit, name))
-    assert one.metric == name.format(0) and one.start_step == 100
-    assert one.evidence["idle_share"] == pytest.approx(5 / 8)
-    assert one.evidence["busiest_times"] == pytest.approx(6, abs=0.3)
+    (collapse,) = collapses(by_expert(loads(5) * unit, name))
+    assert collapse.metric == name.format(0) and collapse.start_step == 100
+    assert collapse.evidence["idle_share"] == pytest.approx(5 / 8)
+    assert collapse.evidence["busiest_times"] == pytest.approx(6, abs=0.3)
 
 
 def test_the_worst_of_several_layers_is_told() -> None:
@@ -68,8 +68,11 @@ def test_no_collapse(shares: NDArray[np.float64]) -> None:
 def test_the_largest_load_alone(name: str, above: float) -> None:
     """As a multiple of the mean, or what it has above that; it must have grown."""
     busiest = EXPERTS * loads(5).max(1)
-    (one,) = collapses({name: busiest - above})
-    assert one.evidence["busiest_times"] == pytest.approx(6, abs=0.3) and "idle_share" not in one.evidence
+    (collapse,) = collapses({name: busiest - above})
+    assert (
+        collapse.evidence["busiest_times"] == pytest.approx(6, abs=0.3)
+        and "idle_share" not in collapse.evidence
+    )
     assert collapses({name: np.full(STEPS, 6.0) - above}) == []  # of a small batch: as large from the start
 
 

@@ -202,6 +202,15 @@ def test_a_fault_that_a_later_attempt_made_good_ended_nothing() -> None:
     assert classify(stitch([first, second], order=["a", "b"])).verdict == "good"
 
 
+def test_a_launch_that_never_learned_and_was_begun_anew_gives_no_verdict() -> None:
+    noise = np.random.default_rng(7).standard_normal(400)
+    first = _attempt("a", np.arange(100), -300 + noise[:100], metric="reward", role=Role.OBJECTIVE)
+    rises = -300 + 10 * np.arange(400) + noise
+    second = _attempt("b", np.arange(400), rises, metric="reward", role=Role.OBJECTIVE)
+    told = [classify(stitch(launches)) for launches in ([first, second], [first])]
+    assert [(d.verdict, "failed-run" in d.patterns) for d in told] == [("good", True), ("bad", True)]
+
+
 def test_what_could_not_be_judged_is_said() -> None:
     missing = {n.pattern: n.missing for n in classify({"loss": Curve(1).loss}).not_assessed}
     assert missing == {
@@ -254,5 +263,7 @@ def test_every_threshold_has_a_unit_a_reason_and_a_line_in_the_docs() -> None:
     assert all(f.metadata["unit"] and f.metadata["why"] for f in fields(Thresholds))
 
 
-def _attempt(name: str, steps: np.ndarray, values: np.ndarray, metric: str = "loss") -> Attempt:
-    return Attempt(name, (), {metric: Series(metric, Role.LOSS, steps, values, np.full(len(steps), np.nan))})
+def _attempt(
+    name: str, steps: np.ndarray, values: np.ndarray, metric: str = "loss", role: Role = Role.LOSS
+) -> Attempt:
+    return Attempt(name, (), {metric: Series(metric, role, steps, values, np.full(len(steps), np.nan))})

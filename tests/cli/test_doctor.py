@@ -168,13 +168,15 @@ def test_it_works_for_every_format(example, tmp_path):
     path = EXAMPLES / example
     report, attempts = examine(path), read(path)
     assert not report["problem"]
-    assert [one["name"] for one in report["attempts"]] == [one.name for one in attempts]
-    assert [len(one["metrics"]) for one in report["attempts"]] == [len(one.series) for one in attempts]
+    assert [attempt["name"] for attempt in report["attempts"]] == [attempt.name for attempt in attempts]
+    assert [len(attempt["metrics"]) for attempt in report["attempts"]] == [
+        len(attempt.series) for attempt in attempts
+    ]
     json.dumps(to_json(report), allow_nan=False)
     if report["lines"]:
         assert sum(report["lines"].values()) >= path.read_bytes().count(b"\n")
-    for printed, one in zip(report["attempts"], attempts, strict=True):
-        for metric, series in zip(printed["metrics"], one.series.values(), strict=True):
+    for printed, attempt in zip(report["attempts"], attempts, strict=True):
+        for metric, series in zip(printed["metrics"], attempt.series.values(), strict=True):
             assert metric["points"] == len(series)
             assert metric["first"] == pytest.approx(series.values[0], rel=0, abs=0, nan_ok=True)
 

@@ -113,6 +113,8 @@ def test_a_page_comes_with_a_policy(served):
         "/folder/secret.txt",
         "/../secret.txt",
         "/%2e%2e/secret.txt",
+        "/%00",
+        "/index.html%00.txt",
     ],
 )
 def test_only_what_the_site_holds_is_served(served, path):
@@ -125,7 +127,14 @@ def test_only_what_the_site_holds_is_served(served, path):
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example.org", "evil.example.org:8000", "", "127.0.0.1.evil.example.org:80"]
+    "host",
+    [
+        "evil.example.org",
+        "evil.example.org:8000",
+        "",
+        "127.0.0.1.evil.example.org:80",
+        "localhost:80@evil.example.org",
+    ],
 )
 def test_a_foreign_name_is_refused(served, host):
     status, _, body = served("/", host)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
-from chronicle.figures.interactive import kept_rows, view_script
+from chronicle.figures import kept_rows, view_script
 from chronicle.model import Event, EventKind, Role
 from chronicle.timeline import stitch
 

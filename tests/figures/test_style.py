@@ -52,9 +52,9 @@ def linear(colour: str) -> np.ndarray:
     return np.where(channel <= 0.04045, channel / 12.92, ((channel + 0.055) / 1.055) ** 2.4)
 
 
-def contrast(one: str, other: str) -> float:
+def contrast(text: str, other: str) -> float:
     """WCAG 2 contrast ratio."""
-    bright, dark = sorted((float(TO_XYZ[1] @ linear(c)) for c in (one, other)), reverse=True)
+    bright, dark = sorted((float(TO_XYZ[1] @ linear(c)) for c in (text, other)), reverse=True)
     return (bright + 0.05) / (dark + 0.05)
 
 

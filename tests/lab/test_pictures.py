@@ -7,8 +7,7 @@ import re
 from lab.pictures import DOCS, KINDS, SITES, name, table
 from tests.pages.samples import healthy, rollback, site
 
-from chronicle.pages import load_cases, pages
-from chronicle.pages.search import guide_js
+from chronicle.pages import guide_js, load_cases, pages
 from chronicle.workspace.folders import shipped
 
 MOST = 60_000  # bytes of a picture

@@ -323,6 +323,10 @@ r: objective, ploss: part-loss, vloss: part-loss, ent: other
 r: other, p: other
 exploitability: loss, t: other
 avg(utility): objective, avg(num_wins): other
+loss_scaled: part-loss, loss_tgt_mean: loss, vicreg_loss: part-loss
+train: loss, heldout: validation-loss, lr: learning-rate
+train: loss, held-out: validation-loss
+MLPPolicy/Loss: part-loss, Evaluation/MaxReturn: validation-score, Evaluation/AverageReturn: objective
 Score: objective, Market Return: score, Portfolio Return: score
 """
 

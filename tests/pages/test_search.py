@@ -10,8 +10,7 @@ from tests.pages.samples import gallery, healthy, many, rollback, site, small
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Fact, Note
-from chronicle.pages import load_cases
-from chronicle.pages.search import A_RUN, SYNONYMS, guide_js, search_js
+from chronicle.pages import A_RUN, SYNONYMS, guide_js, load_cases, search_js
 from chronicle.workspace.folders import shipped
 
 RUNS = """\

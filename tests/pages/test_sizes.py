@@ -13,9 +13,8 @@ import pytest
 from tests.pages.samples import many, site
 
 from chronicle.build.engines import write_tree
-from chronicle.pages import PAGE_KINDS, assets
+from chronicle.pages import A_RUN, PAGE_KINDS, assets
 from chronicle.pages.run_page import runs
-from chronicle.pages.search import A_RUN
 from chronicle.pages.words import renderer
 from chronicle.workspace.folders import shipped
 

@@ -25,18 +25,18 @@ def series(run: str, metric: str, attempt: int = 0) -> Series:
 
 
 def at(run: str, metric: str, step: int) -> float:
-    one = series(run, metric)
-    return float(one.values[np.searchsorted(one.steps, step)])
+    curve = series(run, metric)
+    return float(curve.values[np.searchsorted(curve.steps, step)])
 
 
 def first_step(run: str, metric: str, least: float) -> str:
-    one = series(run, metric)
-    return count(int(one.steps[np.flatnonzero(one.values >= least)[0]]))
+    curve = series(run, metric)
+    return count(int(curve.steps[np.flatnonzero(curve.values >= least)[0]]))
 
 
 def falls(run: str, metric: str) -> list[int]:
-    one = series(run, metric)
-    return [int(step) for step in one.steps[1:][np.diff(one.values) < 0]]
+    curve = series(run, metric)
+    return [int(step) for step in curve.steps[1:][np.diff(curve.values) < 0]]
 
 
 def start(metric: str, attempt: int) -> float:
@@ -185,7 +185,7 @@ def test_stalled_loader() -> None:
 
 def assert_said(page: str, *words: str) -> None:
     text = " ".join((ROOT / "gallery" / f"{page}.md").read_text("utf-8").split())
-    assert [one for one in words if " ".join(one.split()) not in text] == []
+    assert [word for word in words if " ".join(word.split()) not in text] == []
 
 
 def test_no_page_quotes_a_training_of_ours_without_its_name() -> None:

@@ -17,7 +17,7 @@ import zstandard
 from tests.readers.gold import EXAMPLES, as_json, examples
 from tests.readers.writers import csv_log
 
-from chronicle.errors import LogError
+from chronicle.errors import LogError, UnknownFormat
 from chronicle.model import Attempt
 from chronicle.readers import read, read_all, runs_below
 from chronicle.readers.text import unpacked
@@ -127,6 +127,16 @@ def test_an_archive_that_fills_the_disk_is_stopped(
         r"or unpack it yourself",
         str(caught.value),
     )
+
+
+def test_an_archive_of_a_version_to_come_is_no_log_of_today(tmp_path: Path) -> None:
+    (example,) = (EXAMPLES / "comet").glob("*.zip")
+    content = example.read_bytes()
+    version_at = content.index(b"PK\1\2") + 6  # of what a reader of its first member must know
+    file = tmp_path / example.name
+    file.write_bytes(content[:version_at] + b"\xff" + content[version_at + 1 :])
+    with pytest.raises(UnknownFormat):
+        read(file)
 
 
 @pytest.mark.slow

@@ -101,13 +101,18 @@ def test_how_long_episodes_were_is_no_axis(tmp_path: Path) -> None:
     assert steps(log(tmp_path, rows), "score") == [*range(1, 11)]
 
 
+def test_samples_trained_on_are_an_axis(tmp_path: Path) -> None:
+    attempt = log(tmp_path, [{"samples trained on": 64 * i, "avg_reward": float(i % 3)} for i in (1, 2, 3)])
+    assert (attempt.axis, steps(attempt, "avg_reward")) == ("sample", [64, 128, 192])
+
+
 def test_steps_that_begin_anew_are_an_axis_however_often(tmp_path: Path) -> None:
     rows = [{"step": step, "loss": 1.5} for _ in range(4) for step in (100, 200)]
     assert steps(log(tmp_path, rows)) == [100, 200] * 4
 
 
 def test_two_writers_of_one_log_count_steps(tmp_path: Path) -> None:
-    rows = [{"current_steps": step, "loss": 1.5} for n in range(1, 40) for step in (10 * n, 10 * n - 20)]
+    rows = [{"current_steps": step, "loss": 1.5} for n in range(1, 90) for step in (10 * n, 10 * n - 20)]
     assert steps(log(tmp_path, rows)) == [row["current_steps"] for row in rows]
 
 

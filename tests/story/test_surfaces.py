@@ -33,13 +33,13 @@ def numbers(text: str) -> set[str]:
     return set(re.findall(r"\d+(?:\.\d+)?", plain))
 
 
-def recorded(one: Specimen) -> set[str]:
+def recorded(specimen: Specimen) -> set[str]:
     """All numbers that the events of a run have, and the counts that are made of the events themselves."""
-    said = numbers(" ".join(f"{e.sentence} {e.mark} {e.title}" for e in one.story.events))
-    joins = one.diagnosis.joins
+    said = numbers(" ".join(f"{e.sentence} {e.mark} {e.title}" for e in specimen.story.events))
+    joins = specimen.diagnosis.joins
     lost = sum(join.discarded_steps for join in joins)
-    few = {str(k) for k in range(max(100, len(one.story.events)))}
-    return said | few | numbers(count(lost)) | numbers(" ".join(one.timeline.doubts))
+    few = {str(k) for k in range(max(100, len(specimen.story.events)))}
+    return said | few | numbers(count(lost)) | numbers(" ".join(specimen.timeline.doubts))
 
 
 @cache

@@ -40,7 +40,7 @@ def fault(at_time: float = NAN, at_step: int | None = None, kind: str = "xid") -
 def test_a_fault_stands_at_the_last_step_before_it(seconds: float, step: int | None) -> None:
     timeline = stitch([run(), machine(fault(START + seconds))])
     assert [f.at_step for f in timeline.faults] == [step]
-    assert [one.name for one in timeline.attempts] == ["a.csv"]
+    assert [attempt.name for attempt in timeline.attempts] == ["a.csv"]
 
 
 @pytest.mark.parametrize("seconds", [-3601, 3701, 86400 * 30])
@@ -87,7 +87,7 @@ def test_after_a_rollback_the_step_is_that_of_the_attempt_that_ran() -> None:
 def test_nodes_of_a_job_are_facts_of_the_attempt_that_ran_then() -> None:
     job = machine(fault(START + 1090), log_of="job", nodes="n1,n2", job="7")
     timeline = stitch([run("a.csv"), run("b.csv", first=110, started=START + 1000), job])
-    assert [one.facts for one in timeline.attempts] == [{}, {"nodes": "n1,n2", "job": "7"}]
+    assert [attempt.facts for attempt in timeline.attempts] == [{}, {"nodes": "n1,n2", "job": "7"}]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_what_ended_an_attempt_is_told_by_the_faults_around_its_last_record(faul
 def test_without_times_a_fault_after_the_last_record_of_the_log_ended_it() -> None:
     here = Fault(Place("a.csv", 99), "Xid 79", kind="preemption", at_step=100)
     timeline = stitch([run(started=NAN, faults=(here, fault(at_step=50, kind="node")))])
-    assert [one.how for one in endings(timeline)] == ["preempted"]
+    assert [ending.how for ending in endings(timeline)] == ["preempted"]
 
 
 @pytest.mark.parametrize(("signal", "ended"), [("SIGSEGV of python", "crashed"), ("SIGKILL", "killed")])
@@ -124,12 +124,12 @@ def test_the_run_ended_as_its_latest_attempt_did() -> None:
         run("b.csv", first=50, started=START + 1000),
         machine(fault(START + 101, kind="node")),
     ]
-    assert [one.how for one in endings(stitch(logs))] == ["node failure", ""]
+    assert [ending.how for ending in endings(stitch(logs))] == ["node failure", ""]
     assert last_ending(stitch(logs)).how == ""
     assert last_ending(stitch([Attempt("a.csv", ("a.csv",), {})])) is None
 
 
 def test_machine_logs_alone_are_attempts() -> None:
     timeline = stitch([machine(fault(START))])
-    assert [one.name for one in timeline.attempts] == ["dmesg"]
+    assert [attempt.name for attempt in timeline.attempts] == ["dmesg"]
     assert len(timeline.faults) == 1

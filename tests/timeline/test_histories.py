@@ -77,11 +77,11 @@ def rank(number: int, seed: int = 0) -> Attempt:
 
 def whole(cut: int, **more: Any) -> Attempt:
     """A trainer's state of `in_parts`: the first attempt up to a step, then the other; no wall clock."""
-    one = log("state", range(0, 1000, 10), **more)
-    one.series["loss"].values[:] = np.append(
+    part = log("state", range(0, 1000, 10), **more)
+    part.series["loss"].values[:] = np.append(
         course(range(0, 430, 10), 1)[: cut // 10], course(range(400, 1000, 10), 2)[(cut - 400) // 10 :]
     )
-    return replace(one, facts={"format": "state"})
+    return replace(part, facts={"format": "state"})
 
 
 def in_parts() -> list[Attempt]:

@@ -178,8 +178,8 @@ def test_a_log_that_follows_its_own_twin_has_not_changed(attempts):
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30), st.floats(0, 60))
 def test_what_is_expected_is_logged_or_on_the_line_of_the_last_samples(values, step):
-    one = series("lr", range(len(values)), values)
-    at = expected(one, step)
+    curve = series("lr", range(len(values)), values)
+    at = expected(curve, step)
     if step <= len(values) - 1 or len(values) < 4:
         assert at == pytest.approx(float(np.interp(step, np.arange(len(values)), values)))
     else:

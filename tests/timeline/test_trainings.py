@@ -52,9 +52,9 @@ def test_the_home_is_that_for_which_most_speaks(seed, number):
     rng = np.random.default_rng(seed)
     *trainings, after = [tip_of(rng, k) for k in range(number + 1)]
     tips = Tips(len(trainings))
-    for number, one in enumerate(trainings):
-        tips[number] = one
-    spoken = [slow_speaks_for(one, after) for one in trainings]
+    for number, training in enumerate(trainings):
+        tips[number] = training
+    spoken = [slow_speaks_for(training, after) for training in trainings]
     best = [k for k, words in enumerate(spoken) if words == max(spoken)]
     home, decided = tips.home(np.arange(len(trainings)), after)
     assert home in best

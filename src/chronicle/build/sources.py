@@ -141,7 +141,7 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
     ``entries`` holds what was kept of each by the last build: a folder that looks as it did then, when it
     held one run, is not looked into.
     """
-    runs, found = list(runs), list[RunFolder]()
+    runs, run_folders = list(runs), list[RunFolder]()
     folders = [run for run in runs if entries and run.logs == (run.folder,)]
     known = {run.run_id for run in folders if entries and looks_known(run, entries / run.run_id)}
     with ThreadPoolExecutor(_FETCHES) as threads:
@@ -151,11 +151,13 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
             files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():
-                found += [replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held]
+                run_folders += [
+                    replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held
+                ]
             rest = tuple(file for file in files if file not in stores and file not in run.own_files)
             if not stores or rest:
-                found.append(replace(run, logs=rest) if stores else run)
-    return told_apart(found)
+                run_folders.append(replace(run, logs=rest) if stores else run)
+    return told_apart(run_folders)
 
 
 def _with_logs(run: RunFolder) -> RunFolder:
@@ -281,9 +283,9 @@ def _format(source: RunSource) -> str:
         return ""
 
 
-def _are_copies(one: Sequence[Attempt], other: Sequence[Attempt]) -> bool:
+def _are_copies(ours: Sequence[Attempt], other: Sequence[Attempt]) -> bool:
     """Whether an attempt of each has the values of the other at the same steps."""
-    courses = [[found for attempt in attempts if (found := course(attempt))] for attempts in (one, other)]
+    courses = [[known for attempt in attempts if (known := course(attempt))] for attempts in (ours, other)]
     return any(Pair(a, b, a).copied is Relation.SAME for a in courses[0] for b in courses[1])
 
 

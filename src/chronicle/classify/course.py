@@ -381,12 +381,12 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
     left = np.clip(left / max(float(np.std(left)), 1e-9), -3, 3)
     rho = min(max(float(left[1:] @ left[:-1]) / max(float(left @ left), 1e-9), 0.0), 0.9)
     count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # medians that there are in effect
-    told: dict[str, Explanation] = {}
+    explanations: dict[str, Explanation] = {}
     for (family, (at, curve)), mean in zip(fits, likely.tolist(), strict=True):
         score = count * mean - 0.5 * family.parameters * math.log(count)
-        if family.name not in told or score > told[family.name].score:
-            told[family.name] = Explanation(score, at, np.log(curve) + level.max())
-    return Contest(x, level, told)
+        if family.name not in explanations or score > explanations[family.name].score:
+            explanations[family.name] = Explanation(score, at, np.log(curve) + level.max())
+    return Contest(x, level, explanations)
 
 
 class Family(NamedTuple):
@@ -435,12 +435,12 @@ def likeliest(value: Floats, weight: Floats, family: Family) -> tuple[float, Flo
         normal[:, p, q] = normal[:, q, p] = product @ weight
     for p, column in enumerate(columns):
         right[:, p, 0] = column @ (weight * value)
-    found = np.linalg.solve(normal * (1 + 1e-10 * np.eye(size)), right)
+    weights = np.linalg.solve(normal * (1 + 1e-10 * np.eye(size)), right)
     # the squares of what is left, less those of the values: the curves need not be made for it
-    cost = (found * (normal @ found - 2 * right)).sum(axis=(1, 2))
-    cost[~(found[:, 1:, 0] > 0).all(axis=1)] = np.inf
+    cost = (weights * (normal @ weights - 2 * right)).sum(axis=(1, 2))
+    cost[~(weights[:, 1:, 0] > 0).all(axis=1)] = np.inf
     while cost[m := int(np.argmin(cost))] < np.inf:
-        curve: Floats = sum(found[m, p] * column[m if p else 0] for p, column in enumerate(columns))
+        curve: Floats = sum(weights[m, p] * column[m if p else 0] for p, column in enumerate(columns))
         if (curve > 0).all():
             return float(family.places[m]), curve
         cost[m] = np.inf

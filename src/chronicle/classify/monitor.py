@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.classify.kernel import Detector, Event, compiled
-from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel import levels as at
 from chronicle.classify.kernel import step as plain
 from chronicle.classify.thresholds import DEFAULTS, Thresholds
 from chronicle.errors import UsageError

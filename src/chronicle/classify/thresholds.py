@@ -200,7 +200,7 @@ class Thresholds:
         return replace(self, **limits, **{name: getattr(self, name) ** factor for name in TAILS})
 
     def kernel(self) -> tuple[float, ...]:
-        """The kernel's part, in the order of kernel/memory.py."""
+        """The kernel's part, in the order of kernel/levels.py."""
         return tuple(float(getattr(self, name)) for name in KERNEL)
 
 

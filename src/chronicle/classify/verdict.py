@@ -42,8 +42,8 @@ WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), ha
 
 def diagnose(view: View) -> Diagnosis:
     """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
-    told = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
-    findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in told]
+    explained = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
+    findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in explained]
     live = [f for f in findings if is_live(view, f)]
     verdict, ending = _judge(view, live), last_ending(view.timeline)
     how = ending.how if ending is not None else ""
@@ -110,8 +110,10 @@ def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def is_live(view: View, finding: Finding) -> bool:
     """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
+    if finding.attempt is None and finding.pattern == whole_run.FAILED:
+        return True  # all attempts
     attempts = view.attempts if finding.attempt is None else view.named(finding.attempt)
-    return finding.pattern == whole_run.FAILED or any(a.is_live(finding.start_step) for a in attempts)
+    return any(a.is_live(finding.start_step) for a in attempts)
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
@@ -164,8 +166,8 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     too_high = left >= limits.bad_end
     if finding.pattern == SHIFT and too_high and _lasts(view, finding, limits.for_good):
         # a validation loss that rose by less than a third of the training loss: then it is the data
-        told = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
-        return Verdict.WORRYING if next((t for t in told if t is not None), False) else Verdict.BAD
+        stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
+        return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
     if finding.pattern == NAN and finding.end_step is not None and evidence["absent_share"] <= PASSING:
         return Verdict.WORRYING  # weights that are NaN stay so: these were steps that were left out
     if finding.pattern == NOT_FULLY:

@@ -23,7 +23,8 @@ from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
-from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline, distinct
+from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
+from chronicle.timeline.courses import distinct
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -201,12 +202,14 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     """The series, of running means that begin again with each epoch or step only what they came to."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
-    told = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _TEETH}
-    return {m: _settled(s, epoch, told.values()) if s.role in _MEASURED else s for m, s in series.items()}
+    own_steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _TEETH}
+    return {
+        m: _settled(s, epoch, own_steps.values()) if s.role in _MEASURED else s for m, s in series.items()
+    }
 
 
-def _settled(series: Series, epoch: Series | None, told: Iterable[Steps]) -> Series:
-    for begins in _begins(series, epoch, told):
+def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
+    for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
         if np.count_nonzero(lengths >= _LEAST) >= _TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
@@ -214,7 +217,7 @@ def _settled(series: Series, epoch: Series | None, told: Iterable[Steps]) -> Ser
     return series
 
 
-def _begins(series: Series, epoch: Series | None, told: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
+def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
     """Where teeth may begin, the first sample among them: where the step grows after it stood, or the epoch
     is another one. An epoch that is told once may be told at its end or at its start. Where none is told,
     it may end with each point of what is logged at other steps (``told``), and seldom enough."""
@@ -228,7 +231,7 @@ def _begins(series: Series, epoch: Series | None, told: Iterable[Steps]) -> Iter
         for rows in (np.searchsorted(steps, at[edges]), np.searchsorted(steps, at[edges - 1], "right")):
             yield np.unique(np.append(0, rows[rows < len(steps)]))
     else:
-        for ends in told:
+        for ends in own_steps:
             if len(ends) * _LEAST <= len(steps):
                 rows = np.searchsorted(steps, ends, "right")
                 yield np.unique(np.append(0, rows[rows < len(steps)]))

@@ -442,9 +442,9 @@ class _JudgedRuns:
         from chronicle.cli.terminal import complain, say, say_passed_over
         from chronicle.story import tell
 
-        found = runs(*self.paths)
+        run_folders = runs(*self.paths)
         say_passed_over(self.paths)
-        for run in found:
+        for run in run_folders:
             try:
                 timeline, diagnosis, problems = run.diagnose()
             except (ConfigError, UsageError):

@@ -54,23 +54,23 @@ def examine(path: Path) -> dict[str, Any]:
         content = _content(path, logs)
     except (OSError, LogError):  # why it cannot be read stands among the problems
         content = {"lines": {}, "kinds": []}
-    found, problems = reading.attempts, reading.problems
-    nothing = [] if found or problems else [f"no file is a log. {what_to_do(path)}"]
+    attempts, problems = reading.attempts, reading.problems
+    nothing = [] if attempts or problems else [f"no file is a log. {what_to_do(path)}"]
     return {
         "path": str(path),
         "n_bytes": sum(file.stat().st_size for file in files),
         "encoding": "",
         "line_ends": "",
-        "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in found)),
+        "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in attempts)),
         "claimed_by": [],
         "n_readers": len(all_readers()),
         "problem": "\n".join(map(str, problems)),
-        "doubts": [*_doubts(found)] or nothing,
+        "doubts": [*_doubts(attempts)] or nothing,
         **content,
-        "attempts": [*map(_summary, found)],
+        "attempts": [*map(_summary, attempts)],
         "faults": [
             {"where": f.where, "what": f.what, "kind": f.kind, "count": f.count, "step": f.at_step}
-            for attempt in found
+            for attempt in attempts
             for f in attempt.faults
         ],
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from functools import partial
@@ -10,6 +11,7 @@ from http import HTTPStatus
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from chronicle.build import Report, build, places
 from chronicle.build.engines import stamp_of
@@ -35,7 +37,7 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-cache",
 }
-NAMES = ("127.0.0.1", "localhost")
+_OWN_NAME = re.compile(r"(?:127\.0\.0\.1|localhost):\d+")
 
 
 class Site(SimpleHTTPRequestHandler):
@@ -46,8 +48,11 @@ class Site(SimpleHTTPRequestHandler):
     """
 
     def send_head(self) -> Any:  # for GET and HEAD
-        if (self.headers.get("Host") or "").rpartition(":")[0] not in NAMES:
-            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, f"ask for http://{NAMES[0]}")
+        if not _OWN_NAME.fullmatch(self.headers.get("Host") or ""):
+            self.send_error(HTTPStatus.MISDIRECTED_REQUEST, "ask for http://127.0.0.1")
+            return None
+        if "\0" in unquote(self.path):  # in the name of no file
+            self.send_error(HTTPStatus.NOT_FOUND)
             return None
         path, root = Path(self.translate_path(self.path)), Path(self.directory).resolve()
         hidden = any(part.startswith(".") for part in path.relative_to(self.directory).parts)
@@ -105,9 +110,9 @@ def rebuild_if_changed(workspace: Workspace, engine: str | None, before: State, 
 
 def state(workspace: Workspace) -> State:
     """What every file that the site is made from looks like."""
-    found: State = {file: looks for run in workspace.runs() for file, looks in inputs(run).items()}
+    looks_of: State = {file: looks for run in workspace.runs() for file, looks in inputs(run).items()}
     pages = (file for folder in (*workspace.templates, *workspace.galleries) for file in folder.rglob("*"))
-    return found | {str(file): stamp_of(file) for file in pages}
+    return looks_of | {str(file): stamp_of(file) for file in pages}
 
 
 def _build(workspace: Workspace, engine: str | None, say: Say) -> Report:

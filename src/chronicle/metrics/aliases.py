@@ -94,7 +94,7 @@ COMPONENTS = _words("""
     regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
-    ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4
+    ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled
 """)
 # The parts among them that tell how far from its target the output is.
 DISTANCES = _words("""
@@ -129,9 +129,10 @@ OF_EPISODES = _words("ep episode episodes episodic return returns")
 BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
-OF_EVALUATION = frozenset(
-    ("val", "valid", "validation", "eval", "evaluation", "test", "tst", "dev", "holdout", "v loss")
-)
+OF_EVALUATION = _words("val valid validation eval evaluation test tst dev holdout heldout") | {
+    "held out",
+    "v loss",
+}
 # Words that name data wherever they stand.
 CORPORA = _words("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
@@ -351,7 +352,7 @@ _COUNTED = {
     "step": "global_step update_step optimizer_step num_updates current_steps train_step training_step step"
     " steps time/total_timesteps iteration iterations training_iteration iter update updates _step"
     " total_timesteps timesteps_total timesteps timestep timestepssofar",
-    "sample": "samples_count consumed_samples samples",
+    "sample": "samples_count consumed_samples samples_trained_on samples",
     "token": "consumed_tokens tokens_seen tokens",
     "epoch": "epoch",
 }

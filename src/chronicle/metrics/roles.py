@@ -10,23 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import parts_of, shares
-from chronicle.model import AnySeries, Role, Series
+from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
 _A_NUMBER = re.compile(r"\b\d+\b")
-_HUMP, _WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])"), re.compile(r"[^\W_]+")
+# A new word begins at "Norm" of "gradNorm" and at "Policy" of "MLPPolicy", not at the end of "TFLOPs".
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
+_WORD, _EVALUATED = re.compile(r"[^\W_]+"), re.compile(aliases.EVALUATED)
 _ITS_VALUE, _A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
 LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
+AnySeries = TypeVar("AnySeries", bound=Series)
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _CLOCKS = ("time", "seconds")  # of a step, or since the start
@@ -263,7 +266,7 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
         scores = aliases.BARE_SCORES | {"r"} if explores else aliases.BARE_SCORES
         rewards = [name for name, score in bare.items() if score in scores]
         evaluated = _named(roles, Role.VALIDATION_SCORE) if losses and not rewards else []
-        rewards += [name for name in evaluated if re.search(aliases.REWARDED, plain(name))]
+        rewards += [n for n in evaluated if role_of(_EVALUATED.sub("", plain(n))) is Role.OBJECTIVE]
     if not rewards and Role.OBJECTIVE not in given.values():
         return dict(roles)
     of_episodes = [name for name in rewards if aliases.OF_EPISODES & set(plain(name).split())]

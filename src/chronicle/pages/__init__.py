@@ -2,19 +2,25 @@
 
 A page kind is a function ``kind(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. Templates come
 from the folders of ``SiteData.templates``, the first one that has a name wins.
+
+And what the search of the site knows: a script of the runs and patterns, and one of the guide. The theme's
+own index loads with every page and holds the guide in full; ours are loaded when somebody asks. A run has a
+fixed number of bytes in it, so that an archive of any size is found in within half a second.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
+from chronicle.metrics.values import clipped
+from chronicle.model import Entry, EventKind
 from chronicle.pages import chronology, lists
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
 from chronicle.pages.lists import home
 from chronicle.pages.run_page import runs
-from chronicle.pages.search import guide_js, search_js
-from chronicle.pages.words import renderer
+from chronicle.pages.words import as_json, plain, renderer, slug
 from chronicle.workspace.folders import shipped
 
 __all__ = (
@@ -51,3 +57,139 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
         paths = [path for kind in ("assets", "theme") for path in (folder / kind).glob("*") if path.is_file()]
         files |= {f"{path.parent.name}/{path.name}": path for path in paths}
     yield from sorted(files.items())
+
+
+A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
+_A_SECTION = 100  # bytes of one section of the guide: its first sentence, then the names of what it explains
+_TITLE = 100
+SYNONYMS: Mapping[str, str] = {
+    "near-perfect": "healthy clean stable smooth",
+    "noisy-healthy": "healthy noise jitter",
+    "lr-decay-drop": "anneal cooldown LR",
+    "resume-spike": "restart checkpoint bump",
+    "repeat-data": "duplicate data loader replay epoch seen twice",
+    "lr-not-restored": "LR warmup scheduler optimizer state",
+    "attention-logit-growth": "attention entropy QK logits explode",
+    "entropy-collapse": "policy exploration exploitation RL RLVR GRPO PPO reward stuck",
+    "length-explosion": "GRPO long answers tokens verbose overlong truncated RL",
+    "reward-hacking": "overoptimisation Goodhart proxy gold reward model judge RLHF",
+    "kl-blow-up": "KL divergence explosion GRPO PPO RLHF reference policy drift collapse",
+    "clip-saturation": "max_grad_norm clip_grad clip fraction gnorm saturated clipping",
+    "router-collapse": "MoE mixture of experts gating load balance dead experts MaxVio",
+    "throughput-drop": "slow straggler MFU tokens per second",
+    "hang": "stuck deadlock NCCL timeout freeze stall",
+    "divergence-after-spike": "diverged exploded exploding blow-up blew up unstable instability",
+    "divergence-no-spike": "diverged exploded exploding blow-up blew up unstable instability",
+    "spike-no-full-recovery": "unstable instability",
+    "failed-run": "did not learn never converged dead",
+    "nan-inf": "NaN Inf infinity overflow exploded exploding blow-up blew up crash",
+    "loss-scale-collapse": "AMP fp16 underflow overflow scaler GradScaler",
+    "frozen-metric": "stuck constant flatline",
+    "plateau": "flat stuck stalled no progress",
+    "overfitting": "overfit generalization gap validation rises",
+    "grokking": "grok grokked generalisation delayed phase transition emergence",
+    "quantised-loss": "rounding bf16 ladder quantized",
+    "reinitialised": "reset weights lost from scratch reinitialized",
+}
+"""What people call a pattern, beside what its page says; a test holds that the ids are patterns."""
+_STOP = re.compile(
+    "an?|and|are|as|at|be|but|by|for|from|had|has|have|in|is|its?|no|not|of|on|or|so|than|that|the|their|then"
+    "|there|these|they|this|to|was|were|what|when|where|which|who|will|with|you"
+)
+_WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
+_SECTION = re.compile(r"^## (.+)$", re.M)
+_APPENDIX = "---\nsearch:\n  exclude: true\n---\n"  # the beginning of a page that no search is to find
+_FENCE = re.compile(r"^```.*?^```", re.M | re.S)
+_NAMED = re.compile("`([^`\n]+)`")
+_MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
+
+
+def search_js(site: SiteData) -> str:
+    """The script of patterns (id, title, verdict, other names · what else people type) and runs.
+
+    Of a run: id, title, badge, project, places of its patterns in the list before, and words of its notes,
+    tags and events. ``chronicleSearch`` is the name of both.
+    """
+    pages = []
+    for page in site.patterns:
+        names = f"{', '.join(map(plain, page.also_called))} · {SYNONYMS.get(page.id, '')}"
+        pages.append([page.id, plain(page.title), page.verdict.value, names])
+    place = {page.id: number for number, page in enumerate(site.patterns)}
+    runs = ",\n".join(_run(entry, place) for entry in site.entries)
+    return f'window.chronicleSearch = {{"patterns":{as_json(pages)},"runs":[\n{runs}\n]}};\n'
+
+
+def guide_js(site: SiteData, guide: Path) -> str:
+    """The script of all sections of the guide, pattern pages and cases: address, title, words."""
+    rows: list[list[str]] = []
+    for file in sorted(guide.rglob("*.md")):
+        if not (text := file.read_text("utf-8")).startswith(_APPENDIX):
+            rows += _sections(file.relative_to(guide), text)
+    for page in site.patterns:
+        text = _bag([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
+        rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
+    for case in site.cases:
+        text = _bag([case.lead, *(row.said for row in case.log)], 3 * _A_SECTION)
+        rows.append([f"cases/{case.id}.html", plain(case.title), text])
+    lines = ",\n".join(map(as_json, rows))
+    return f"window.chronicleGuide = [\n{lines}\n];\n"
+
+
+def _run(entry: Entry, place: Mapping[str, int]) -> str:
+    shown = [plain(entry.run_id), clipped(plain(entry.title), _TITLE), entry.badge]
+    known = [place[pattern] for pattern in entry.diagnosis.patterns if pattern in place]
+    head = [*shown, clipped(plain(entry.about.get("project", "")), _TITLE), known]
+    if slug(entry.run_id) != entry.run_id:
+        head.append(slug(entry.run_id))
+    left = A_RUN - len(as_json(head).encode()) - 4
+    head.insert(5, _bag(_texts(entry), left))
+    return as_json(head)
+
+
+def _texts(entry: Entry) -> Iterator[str]:
+    """The words of a run, those first that nobody could guess from its title."""
+    yield from (f"{note.kind} {note.author} {note.text}" for note in entry.notes)
+    yield from map(str, entry.about.get("tags", ()))
+    calm = (EventKind.LAUNCH, EventKind.END, EventKind.NOTE, EventKind.DECISION)
+    yield from (
+        f"{event.title} {event.who} {event.short}" for event in entry.events if event.kind not in calm
+    )
+    yield from (str(fact.value) for fact in entry.facts if fact.how == "run.toml")
+    yield str(entry.about.get("description", ""))
+
+
+def _bag(texts: Iterable[str], most: int) -> str:
+    """The words of texts, each once, as many as ``most`` bytes hold; thousands without their spaces."""
+    seen: set[str] = set()
+    kept: list[str] = []
+    for text in texts:
+        for word in _WORD.findall(re.sub(r"(?<=\d)\u202f(?=\d)", "", plain(text))):
+            known = word.lower()
+            if known in seen or _STOP.fullmatch(known) or len(known) < 2:
+                continue
+            if (most := most - len(word.encode()) - 1) < 0:
+                return " ".join(kept)
+            seen.add(known)
+            kept.append(word)
+    return " ".join(kept)
+
+
+def _sections(file: Path, text: str) -> Iterator[list[str]]:
+    """A page of the guide by its headings of the second level, with the anchors that the engine gives."""
+    from markdown.extensions.toc import slugify, unique  # of the site engine
+
+    text = _MARKUP.sub(" ", _FENCE.sub("", text))
+    address = f"guide/{file.with_suffix('.html').as_posix()}"
+    before, *parts = _SECTION.split(text)
+    title = before.strip().partition("\n")[0].lstrip("# ")
+    used: set[str] = set()
+    yield [address, title, _gist(before)]
+    for heading, body in zip(parts[::2], parts[1::2], strict=True):
+        name = re.sub(r"[*`\[\]]", "", heading).strip()
+        anchor = unique(slugify(name, "-"), used)
+        yield [f"{address}#{anchor}", f"{title}: {name}", _gist(body)]
+
+
+def _gist(text: str) -> str:
+    sentence = re.split(r"(?<=[.!?:])\s", text.strip(), maxsplit=1)[0]
+    return _bag([sentence, *_NAMED.findall(text)], _A_SECTION)

@@ -268,7 +268,7 @@ def read_state(path: Path) -> list[Attempt]:
     state, truncated = _parsed_state(text)
     history = state.pop("log_history", None)
     rows: list[Row] = []
-    said = {key: value for key, value in state.items() if isinstance(value, str | int | float)}
+    said: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
     config: dict[str, Any] = {key: said.pop(key) for key in CONFIG if key in said}
     trial = state.get("trial_params")
     facts = said | config_facts(config | (trial if isinstance(trial, dict) else {}))

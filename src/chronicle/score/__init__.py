@@ -237,14 +237,14 @@ def _verdicts(results: Sequence[CaseResult]) -> dict[str, Any]:
 
 def _names(results: Sequence[CaseResult]) -> dict[str, Any]:
     # Alternatives ("a|b") count for the first one named.
-    found = Counter(entry.split("|")[0] for r in results for entry in r.found)
-    asked = found + Counter(entry.split("|")[0] for r in results for entry in r.missing)
+    hits = Counter(entry.split("|")[0] for r in results for entry in r.found)
+    asked = hits + Counter(entry.split("|")[0] for r in results for entry in r.missing)
     forbidden = Counter(p for r in results for p in r.forbidden)
     return {
         "required": asked.total(),
-        "found": found.total(),
-        "macro": _mean(found[p] / asked[p] for p in sorted(asked)),
-        "by_pattern": {p: (found[p], asked[p]) for p in sorted(asked)},
+        "found": hits.total(),
+        "macro": _mean(hits[p] / asked[p] for p in sorted(asked)),
+        "by_pattern": {p: (hits[p], asked[p]) for p in sorted(asked)},
         "forbidden": forbidden.total(),
         "forbidden_by_pattern": dict(forbidden),
     }
@@ -252,7 +252,7 @@ def _names(results: Sequence[CaseResult]) -> dict[str, Any]:
 
 def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
     events = [e for r in results for e in r.asked]
-    found = [e for e in events if e.found]
+    hits = [e for e in events if e.found]
     matched = sum(e.found for r in results for e in r.events)
     positives = [p.pattern for r in results for p in r.false_positives]
     alarms, healthy = sum(p in ALARMS for p in positives), sum(r.healthy_points for r in results)
@@ -267,13 +267,13 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
         by_pattern[pattern] = {"events": len(such), **recalls}
     return {
         "events": len(events),
-        "found": len(found),
+        "found": len(hits),
         "recall": recall,
         "alarm_recall": _mean(e.found for e in events if e.pattern in ALARMS),
         "precision": precision,
         "f1": 2 * precision * recall / (precision + recall) if precision and recall else 0.0,
-        "typing": _mean(e.typed for e in found),
-        "typing_strict": _mean(e.found_as == e.pattern for e in found),
+        "typing": _mean(e.typed for e in hits),
+        "typing_strict": _mean(e.found_as == e.pattern for e in hits),
         "by_pattern": by_pattern,
         "macro_recall": _mean(p["recall"] for p in by_pattern.values()),
         "macro_typed_recall": _mean(p["typed_recall"] for p in by_pattern.values()),
@@ -353,8 +353,8 @@ def _details(t: Totals) -> Iterator[str]:
         yield ""
         yield f"{'pattern of event':26}{'events':>12}{'found':>12}{'typed':>12}"
     for pattern, p in by_pattern.items():
-        found, typed = round(p["recall"] * p["events"]), round(p["typed_recall"] * p["events"])
-        yield f"{pattern:26}{p['events']:12d}{found:12d}{typed:12d}"
+        hits, typed = round(p["recall"] * p["events"]), round(p["typed_recall"] * p["events"])
+        yield f"{pattern:26}{p['events']:12d}{hits:12d}{typed:12d}"
     if t.pictures:
         yield ""
         yield f"pictures passed       {sum(t.pictures.values())}/{len(t.pictures)}"

@@ -162,14 +162,14 @@ def _sequence(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) 
             is_first = all(last < happened.index(event) for event in same if event not in rest)
             often = times_over(len(rest), "" if is_first else " more")
             parts.append((last, f"“{title}” occurred {often}, {_where(run, steps)}."))
-    told = [*(e.sentence for e in calm), *(sentence for _, sentence in sorted(parts, key=itemgetter(0)))]
+    sentences = [*(e.sentence for e in calm), *(sentence for _, sentence in sorted(parts, key=itemgetter(0)))]
     if len(joins) > _MOST_JOINS:
-        told.append(_restarts(run))
+        sentences.append(_restarts(run))
     faults = [e for e in happened if e.kind is EventKind.FAULT]
     if left := len(faults) - sum(e in shown for e in faults):
         more = "more " if left < len(faults) else ""
-        told.append(f"{plural(left, f'{more}fault')} of machines or jobs {_were(left)} logged.")
-    return told
+        sentences.append(f"{plural(left, f'{more}fault')} of machines or jobs {_were(left)} logged.")
+    return sentences
 
 
 def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:

@@ -345,13 +345,14 @@ class Teller:
     @property
     def until(self) -> float:
         """Where the finding ends; of one that is not over where the next one in its series begins."""
-        found = self.finding
-        if found.end_step is not None:
-            return found.end_step
-        series = found.metric, found.attempt
+        finding = self.finding
+        if finding.end_step is not None:
+            return finding.end_step
+        series = finding.metric, finding.attempt
         alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
-        later = [other for other in alike if other.start_step > found.start_step]
-        return min((other.start_step - 1 for other in later if not _goes_on(found, other)), default=math.inf)
+        later = [other for other in alike if other.start_step > finding.start_step]
+        next_steps = (other.start_step for other in later if not _goes_on(finding, other))
+        return min(next_steps, default=math.inf) - 1
 
     @cached_property
     def rise(self) -> Rise | None:

@@ -34,12 +34,11 @@ from chronicle.model import (
     Quantity,
     Role,
     Track,
-    distinct,
 )
 from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
-from chronicle.timeline.courses import wall_clock
+from chronicle.timeline.courses import distinct, wall_clock
 from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 

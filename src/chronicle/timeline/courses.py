@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import step_gap
-from chronicle.metrics.roles import shown_metric
+from chronicle.metrics.roles import AnySeries, shown_metric
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Role, Series, distinct
+from chronicle.model import Attempt, Role, Series
 
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -173,3 +173,9 @@ def _numbered(names: Sequence[str]) -> bool:
     words = [re.split(r"(\d+)", name) for name in names]
     apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
     return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)
+
+
+def distinct(series: Collection[AnySeries]) -> Collection[AnySeries]:
+    """One of all that share the arrays of their steps and times, as the columns of a table do."""
+    shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
+    return shared.values()

@@ -34,10 +34,9 @@ from chronicle.model import (
     Steps,
     Timeline,
     Track,
-    distinct,
 )
 from chronicle.timeline import relation
-from chronicle.timeline.courses import Course, clock, wall_clock
+from chronicle.timeline.courses import Course, clock, distinct, wall_clock
 from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
 
 # What overtaken pieces cost, by the role of the series that counts it; None is the wall clock.

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics.aliases import step_gap
-from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps, distinct
-from chronicle.timeline.courses import Index, clock
+from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
+from chronicle.timeline.courses import Index, clock, distinct
 from chronicle.timeline.relation import same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again

@@ -491,6 +491,11 @@ def test_a_line_that_tells_when_a_training_began_begins_another_launch(begun, tm
     assert [points(attempt)["loss"] for attempt in read(tmp_path / "log.txt")] == [LOSS, [*LOSS, (10, 0.5)]]
 
 
+def test_a_record_that_tells_its_time_is_no_launch(tmp_path):
+    text = repeated("Train: [2025-01-02 10:00:0{b}] step {i} loss {loss}\n")
+    assert points(read_text(tmp_path, text)) == {"loss": LOSS}
+
+
 def test_a_configuration_is_a_fact(tmp_path):
     text, _, _ = LOGS["a configuration counts nothing"]
     assert read_text(tmp_path, text).facts["config/lr"] == 0.5

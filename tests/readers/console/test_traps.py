@@ -120,6 +120,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(1, 2.5), (2, 2.25), (3, 2.0)], "epoch": [(1, 0.8), (2, 1.6), (3, 1.8)]},
         "row",
     ),
+    "lines that a buffer held back until the training had ended": (
+        "hf-console",
+        "  0%|  | 0/20 [00:00<?]\n 50%|▏ | 10/20 [00:05<00:05]\n100%|██| 20/20 [00:10<00:00]\n"
+        "{'loss': 2.5, 'epoch': 1.5}\n{'loss': 2.25, 'epoch': 2.0}\n{'train_runtime': 9.5, 'epoch': 2.0}\n",
+        {"loss": [(15, 2.5), (20, 2.25)], "epoch": [(15, 1.5), (20, 2.0)]},
+        "step",
+    ),
     "lines that a buffer held back": (
         "hf-console",
         " 10%|▏ | 100/1000 [00:01<00:09]\n 20%|▏ | 200/1000 [00:02<00:08]\n 30%|▏ | 300/1000 [00:03<00:07]\n"

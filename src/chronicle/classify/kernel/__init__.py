@@ -25,15 +25,15 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.kernel import events, levels
-from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel import events
+from chronicle.classify.kernel import levels as at
 from chronicle.classify.kernel import step as plain
-from chronicle.classify.kernel.memory import Memory
+from chronicle.classify.kernel.levels import Memory
 from chronicle.classify.measure import median
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
-MODULES: tuple[ModuleType, ...] = (at, levels, events, plain)
+MODULES: tuple[ModuleType, ...] = (at, events, plain)
 EVERY_SAMPLE = ("transform", "same_value", "judge", "step")  # inlined, as all of levels is: a tenth faster
 
 
@@ -53,7 +53,7 @@ def compiled() -> SimpleNamespace:
     scope = {k: v for module in MODULES for k, v in vars(module).items() if not k.startswith("__")}
     for module in MODULES:
         for name, function in _functions(module):
-            inlined = module is levels or name in EVERY_SAMPLE
+            inlined = module is at or name in EVERY_SAMPLE
             scope[name] = inner(forceinline=inlined)(FunctionType(function.__code__, scope, name))
     seal = hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12]
     entries = {f.__name__: _entry(njit, f, scope, seal) for f in (plain.run, plain.finish)}

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import math
 
-from chronicle.classify.kernel import memory as at
-from chronicle.classify.kernel.levels import calm_excursion, set_level
-from chronicle.classify.kernel.memory import Memory, Row
+from chronicle.classify.kernel import levels as at
+from chronicle.classify.kernel.levels import Memory, Row, calm_excursion, set_level
 
 
 def copy_event(source: Row, target: Row) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from chronicle.classify.kernel import memory as at
+from chronicle.classify.kernel import levels as at
 from chronicle.classify.kernel.events import (
     clear_event,
     close_all,
@@ -22,8 +22,7 @@ from chronicle.classify.kernel.events import (
     place,
     restart_levels,
 )
-from chronicle.classify.kernel.levels import observe, warming
-from chronicle.classify.kernel.memory import Memory, Row
+from chronicle.classify.kernel.levels import Memory, Row, observe, warming
 
 
 def start(mem: Memory) -> None:

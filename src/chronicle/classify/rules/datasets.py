@@ -11,7 +11,8 @@ multi-dataset-spike
 resume-ratio-skew
     Sees: a bump of the loss that is the mixture of the batch, not the model.
     Rule: the share of a source leaves its level and comes back, the loss is off its line by 4.5 standard
-    errors and 1 % meanwhile, and no loss of a single data set rises by half as much. At a join, where an
+    errors and 1 % meanwhile, and no loss of a single data set rises by half as much. Under a bump of the loss
+    the ratio is asked again: 3 standard errors and 5 % are enough there. At a join, where an
     attempt has no level of its own yet, the level is the earlier attempt's: a resume spike in whose first
     samples the ratio is 5 standard errors and 5 % off it, and no single data set rises by half as much.
     Blind to: a skew whose ratio is not logged. False alarm: a real spike is taken for harmless.
@@ -100,7 +101,12 @@ def skewed_mixture(view: View) -> Iterator[Finding]:
 def _ratio_skew(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     for ratio in attempt.by_role(Role.RATIO):
         events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
-        yield from (f for event in events for f in _explained(view, attempt, loss, ratio, event))
+        seen = [f for event in events for f in _explained(view, attempt, loss, ratio, event)]
+        yield from seen
+        known = {f.start_step for f in seen}
+        for bump in typed_findings(view, loss):
+            if bump.pattern in BUMPS and bump.end_step is not None and bump.start_step not in known:
+                yield from asked_again(view, attempt, ratio, bump, bump.end_step)
 
 
 def skewed_resumes(view: View) -> Iterator[Finding]:
@@ -184,6 +190,28 @@ def _explained(
     off = at_least("loss off its line", abs(moved.t), "standard errors", limits.known_t)
     checks, at = [*checks, off, *noted(height_log=moved.height)], At(attempt, loss, start, peak, end)
     yield finding(SKEW, at, checks, 0.3, sure(moved.t, limits.known_t), (FAST, WHY))
+
+
+def asked_again(
+    view: View, attempt: AttemptView, ratio: Series, bump: Finding, end: int
+) -> Iterator[Finding]:
+    """A bump of the loss under which the ratio, asked at this one place, is off its line."""
+    limits, start = view.thresholds, bump.start_step
+    off = departure(ratio, start, end + 1)
+    if abs(off.t) < limits.single_t or abs(off.height) < limits.ratio_off:
+        return
+    peak = bump.peak_step if bump.peak_step is not None else start
+    sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+    calm, change = calm_sources(limits, sources, bump.evidence["height_log"]), np.exp(abs(off.height)) - 1
+    if calm is not None:
+        checks = [
+            *noted(ratio=ratio.metric),
+            at_least("ratio off its line meanwhile", abs(off.t), "standard errors", limits.single_t),
+            at_least("change of the ratio", float(change), "share", limits.ratio_off, "ratio_change_share"),
+            *noted(ratio_start_step=start),
+            *calm,
+        ]
+        yield renamed(bump, SKEW, checks, why=WHY)
 
 
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:

@@ -108,10 +108,10 @@ EVALUATIONS = 6  # evaluations of which a noise can be told
 
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
-    told = idle(view, attempt, loss)
-    if told is None and (contest := course_of(view, loss)) is not None:
-        told = waits(view, attempt, loss, contest) or stops(view, attempt, loss, contest)
-    yield from filter(None, [told])
+    standstill = idle(view, attempt, loss)
+    if standstill is None and (contest := course_of(view, loss)) is not None:
+        standstill = waits(view, attempt, loss, contest) or stops(view, attempt, loss, contest)
+    yield from filter(None, [standstill])
 
 
 @kept
@@ -303,8 +303,8 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         if sum(fall for fall, _ in filter(None, beside)) >= rise:  # a part, and the whole goes on
             continue
         named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & set(plain(s.metric).split()))
-        told = (train_gain(s, steps[low], steps[-1]) for s in (loss, *named))
-        gains = [(gain, limits.other_t * error) for gain, error in filter(None, told)]
+        measured = (train_gain(s, steps[low], steps[-1]) for s in (loss, *named))
+        gains = [(gain, limits.other_t * error) for gain, error in filter(None, measured)]
         if not gains or min(gain + unsure for gain, unsure in gains) < limits.moved:
             continue
         gain = gains[0][0]

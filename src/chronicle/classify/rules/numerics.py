@@ -85,8 +85,8 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield from _loss_scale_collapse(view, attempt, series)
     logits = (Role.ATTENTION_LOGIT, _attention_logit_growth), (Role.OUTPUT_LOGIT, _output_logit_drift)
     for role, rule in logits:
-        found = [f for s in attempt.by_role(role) if (f := rule(view, attempt, s)) is not None]
-        yield from sorted(found, key=lambda f: -f.severity)[:1]
+        findings = [f for s in attempt.by_role(role) if (f := rule(view, attempt, s)) is not None]
+        yield from sorted(findings, key=lambda f: -f.severity)[:1]
 
 
 def saturated(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -219,8 +219,8 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
             side("significant bits of every value", None, "bits", coarse, (f"<= {BITS}", f"> {BITS}")),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
-        one = ("frozen-metric", "it had shown one value only")
-        yield finding("quantised-loss", at, checks, 0.1, 0.9, one)
+        renamed = ("frozen-metric", "it had shown one value only")
+        yield finding("quantised-loss", at, checks, 0.1, 0.9, renamed)
 
 
 RULE = Rule.of_attempts(
@@ -250,21 +250,21 @@ def layers(attempt: AttemptView) -> Iterator[Layer]:
     for series in attempt.by_role(Role.EXPERT_LOAD):
         families.setdefault(_AN_EXPERT.sub(r"\1", series.metric, count=1), []).append(series)
     for family in families.values():
-        one, steps = family[0], family[0].steps.astype(float)
-        if len(family) >= FEWEST and all(np.array_equal(s.steps, one.steps) for s in family):
+        first, steps = family[0], family[0].steps.astype(float)
+        if len(family) >= FEWEST and all(np.array_equal(s.steps, first.steps) for s in family):
             loads = np.array([s.values for s in family])
             total = loads.sum(0)
             ok = np.isfinite(total) & (total > 0)
             yield family, steps[ok], loads[:, ok] * len(family) / total[ok]
-        elif len(family) == 1 and not _AN_EXPERT.match(one.metric):
-            above = 1.0 if _ABOVE_ONE.search(plain(one.metric)) else 0.0
-            known = finite(one)
+        elif len(family) == 1 and not _AN_EXPERT.match(first.metric):
+            above = 1.0 if _ABOVE_ONE.search(plain(first.metric)) else 0.0
+            known = finite(first)
             yield family, known.steps.astype(float), known.values[None] + above
 
 
 def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    found = [one for layer in layers(attempt) if (one := _judged(attempt, *layer)) is not None]
-    yield from sorted(found, key=lambda one: (-one.severity, one.metric or ""))[:1]
+    findings = [collapse for layer in layers(attempt) if (collapse := _judged(attempt, *layer)) is not None]
+    yield from sorted(findings, key=lambda collapse: (-collapse.severity, collapse.metric or ""))[:1]
 
 
 def _judged(attempt: AttemptView, experts: Sequence[Series], steps: Floats, loads: Floats) -> Finding | None:

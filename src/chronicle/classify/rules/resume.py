@@ -14,7 +14,8 @@ resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt, and the excess at least halves later; or 3 standard errors at each of several joins, 5
-    together, or 3 where the learning rate came back too high: then a rise is what must be expected.
+    together, or 3 where the learning rate came back too high: then a rise is what must be expected. So is a
+    rise inside one log where, after a pause, the learning rate is another one.
     Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
@@ -58,6 +59,7 @@ import numpy as np
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
     Excess,
+    departure,
     median,
     medians,
     positive,
@@ -115,11 +117,11 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
         return []
     soon = start[0] + 2 * LEAST * step_gap(first)
     later = attempt.index and steps[0] > soon
-    anew = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
-    for shape in typed_findings(view, loss) if not anew else ():
+    findings = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
+    for shape in typed_findings(view, loss) if not findings else ():
         if shape.pattern in RISES and shape.start_step > soon:
-            anew += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
-    return anew
+            findings += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
+    return findings
 
 
 def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
@@ -209,6 +211,9 @@ def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         if not learned_anew(view, attempt):
             first_joins += resumes(view, attempt)[:1]
+        for step, factor in seams(attempt, view.thresholds):
+            if attempt.loss is not None:
+                yield from seam_spike(view, attempt, attempt.loss, step, factor)
     starts = [(join, max((join.over(0, m) for m in FIRST), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
@@ -244,6 +249,30 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
     stays = (SHIFT, "it had not come down again")
     yield finding(SPIKE, at, checks, 0.2 + start.height, sure(t, limits.join_t), stays)
+
+
+def seam_spike(
+    view: View, attempt: AttemptView, loss: Series, step: float, factor: float
+) -> Iterator[Finding]:
+    """The same at a place inside one log where another process took over with ``factor`` times the learning
+    rate."""
+    gap, limits = step_gap(loss), view.thresholds
+    best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
+    why = "the process had not been another one from there on"
+    for shape in typed_findings(view, loss):
+        away = abs(shape.start_step - step) / gap
+        near = at_most("away from where the process took over", away, "samples", limits.same_time)
+        if shape.pattern in RISES and near.met:
+            yield renamed(shape, SPIKE, [near, *noted(join_height_log=best.height)], why=why)
+            return
+    least = limits.joint_t if factor > 1 else limits.known_t
+    checks = [
+        at_least("first samples over the line before", best.t, "standard errors", least),
+        at_least("height", best.height, "log units", limits.moved, "join_height_log"),
+        *noted(height_log=best.height),
+    ]
+    confidence = sure(best.t, limits.known_t)
+    yield finding(SPIKE, At(attempt, loss, step, step), checks, 0.2 + best.height, confidence, (SHIFT, why))
 
 
 def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:

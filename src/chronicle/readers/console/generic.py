@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -336,7 +336,7 @@ class Told:
             record.evaluation = evaluation
         apart = record.counters or place != at or own < n_counters
         alike = apart and not record.is_block and record.evaluation == evaluation
-        if alike and _holds(dict(zip(names, values, strict=True)), record, rounded=own < n_counters):
+        if alike and _holds(names, values, record, rounded=own < n_counters):
             return True
         if len(record.shape) == own:  # a heading: what was measured before it is what its summary says again
             self._last = names, values, at, n_counters, record.evaluation
@@ -363,8 +363,11 @@ class Told:
         return again
 
 
-def _holds(before: Mapping[str, float], record: Record, *, rounded: bool) -> bool:
+def _holds(names: Sequence[str], values: Sequence[float], record: Record, *, rounded: bool) -> bool:
     """Whether all that a record tells was told before; what a summary measured may be ``rounded``."""
+    if not rounded and not (record.values and record.values[-1] in values):  # so are most
+        return False
+    before = dict(zip(names, values, strict=True))
     pairs = zip(record.shape, record.values, strict=True)
     told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
     return bool(told) and all(

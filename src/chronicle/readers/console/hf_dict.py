@@ -117,7 +117,10 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Iterator[Row]:
-        """The lines of a log that is over. Of several that a buffer kept back no bar will stand for all."""
+        """The lines of a log that is over. Of several that a buffer kept back no bar will stand for all;
+        where it kept all until the training had ended, the bars before them are the training's."""
+        if not self.total and not math.isnan(self.end_epoch):
+            self.total = next(iter(self.drawn), "")
         if sum("loss" in row.values for row in self.waiting) > 1 and self.total:
             self._place(self.drawn[self.total], self.drawn[self.total], True)
         return self.placed()

@@ -176,8 +176,8 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
         evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
-    event = (checkpoint.lastgroup or "") if checkpoint else "launch" if _LAUNCH.match(text) else ""
-    return Reading(_form(names, (evaluation, event)), [pair.value for pair in named], ends)
+    event = checkpoint.lastgroup if checkpoint else "launch" if not named and _LAUNCH.match(text) else ""
+    return Reading(_form(names, (evaluation, event or "")), [pair.value for pair in named], ends)
 
 
 @lru_cache(maxsize=4096)

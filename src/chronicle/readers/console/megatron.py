@@ -242,7 +242,6 @@ class Template:
         return among[fits], steps[fits].astype(np.int64), columns, times[fits]
 
     def _head(self, buffer: Bytes, starts: Steps) -> tuple[Floats, Floats, Mask]:
-        """Steps and times, and which heads are written as this one."""
         steps, fits = floats(buffer, starts + self.step.start, starts + self.step.stop)
         fits &= steps < 2.0**53
         head, own = _windows(buffer, starts, len(self.head)), np.frombuffer(self.head, np.uint8)

@@ -326,7 +326,6 @@ def _decoded(batch: Batch) -> _Decoded:
 
 
 def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
-    """The points of each tag in each piece, in the order in which these first come."""
     key = piece * len(tags) + points.tag
     narrow = key.max(initial=0) < 1 << 16  # 16 bits are sorted by radix, in linear time
     order = np.argsort(key.astype(np.uint16) if narrow else key, kind="stable")

@@ -291,7 +291,6 @@ def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Tex
 
 
 def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
-    """Tag, number and texts of a Summary.Value."""
     tag, plugin, scalar, content = "", "", None, b""
     strings: list[bytes] = []
     may_be_text = b"text" in message or b"hparams" in message

@@ -9,6 +9,7 @@ not needed.
 from __future__ import annotations
 
 import json
+import lzma
 import math
 import re
 import struct
@@ -221,14 +222,17 @@ _COMET_OWN, _DURATION = "sys.", "process duration"
 
 
 # A member that is damaged, cut, of another packing, or locked.
-_ZIP_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, RecursionError, RuntimeError)
+_ZIP_DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError),
+    *(KeyError, ValueError, RuntimeError),  # these also of an unknown version, and of documents within
+)
 
 
 def _is_comet(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return {"experiment.json", "messages.json"} <= set(archive.namelist())
-    except (zipfile.BadZipFile, ValueError, OSError):
+    except (*_ZIP_DAMAGE, OSError):
         return False
 
 
