@@ -288,17 +288,17 @@ def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 def _joined(group: list[_Written]) -> list[Attempt]:
     ranked: list[list[_Written]] = [[], [], []]  # of the folder around the writers, of train/, of the others
-    for one in group:
-        ranked[1 if one.writer.lower() in OF_TRAINING else 2 if one.writer else 0].append(one)
+    for part in group:
+        ranked[1 if part.writer.lower() in OF_TRAINING else 2 if part.writer else 0].append(part)
     leading, *others = filter(None, ranked)
     if not others:
-        return [one.log for one in group]
-    leaders = sorted(leading, key=lambda one: _begun(one.log))
+        return [part.log for part in group]
+    leaders = sorted(leading, key=lambda part: _begun(part.log))
     followers: dict[int, list[_Written]] = {}
-    for one in (one for rank in others for one in rank):
-        ours = [i for i, (*_, leader) in enumerate(leaders) if _process(leader) == _process(one.log) != ""]
-        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i].log) <= _begun(one.log)]
-        followers.setdefault((running or ours[:1] or [0])[-1], []).append(one)
+    for part in (part for rank in others for part in rank):
+        ours = [i for i, (*_, leader) in enumerate(leaders) if _process(leader) == _process(part.log) != ""]
+        running = [i for i in ours or range(len(leaders)) if _begun(leaders[i].log) <= _begun(part.log)]
+        followers.setdefault((running or ours[:1] or [0])[-1], []).append(part)
     return [_merged(leader, followers.get(i, [])) for i, leader in enumerate(leaders)]
 
 
@@ -309,13 +309,13 @@ def _around(attempt: Attempt) -> str:
 
 def _merged(leader: _Written, followers: Sequence[_Written]) -> Attempt:
     series: dict[str, Series] = {}
-    for one in (leader, *followers):
-        for tag, points in one.log.series.items():
-            name = one.before + tag
+    for part in (leader, *followers):
+        for tag, points in part.log.series.items():
+            name = part.before + tag
             while name in series:
                 name += " (2)"
             series[name] = replace(points, metric=name)
-    logs = [one.log for one in (leader, *followers)]
+    logs = [part.log for part in (leader, *followers)]
     return replace(
         leader.log,
         sources=tuple(source for log in logs for source in log.sources),

@@ -308,7 +308,7 @@ def _of_add_scalars(folder: Folder, beside: list[Path]) -> bool:
     homes = set[str]()
     with suppress(LogError, OSError):
         for log in logs:
-            attempts = [one for reader in claims(log) if "tfevents" in log.name for one in reader.read(log)]
+            attempts = [part for reader in claims(log) if "tfevents" in log.name for part in reader.read(log)]
             tags = [tag for attempt in attempts for tag in attempt.series]
             home, _ = (home_of_scalars(str(log.parent), tags[0]) if len(tags) == 1 else None) or ("", "")
             homes.add(home)
@@ -325,8 +325,8 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
     """
     for between in "_/":
         made = "/" + tag.replace("/", between) + between
-        home, found, name = folder.rpartition(made)
-        if found and name and "/" not in name:
+        home, made_by, name = folder.rpartition(made)
+        if made_by and name and "/" not in name:
             return home, name
     return None
 

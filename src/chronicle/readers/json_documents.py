@@ -95,19 +95,23 @@ def read(path: Path) -> list[Attempt]:
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
     logged = {f"{table.path}/{name}".lstrip("/") for table in tables for name in table.rows[0]}
-    told = leaves("", document, "/") if isinstance(document, dict) else ()
-    facts = named_facts(fact for fact in told if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
+    leaves_of = leaves("", document, "/") if isinstance(document, dict) else ()
+    facts = named_facts(fact for fact in leaves_of if fact[0] not in logged and not _OF_TABLE.search(fact[0]))
     return attempts_of(path, len(rows), columns_of(rows), facts=facts, faults=faults)
 
 
-def _rows(found: list[Table]) -> list[Row]:
+def _rows(tables: list[Table]) -> list[Row]:
     """The rows of all tables. Those that count nothing run over the same iterations, side by side."""
-    if len(found) == 1 and not names_a_phase(found[0].path):
-        return found[0].rows
-    parallel = [table for table in found if not table.counted]
-    counted = [table for table in found if table.counted]
+    if len(tables) == 1 and not names_a_phase(tables[0].path):
+        return tables[0].rows
+    parallel = [table for table in tables if not table.counted]
+    counted = [table for table in tables if table.counted]
     if parallel:
-        same = (i for i, one in enumerate(counted) if [*{len(t.rows) for t in parallel}] == [len(one.rows)])
+        same = (
+            i
+            for i, counted_table in enumerate(counted)
+            if [*{len(t.rows) for t in parallel}] == [len(counted_table.rows)]
+        )
         beside = next(same, None)
         own = [] if beside is None else [counted.pop(beside)]
         rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
@@ -164,7 +168,11 @@ def _downloaded(document: Any, metric: str) -> list[Row]:
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
     for row in document:
-        if not isinstance(row, list) or len(row) != 3 or not all(isinstance(one, int | float) for one in row):
+        if (
+            not isinstance(row, list)
+            or len(row) != 3
+            or not all(isinstance(cell, int | float) for cell in row)
+        ):
             return []
         if not _FIRST_TIME < row[0] < _LAST_TIME or not isinstance(row[1], int):
             return []

@@ -78,5 +78,5 @@ def format_of(head: Head) -> str:
 
 @lru_cache(maxsize=1)
 def _all_marks() -> tuple[tuple[str, tuple[re.Pattern[bytes], ...]], ...]:
-    formats = (one for one in FORMATS if isinstance(one, Format))
-    return tuple((one.NAME, tuple(map(re.compile, one.marks))) for one in formats)
+    formats = (form for form in FORMATS if isinstance(form, Format))
+    return tuple((form.NAME, tuple(map(re.compile, form.marks))) for form in formats)

@@ -102,12 +102,12 @@ def _may_train(lines: Sequence[bytes]) -> bool:
 
 
 def _plan_of(raw: Sequence[bytes]) -> Plan:
-    lines = (Line(number, text_of(one)) for number, one in enumerate(raw, 1))
+    lines = (Line(number, text_of(line)) for number, line in enumerate(raw, 1))
     all_records = [record for record in records(lines) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
-    twofold = frozenset(key for key, told in counters.items() if _is_twofold(told))
+    twofold = frozenset(key for key, pairs in counters.items() if _is_twofold(pairs))
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
     if _repeats(all_records, Course(plan)):
         return plan
@@ -121,27 +121,27 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
     A better name that comes half as often as another one, or as epochs, beside what a training is judged by
     tells fewer of its rows, and does not count: the other one places what is told with it, too.
     """
-    ranks, told = dict[str, int](), dict[str, list[Pair]]()
+    ranks, pairs_of = dict[str, int](), dict[str, list[Pair]]()
     outer, judged = dict[str, list[float]](), Counter[str]()
     for record in all_records:
         for rank, pair in dict.fromkeys(record.counters):
             key = key_of(pair)
             ranks.setdefault(key, rank)
-            told.setdefault(key, []).append(pair)
+            pairs_of.setdefault(key, []).append(pair)
             outer.setdefault(key, []).append(record.epoch.value if record.epoch else 0.0)
             judged[key] += record.is_training
     bars = _bars_of(all_records)
     alone = {r.epoch.value for r in all_records if r.epoch and r.is_training and not r.counters}
     known = [
         key
-        for key in sorted(told, key=ranks.__getitem__)
-        if _counts(ranks[key], told[key], outer[key])
+        for key in sorted(pairs_of, key=ranks.__getitem__)
+        if _counts(ranks[key], pairs_of[key], outer[key])
         and (key in bars or not (bars or alone) or "progress/" not in key)
-        and (judged[key] or 2 * len(told[key]) >= len(alone))
+        and (judged[key] or 2 * len(pairs_of[key]) >= len(alone))
     ]
     most = max((judged[key] for key in known), default=0)
-    best = next((i for i, key in enumerate(known) if 2 * len(told[key]) >= most), 0)
-    return {key: told[key] for key in known[best:]}
+    best = next((i for i, key in enumerate(known) if 2 * len(pairs_of[key]) >= most), 0)
+    return {key: pairs_of[key] for key in known[best:]}
 
 
 def _bars_of(all_records: Iterable[Record]) -> set[str]:
@@ -155,26 +155,26 @@ def _bars_of(all_records: Iterable[Record]) -> set[str]:
     return bars
 
 
-def _counts(rank: int, told: Sequence[Pair], outer: Sequence[float]) -> bool:
+def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
     """Whether this counts: a few times at least, not the same all the while, and up more often than down.
 
     ``outer`` are the epochs, or the episodes, in each of which it may begin anew: where it says how long each
     of them was, it only grows from one to the next. Samples and tokens do not begin anew; where they do, they
     tell how many a mean is of.
     """
-    values = [int(pair.value) for pair in told]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(told)):
+    values = [int(pair.value) for pair in pairs]
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(pairs)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
     within = zip(pairwise(values), pairwise(outer), strict=True)
-    rises = sum(later > before for (before, later), (one, other) in within if one == other)
-    if told[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
+    rises = sum(later > before for (before, later), (before_level, other) in within if before_level == other)
+    if pairs[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
         rows, epochs = np.arange(len(values)), np.array(outer)
         if goes_up_and_down(Column(np.array(values, float), rows), Column(epochs, rows)):
             return False
     if axis_of(rank) != "step":
         return _RARE_FALLS * falls <= len(values)
-    return falls <= 2 * rises + 1 or _is_twofold(told)
+    return falls <= 2 * rises + 1 or _is_twofold(pairs)
 
 
 def _is_twofold(occurrences: Sequence[Pair]) -> bool:
@@ -206,7 +206,7 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
 
 def _tells_one(all_records: Sequence[Record]) -> bool:
     """Whether a loss, what an agent was rewarded with, or a score by the clock is told again and again."""
-    told = [
+    losses = [
         pair
         for record in all_records
         for pair in record.pairs
@@ -214,8 +214,8 @@ def _tells_one(all_records: Sequence[Record]) -> bool:
         or (role := role_of(pair.name)) is Role.OBJECTIVE
         or (role in SCORES and math.isfinite(record.sources[0].time))
     ]
-    n_lines = max(Counter(pair.name for pair in told).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in told}) >= _FEWEST_STEPS
+    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
+    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
 
 
 def _grows(steps: list[int]) -> bool:
@@ -251,8 +251,8 @@ class Course:
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, *told, count = state
-        self._passes, self._told = told
+        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, *rest, count = state
+        self._passes, self._told = rest
         self._epochs.restore(epochs)
         self._count = Pair(*count)
 
@@ -393,19 +393,19 @@ def read(path: Path) -> list[Attempt]:
     Raises BadLog where no line with a step holds another number.
     """
     plan = plan_of(Head.of(path))
-    told = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
+    form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
-    log = Log(path, f"{NAME} {told}", course=course, gatherer=Gatherer(), told=Told(), **own)
+    log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), told=Told(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
         text = record.sources[0].words if step is None or arguments else ""
-        said = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
-        given = settings(text, anywhere=bool(said)) if said or step is None else {}
+        words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
+        given = settings(text, anywhere=bool(words)) if words or step is None else {}
         if step is None:
-            log.own["arguments"] = arguments = arguments or said
-        if record.form.event == "launch" or (step is not None and said and said == arguments):
+            log.own["arguments"] = arguments = arguments or words
+        if record.form.event == "launch" or (step is not None and words and words == arguments):
             log.launch(config_facts(given or values))
             course.launch()
         elif step is None and (given or (values and known)):

@@ -135,15 +135,15 @@ class Bars:
     def _steps_per_epoch(self) -> float:
         """By lines that stand between two drawings of one bar, else by the end of the training, else by the
         bar beside a line that most lines and bars agree with. 0 where no line names an epoch."""
-        told = [row for row in self.rows if not math.isnan(row.epoch) and "loss" in row.values]
-        sure = [row for row in told if row.after == row.before and not row.crowded and row.after]
+        rows = [row for row in self.rows if not math.isnan(row.epoch) and "loss" in row.values]
+        sure = [row for row in rows if row.after == row.before and not row.crowded and row.after]
         if sure:
             last = max(sure, key=lambda row: row.epoch)
             return last.after / last.epoch
         places = sorted(self.places.get(self.total, ()))
-        if told and self.end_epoch > 0 and places[-1] == int(self.total):
+        if rows and self.end_epoch > 0 and places[-1] == int(self.total):
             return places[-1] / self.end_epoch
-        asked = told[:: len(told) // _ASKED + 1]
+        asked = rows[:: len(rows) // _ASKED + 1]
         maybe = [n / row.epoch for row in asked for n in (row.after, row.before) if n]
 
         def agreeing(steps: float) -> int:

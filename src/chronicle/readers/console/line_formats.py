@@ -330,23 +330,23 @@ class _DeepSpeed:
         match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
         if match is None:
             return self._without_step(line)
-        told, who = match.groupdict(), line.prefix.who
-        step = int(told["step"]) if "step" in told else self.log.step or 0
-        values = self._of_engine(step, who, told) if "lr" in told else _ds_values(told["fields"])
-        if epoch := told.get("epoch"):
+        groups, who = match.groupdict(), line.prefix.who
+        step = int(groups["step"]) if "step" in groups else self.log.step or 0
+        values = self._of_engine(step, who, groups) if "lr" in groups else _ds_values(groups["fields"])
+        if epoch := groups.get("epoch"):
             step, values = self.epochs.step(int(epoch), step), {"epoch": float(epoch)} | values
-        self.log.add(line, step, values, who=told.get("who") or who)
+        self.log.add(line, step, values, who=groups.get("who") or who)
         return True
 
-    def _of_engine(self, step: int, who: str, told: Mapping[str, str]) -> dict[str, float]:
+    def _of_engine(self, step: int, who: str, groups: Mapping[str, str]) -> dict[str, float]:
         before, spoke, engine = self._engine
         if spoke == who or before < 0:
             engine = engine + 1 if step == before else 1
             self._engine = step, who, engine
         suffix = f" ({engine})" if engine > 1 else ""
-        rates = [rate for cell in told["lr"].split(",") if (rate := number(cell)) is not None]
+        rates = [rate for cell in groups["lr"].split(",") if (rate := number(cell)) is not None]
         names = ["lr"] if len(set(rates)) == 1 else [f"lr/{group}" for group in range(len(rates))]
-        values = {"skipped": float(told["skipped"]), **dict(zip(names, rates, strict=False))}
+        values = {"skipped": float(groups["skipped"]), **dict(zip(names, rates, strict=False))}
         return {name + suffix: value for name, value in values.items()}
 
     def _without_step(self, line: Line) -> bool:

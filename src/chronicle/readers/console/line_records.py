@@ -92,8 +92,8 @@ class Record:
     @property
     def pairs(self) -> list[Pair]:
         """All pairs, in their order."""
-        told = zip(self.shape, self.values, strict=True)
-        return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(told)]
+        named = zip(self.shape, self.values, strict=True)
+        return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
     def places(self, counter: str, phases: bool) -> Mapping[str, int]:
         """The places of what it tells but the counter, by name; of equal names the first is meant.
@@ -186,9 +186,9 @@ def _tells_the_best(names: tuple[str, ...]) -> bool:
 
     The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
     """
-    told = {name: re.split(r"[\s/._]", name.lower()) for name in names}
-    best = any("best" in words and role_of(name) in _SCORES for name, words in told.items())
-    ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in told.items())
+    words_of = {name: re.split(r"[\s/._]", name.lower()) for name in names}
+    best = any("best" in words and role_of(name) in _SCORES for name, words in words_of.items())
+    ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())
     return best and not ours and any(role_of(name) in LOSSES for name in names)
 
 
@@ -319,8 +319,8 @@ def _header(text: str) -> tuple[str, ...]:
         names = [name.strip() for name in text[2:].split(",")]
     names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
-    if told := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
-        return told
+    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
+        return columns
     named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
     if not named or not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
@@ -337,7 +337,8 @@ def _spread(cells: Sequence[str]) -> tuple[str, ...]:
 
     def apart(n: int) -> float:
         return (
-            sum(abs(math.log(one / two)) for one, two in zip(values[:n], values[n : 2 * n], strict=True)) / n
+            sum(abs(math.log(value / two)) for value, two in zip(values[:n], values[n : 2 * n], strict=True))
+            / n
         )
 
     n_losses = min(range(1, len(values) // 2 + 1), key=apart)
@@ -388,12 +389,12 @@ class Gatherer:
 
     def alone(self, line: Line) -> Record | None:
         """A line as a record of its own; None where its meaning depends on those before it."""
-        told = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
-        if told is None:
+        reading = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
+        if reading is None:
             return None
         if not self._judged:
-            self._judged = any(map(is_judged, told.form.names))
-        return Record(told, (Source(line, told.who, told.time, told.at),))
+            self._judged = any(map(is_judged, reading.form.names))
+        return Record(reading, (Source(line, reading.who, reading.time, reading.at),))
 
     def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record of its own wherever it stands; None for any other."""

@@ -114,12 +114,13 @@ class _Cut(NamedTuple):
 
     @classmethod
     def of(cls, learned: _Learned, runs: Sequence[Span]) -> _Cut:
-        tokens, told = learned.values, zip(runs, learned.runs, strict=True)
+        tokens, spans = learned.values, zip(runs, learned.runs, strict=True)
         values = (
-            (one.pair, runs[one.first][0] - one.before, runs[one.last][1] + one.behind) for one in tokens
+            (token.pair, runs[token.first][0] - token.before, runs[token.last][1] + token.behind)
+            for token in tokens
         )
         ends = ((pair, runs[run]) for pair, run in learned.ends)
-        literals = ((*span, run) for span, run in told if isinstance(run, bytes))
+        literals = ((*span, run) for span, run in spans if isinstance(run, bytes))
         return cls(learned, tuple(values), tuple(ends), tuple(literals))
 
 
@@ -136,9 +137,11 @@ class Shapes:
         """The numbers of a line; None where the slow way has to read it."""
         shape = raw.translate(_LIKE)
         cuts, cut = self._cuts.get(shape), None
-        for one in cuts or ():
-            if not one.literals or all(raw[start:end] == digits for start, end, digits in one.literals):
-                cut = one
+        for candidate in cuts or ():
+            if not candidate.literals or all(
+                raw[start:end] == digits for start, end, digits in candidate.literals
+            ):
+                cut = candidate
                 break
         if cut is None and (cuts is None or 0 < len(cuts) < _MOST_FORMS):
             cut = self._new_cut(raw, shape)
@@ -152,9 +155,9 @@ class Shapes:
         values = list(learned.told.values)  # what stands in no digits, as NaN, stays
         for pair, start, end in places:
             values[pair] = float(plain[start:end])
-        told = {pair: int(raw[start:end]) for pair, (start, end) in ends} if ends else {}
+        ends_of = {pair: int(raw[start:end]) for pair, (start, end) in ends} if ends else {}
         time = _time(raw[:at], learned.clock) if at and learned.clock != () else NAN
-        return Reading(form, values, told, who, at, time)
+        return Reading(form, values, ends_of, who, at, time)
 
     def _new_cut(self, raw: bytes, shape: bytes) -> _Cut | None:
         """How a line of this shape, or with other literal digits than so far, is cut: kept for others."""
@@ -174,7 +177,7 @@ class Shapes:
         cuts = self._cuts.setdefault(shape, [])
         if alike is None:
             return None
-        learned = next((one for one in alike if one and one.fits(raw, runs)), None)
+        learned = next((known for known in alike if known and known.fits(raw, runs)), None)
         if learned is None and len(alike) < _MOST_FORMS:
             learned = _learn(raw, runs, self._read)
             alike.append(learned)
@@ -200,11 +203,13 @@ def _minute(before: bytes, behind: bytes) -> float:
 
 def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | None]) -> _Learned | None:
     """What the runs of digits of a line are; None where they cannot be told apart."""
-    told = read(raw.decode())
-    owners = [_owner(raw, span, told, read) for span in runs] if told else []
-    if told is None or any(isinstance(owner, set) for owner in owners):
+    reading = read(raw.decode())
+    owners = [_owner(raw, span, reading, read) for span in runs] if reading else []
+    if reading is None or any(isinstance(owner, set) for owner in owners):
         return None
-    tokens = [_token(raw, runs, i, owners, told) for i, value in enumerate(told.values) if isfinite(value)]
+    tokens = [
+        _token(raw, runs, i, owners, reading) for i, value in enumerate(reading.values) if isfinite(value)
+    ]
     counted = [(run, owner) for run, owner in enumerate(owners) if isinstance(owner, tuple)]
     ends = [(owner[1], run) for run, owner in counted if owner[0] == _OF]
     limits: list[bytes | range] = [
@@ -223,30 +228,30 @@ def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | Non
             decimals = raw[runs[run][0] - 1 : runs[run][0]] == b"."
             if not commas and (decimals or run == token.first):  # it is no exponent
                 limits[run] = range(1, (_MOST_DECIMALS if decimals else _MOST_WHOLE) + 1)
-    if {pair for pair, _ in ends} != told.ends.keys():
+    if {pair for pair, _ in ends} != reading.ends.keys():
         return None
     whole = [token for token in tokens if token]
-    return _Learned(told, seconds_in(raw[: told.at].decode()), tuple(limits), whole, ends, parted)
+    return _Learned(reading, seconds_in(raw[: reading.at].decode()), tuple(limits), whole, ends, parted)
 
 
 def _owner(
-    raw: bytes, span: Span, told: Reading, read: Callable[[str], Reading | None]
+    raw: bytes, span: Span, reading: Reading, read: Callable[[str], Reading | None]
 ) -> _Owner | set[tuple[str, int]]:
     """What a run of digits is, by what the line says with others in its place; a set for several things."""
     start, end = span
     changed = set[tuple[str, int]]()
     for table in _OTHERS:
         other = read((raw[:start] + raw[start:end].translate(table) + raw[end:]).decode())
-        if other is None or other.kind != told.kind:
+        if other is None or other.kind != reading.kind:
             return raw[start:end]
-        both = enumerate(zip(told.values, other.values, strict=True))
-        changed |= {(_VALUE, i) for i, (one, two) in both if repr(one) != repr(two)}
-        changed |= {(_OF, i) for i, of in told.ends.items() if of != other.ends[i]}
+        both = enumerate(zip(reading.values, other.values, strict=True))
+        changed |= {(_VALUE, i) for i, (value, two) in both if repr(value) != repr(two)}
+        changed |= {(_OF, i) for i, of in reading.ends.items() if of != other.ends[i]}
     return changed if len(changed) > 1 else next(iter(changed), None)
 
 
 def _token(
-    raw: bytes, runs: Sequence[Span], pair: int, owners: Sequence[object], told: Reading
+    raw: bytes, runs: Sequence[Span], pair: int, owners: Sequence[object], reading: Reading
 ) -> _Token | None:
     """The number of a pair; None where the runs that change it are not all of it, or it may count or not."""
     own = [run for run, owner in enumerate(owners) if owner == (_VALUE, pair)]
@@ -254,10 +259,10 @@ def _token(
     lowest = first - 1 if raw[first - 1 : first] == b"." else first
     for start in (lowest, lowest - 1) if own else ():
         match = _NUMBER.match(raw, start) if start >= 0 else None
-        if match and repr(float(match[0].replace(b",", b""))) == repr(told.values[pair]):
+        if match and repr(float(match[0].replace(b",", b""))) == repr(reading.values[pair]):
             inside = [run for run, (low, high) in enumerate(runs) if start <= low and high <= match.end()]
-            counting = pair in told.ends or any(
-                name == told.form.names[pair] for _, _, name in told.form.ranked
+            counting = pair in reading.ends or any(
+                name == reading.form.names[pair] for _, _, name in reading.form.ranked
             )
             if not set(own) <= set(inside) or (counting and not match[0].isdigit()):
                 return None

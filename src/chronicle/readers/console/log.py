@@ -119,22 +119,22 @@ class Log:
         arrays += [np.array(rows.lines), np.array(rows.steps), np.array(rows.times)]
         for values, at in rows.columns.values():
             arrays += [np.array(values), np.array(at, np.int64)]
-        said = [(sorted(names), first, list(latest)) for names, (first, latest) in who]
-        own = {name: one.state() if hasattr(one, "state") else one for name, one in self.own.items()}
-        told = self.facts, self._settings, self.events, self._launches, self._places, self._strange, own
-        known = list(rows.columns), self.step, self.time, self._next, self.axis, said, told
+        writers = [(sorted(names), first, list(latest)) for names, (first, latest) in who]
+        own = {name: part.state() if hasattr(part, "state") else part for name, part in self.own.items()}
+        of_log = self.facts, self._settings, self.events, self._launches, self._places, self._strange, own
+        known = list(rows.columns), self.step, self.time, self._next, self.axis, writers, of_log
         return *known, self.machine.state(), self._faults.state()
 
     def _restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        names, self.step, self.time, self._next, self.axis, said, told, of_machine, faults = state
-        self.facts, self._settings, self.events, launches, self._places, self._strange, own = told
-        for name, one in own.items():
+        names, self.step, self.time, self._next, self.axis, writers, of_log, of_machine, faults = state
+        self.facts, self._settings, self.events, launches, self._places, self._strange, own = of_log
+        for name, part in own.items():
             if hasattr(self.own[name], "restore"):
-                self.own[name].restore(one)
+                self.own[name].restore(part)
             else:
-                self.own[name] = one
+                self.own[name] = part
         self._launches = [(row, facts) for row, facts in launches]
-        self._first_who = {frozenset(n): (who, deque(latest, _IN_STEP)) for n, who, latest in said}
+        self._first_who = {frozenset(n): (who, deque(latest, _IN_STEP)) for n, who, latest in writers}
         self.machine.restore(of_machine)
         self._faults.restore(faults)
         for to in (self.rows.lines, self.rows.steps, self.rows.times):
@@ -163,10 +163,10 @@ class Log:
         last = len(lines) - 1 if unfinished else -1
         for start in range(0, len(lines), _AT_ONCE):
             some = lines[start : start + _AT_ONCE]
-            told = [search(raw) for raw in some]
-            others = b"\n".join(raw for raw, match in zip(some, told, strict=True) if not match)
+            matches = [search(raw) for raw in some]
+            others = b"\n".join(raw for raw, match in zip(some, matches, strict=True) if not match)
             worth = self.machine.worth_a_look(others)
-            for index, (raw, match) in enumerate(zip(some, told, strict=True), start):
+            for index, (raw, match) in enumerate(zip(some, matches, strict=True), start):
                 number = numbers[index]
                 if reached and number in reached:
                     self.step, self.time = reached[number]
@@ -272,15 +272,15 @@ class Log:
         belongs to the last. Raises as `attempt`."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
         parts = [self.rows.series(keep=True, among=span) for span in spans] if self._launches[1:] else []
-        told = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
+        launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
         whole = self.attempt()
-        if len(told) < 2:
+        if len(launches) < 2:
             return [whole]
         named = [
             replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
-            for n, (part, facts) in enumerate(told, 1)
+            for n, (part, facts) in enumerate(launches, 1)
         ]
-        return [*(replace(one, faults=(), truncated=False) for one in named[:-1]), named[-1]]
+        return [*(replace(attempt, faults=(), truncated=False) for attempt in named[:-1]), named[-1]]
 
     def attempt(self, *, units: Mapping[str, str] | None = None) -> Attempt:
         """All that was read. Raises BadLog where no record holds a number."""
@@ -411,9 +411,9 @@ class Epochs:
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
         if self._epoch is not None and epoch != self._epoch:
-            anew = step <= self._step and epoch > self._epoch
+            starts_over = step <= self._step and epoch > self._epoch
             length = of or self._step + (self._distance if step <= 0 else 0)
-            self._before = self._begun.get(epoch, self._before + length * anew)
+            self._before = self._begun.get(epoch, self._before + length * starts_over)
         elif step > self._step:
             self._distance = step - self._step
         self._begun.setdefault(epoch, self._before)

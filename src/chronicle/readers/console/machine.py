@@ -177,7 +177,7 @@ class Faults:
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
         self.facts, listed, latest, opened, before, (self._booted, self._dated), self._more = state
-        self._listed = [Fault(Place(*place), *told) for place, *told in listed]
+        self._listed = [Fault(Place(*place), *values) for place, *values in listed]
         self._latest = {tuple(key): (index, line) for *key, index, line in latest}
         self._open = set(opened)
         self._before.extend(before)
@@ -249,14 +249,14 @@ class Faults:
         if not self._open and _TRACEBACK not in line:
             return None
         rank = RANK.match(line)
-        prefix, said = (rank[0].rstrip(), line[rank.end() :]) if rank else ("", line)
-        if _TRACEBACK in said:
+        prefix, words = (rank[0].rstrip(), line[rank.end() :]) if rank else ("", line)
+        if _TRACEBACK in words:
             if len(self._open) < _MOST_OPEN:
                 self._open.add(prefix)
-        elif prefix in self._open and said.strip() and not said[:1].isspace():
+        elif prefix in self._open and words.strip() and not words[:1].isspace():
             self._open.discard(prefix)
-            if _EXCEPTION.match(said):
-                return fault_in(said) or Fault(Place(""), clean(quoted(said)), kind="exception")
+            if _EXCEPTION.match(words):
+                return fault_in(words) or Fault(Place(""), clean(quoted(words)), kind="exception")
         return None
 
     def _note_facts(self, line: str) -> None:

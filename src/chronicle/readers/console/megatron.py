@@ -87,7 +87,7 @@ def _templates(
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
         texts = [data[lines.starts[line] : lines.ends[line]] for line in left[:_FEWEST].tolist()]
         tried = ((template, text) for text in texts if (template := learn(text)))
-        new, text = next((one for one in tried if one[0] not in templates), (None, b""))
+        new, text = next((pair for pair in tried if pair[0] not in templates), (None, b""))
         if new is None:
             return
         templates.append(new)

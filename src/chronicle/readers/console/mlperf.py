@@ -109,43 +109,43 @@ class _Training:
         self._before, self._began = {(step, name, value) for step, name, value in before}, set(began)
         self._waiting = [(Line(*line), values, time) for line, values, time in waiting]
 
-    def take(self, told: Told) -> None:
-        if told.key in _SERIES_KEYS:
-            self._point(told)
-        elif told.key == "run_start":
+    def take(self, record: Told) -> None:
+        if record.key in _SERIES_KEYS:
+            self._point(record)
+        elif record.key == "run_start":
             self._reached, self._began = None, set()
             self.log.facts.pop("ended", None)
-        elif told.key == "block_start":
-            self._began = {int(v) for name in _BEGINS if (v := _whole(told.metadata.get(name))) is not None}
-        elif told.key == "run_stop":
-            status = clean(str(told.metadata.get("status", "")))
+        elif record.key == "block_start":
+            self._began = {int(v) for name in _BEGINS if (v := _whole(record.metadata.get(name))) is not None}
+        elif record.key == "run_stop":
+            status = clean(str(record.metadata.get("status", "")))
             self.log.facts["ended"] = _ENDS.get(status, status)
-            self.log.event(told.line, told.key, status=status)
-        elif told.key in _FACTS:
-            self.log.fact(_FACTS[told.key], told.value)
-        elif told.key and _is_scalar(told.value) and not told.key.startswith("submission"):
-            self.log.settle({told.key: told.value})
+            self.log.event(record.line, record.key, status=status)
+        elif record.key in _FACTS:
+            self.log.fact(_FACTS[record.key], record.value)
+        elif record.key and _is_scalar(record.value) and not record.key.startswith("submission"):
+            self.log.settle({record.key: record.value})
 
-    def _point(self, told: Told) -> None:
-        values, reached = _values(told.key, told.value), self._reached
-        step = _whole(told.metadata.get(self._counter))
+    def _point(self, record: Told) -> None:
+        values, reached = _values(record.key, record.value), self._reached
+        step = _whole(record.metadata.get(self._counter))
         if step is not None and reached is not None and step < reached:
             if step in self._began:
-                values = {f"block/{name}": one for name, one in values.items()}
+                values = {f"block/{name}": number for name, number in values.items()}
             step = None  # it counts something else, as the steps of an evaluation
         if "ended" in self.log.facts:  # the run is summed up
-            for name, one in values.items():
-                self.log.fact(f"summary/{name}", one)
+            for name, number in values.items():
+                self.log.fact(f"summary/{name}", number)
             return
         step = self._reached = reached if step is None else step
-        if isinstance(rate := told.metadata.get("lr"), int | float):
+        if isinstance(rate := record.metadata.get("lr"), int | float):
             values["lr"] = float(rate)
         new = {name: value for name, value in values.items() if (step, name, value) not in self._before}
         self._before = {(step, name, value) for name, value in values.items()}
-        self._waiting += [(told.line, new, told.time)] if new else []
+        self._waiting += [(record.line, new, record.time)] if new else []
         if step is not None:
-            for waiting, said, time in self._waiting:
-                self.log.add(waiting, step, said, time=time)
+            for waiting, waited, time in self._waiting:
+                self.log.add(waiting, step, waited, time=time)
             self._waiting.clear()
 
     def attempt(self) -> Attempt:

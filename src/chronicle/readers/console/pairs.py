@@ -54,10 +54,10 @@ def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
     A line of which this is not all holds none, unless they may stand ``anywhere`` in it.
     """
     text = text[:_LONGEST_SETTINGS]
-    found = _SETTING.findall(text)
-    if len(found) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
+    pairs_of = _SETTING.findall(text)
+    if len(pairs_of) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
         return {}
-    read = ((name, scalar(value.strip("'\""))) for name, value in found)
+    read = ((name, scalar(value.strip("'\""))) for name, value in pairs_of)
     return {name: value for name, value in read if value is not None}
 
 
@@ -113,7 +113,9 @@ def pairs(text: str) -> list[Pair]:
     named, nobody = list[Pair](), -1
     if member := _MEMBER.match(text):
         own = pairs(text[member.end() : _LONGEST])
-        return [one if is_counter(one.name) else one._replace(name=f"{member[1]}/{one.name}") for one in own]
+        return [
+            pair if is_counter(pair.name) else pair._replace(name=f"{member[1]}/{pair.name}") for pair in own
+        ]
     text = reworded(text[:_LONGEST])
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     if round_ := _ROUND.match(text):
@@ -121,8 +123,8 @@ def pairs(text: str) -> list[Pair]:
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
         name, value = _name(match["name"] or ""), number(match["value"].replace(",", ""))
         if match["name"] and (not name or match.start() == nobody):
-            told = text[match.end("name") : match.start("value")]  # if no sign parts them, the word that
-            nobody = -1 if ":" in told or "=" in told else match.end() + 1  # follows is the number's unit
+            sign = text[match.end("name") : match.start("value")]  # if no sign parts them, the word that
+            nobody = -1 if ":" in sign or "=" in sign else match.end() + 1  # follows is the number's unit
         elif value is not None and (name or match["of"]):
             named.append(Pair(name or "progress", value, int(match["of"] or 0)))
     return named

@@ -297,23 +297,23 @@ def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
         buffer = room[: len(rest) + n_read]
         log.is_other = log.is_other or (not base and not is_event_log(buffer))
         follow = max(0, size - base - len(buffer))
-        (found,) = frames(buffer, [len(buffer)], last=not n_read, follow=follow, gap=gap)
-        is_last = not n_read or found.truncated  # by a record that no file holds
+        (part,) = frames(buffer, [len(buffer)], last=not n_read, follow=follow, gap=gap)
+        is_last = not n_read or part.truncated  # by a record that no file holds
         # where a chain of records was broken, more of the file may tell that it goes on elsewhere
-        sound = sound and not found.damage and found.gap is None
-        if sound and len(found.end):
-            stop_of_last = int(found.end[-1]) + FOOTER
+        sound = sound and not part.damage and part.gap is None
+        if sound and len(part.end):
+            stop_of_last = int(part.end[-1]) + FOOTER
             source.passed(buffer[:stop_of_last], stop_of_last)
         mark = source.mark if sound else Mark()
-        yield Batch(buffer, [Piece(log, 0, len(buffer), base, is_last, mark)], [found])
-        rest, base = buffer[found.stop :], base + found.stop
-        gap = found.gap and Gap(found.gap.begin - found.stop, found.gap.is_zero)
+        yield Batch(buffer, [Piece(log, 0, len(buffer), base, is_last, mark)], [part])
+        rest, base = buffer[part.stop :], base + part.stop
+        gap = part.gap and Gap(part.gap.begin - part.stop, part.gap.is_zero)
 
 
 def _decoded(batch: Batch) -> _Decoded:
-    begin = np.concatenate([found.begin for found in batch.frames])
-    end = np.concatenate([found.end for found in batch.frames])
-    piece = np.repeat(np.arange(len(batch.pieces)), [len(found.begin) for found in batch.frames])
+    begin = np.concatenate([part.begin for part in batch.frames])
+    end = np.concatenate([part.end for part in batch.frames])
+    piece = np.repeat(np.arange(len(batch.pieces)), [len(part.begin) for part in batch.frames])
     right = intact(batch.buffer, begin, end)
     wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
     damage = [(number, at - HEADER, "checksum of a record is wrong; skipped") for number, at in wrong]
@@ -347,12 +347,12 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         batch.pieces[number].log.parts.setdefault(tag, []).append(column)
     for number, text in texts:
         batch.pieces[number].log.texts[text.tag] = text
-    damage += [(n, at, what) for n, found in enumerate(batch.frames) for at, what in found.damage]
+    damage += [(n, at, what) for n, part in enumerate(batch.frames) for at, what in part.damage]
     for number, at, what in damage:
         piece = batch.pieces[number]
         piece.log.damage.append((at + piece.base - piece.low, what))
-    for piece, found in zip(batch.pieces, batch.frames, strict=True):
-        piece.log.truncated |= found.truncated
+    for piece, part in zip(batch.pieces, batch.frames, strict=True):
+        piece.log.truncated |= part.truncated
         if piece.is_last:
             if piece.log.source:
                 piece.log.source.keep(piece.mark, piece.log.state)
