@@ -94,8 +94,8 @@ def listed(tmp_path: Path, *pointers: dict[str, Any]) -> Path:
 # ---- the file
 
 
-def keeps_to(one: dict[str, Any], schema: dict[str, Any], may: set[str]) -> bool:
-    return one.keys() - may == schema.keys() and all(isinstance(one[k], kind) for k, kind in schema.items())
+def keeps_to(row: dict[str, Any], schema: dict[str, Any], may: set[str]) -> bool:
+    return row.keys() - may == schema.keys() and all(isinstance(row[k], kind) for k, kind in schema.items())
 
 
 def test_each_pointer_keeps_to_the_schema() -> None:
@@ -236,8 +236,8 @@ def test_a_log_that_no_reader_knows_is_one_line_of_the_report(tmp_path: Path) ->
 def test_the_viewer_lists_the_points_of_a_log(name: str, text: str, line: str | None, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     series, _, rows = view.load(tmp_path / name, line)
-    (one, half_), (two, nothing) = series["loss"]
-    assert (one, half_, two, rows) == (1.0, 0.5, 2.0, 2) and nothing != nothing
+    (series_, half_), (two, nothing) = series["loss"]
+    assert (series_, half_, two, rows) == (1.0, 0.5, 2.0, 2) and nothing != nothing
 
 
 def test_the_viewer_lists_the_scalars_of_an_event_file(tmp_path: Path) -> None:

@@ -37,21 +37,21 @@ def as_json(attempts: Sequence[Attempt]) -> list[dict[str, Any]]:
     """Attempts as plain values."""
     return [
         {
-            "name": one.name,
-            "sources": list(one.sources),
-            "axis": one.axis,
-            "truncated": one.truncated,
-            "facts": dict(one.facts),
-            "faults": list(map(_fault, one.faults)),
+            "name": attempt.name,
+            "sources": list(attempt.sources),
+            "axis": attempt.axis,
+            "truncated": attempt.truncated,
+            "facts": dict(attempt.facts),
+            "faults": list(map(_fault, attempt.faults)),
             "series": {
                 name: {
                     **{key: value for key, value in asdict(s).items() if key in ("role", "unit", "dataset")},
                     **{key: getattr(s, key).tolist() for key in ("steps", "values", "times")},
                 }
-                for name, s in one.series.items()
+                for name, s in attempt.series.items()
             },
         }
-        for one in attempts
+        for attempt in attempts
     ]
 
 

@@ -21,7 +21,7 @@ def events(file: Path, points: list[Point]) -> None:
 
 
 def steps(attempt: Attempt) -> dict[str, list[int]]:
-    return {tag: one.steps.tolist() for tag, one in attempt.series.items()}
+    return {tag: series_.steps.tolist() for tag, series_ in attempt.series.items()}
 
 
 def test_epochs_beside_steps_stand_at_the_last_step_before_their_end(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_a_writer_belongs_to_its_process_though_it_writes_first(tmp_path: Path) 
         held_out = [(begun + 9.0 + k, 5 * launch + k, "epoch_loss", 3.0) for k in range(5)]
         events(tmp_path / f"train/events.out.tfevents.{begun}.{of_launch}.0.v2", train)
         events(tmp_path / f"validation/events.out.tfevents.{begun + 9}.{of_launch}.1.v2", held_out)
-    assert [steps(one) for one in read(tmp_path)] == [
+    assert [steps(attempt) for attempt in read(tmp_path)] == [
         {"train/epoch_loss": [0, 1, 2, 3, 4], "validation/epoch_loss": [0, 1, 2, 3, 4]},
         {"train/epoch_loss": [5, 6, 7, 8, 9], "validation/epoch_loss": [5, 6, 7, 8, 9]},
     ]

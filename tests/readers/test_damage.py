@@ -34,8 +34,8 @@ def points(attempts: tuple[Attempt, ...]) -> set[tuple[str, int, str]]:
     """Every point that was read, whatever attempt it came to stand in."""
     return {
         (metric, int(step), repr(float(value)))
-        for one in attempts
-        for metric, s in one.series.items()
+        for attempt in attempts
+        for metric, s in attempt.series.items()
         for step, value in zip(s.steps, s.values, strict=True)
     }
 

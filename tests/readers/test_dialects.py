@@ -60,17 +60,17 @@ def attempts(file: Path) -> Any:
     """All that is read, but for names of files; bit for bit."""
     return [
         (
-            one.name.partition(":")[2],
-            one.axis,
-            one.truncated,
-            [fault.what for fault in one.faults],
-            {name: value for name, value in one.facts.items() if name != "format"},
+            attempt.name.partition(":")[2],
+            attempt.axis,
+            attempt.truncated,
+            [fault.what for fault in attempt.faults],
+            {name: value for name, value in attempt.facts.items() if name != "format"},
             {
                 name: (s.role, s.steps.tolist(), s.values.tobytes(), s.times.tobytes())
-                for name, s in one.series.items()
+                for name, s in attempt.series.items()
             },
         )
-        for one in read(file)
+        for attempt in read(file)
     ]
 
 

@@ -394,7 +394,7 @@ def test_a_dead_job_left_nothing_to_read(tmp_path: Path) -> None:
     write(tmp_path / "events.out.tfevents.1", [])
     write(tmp_path / "events.out.tfevents.2", healthy(3))
     (tmp_path / "events.out.tfevents.3").touch()
-    assert [one.name for one in read(tmp_path)] == ["events.out.tfevents.2"]
+    assert [attempt.name for attempt in read(tmp_path)] == ["events.out.tfevents.2"]
     with pytest.raises(NothingToRead, match="no log with a number in it"):
         read(tmp_path / "events.out.tfevents.1")
 
@@ -424,8 +424,8 @@ def test_hyperparameters_and_texts_are_facts(tmp_path: Path) -> None:
         field(0x22, b"\x08\x01" + b"\x11" + struct.pack("<d", 1.8e9)),
     ]
     records = [
-        event(1.7e9, 0, summary([(f"_hparams_/session_{i}", plugin("hparams", one))]))
-        for i, one in enumerate(sessions)
+        event(1.7e9, 0, summary([(f"_hparams_/session_{i}", plugin("hparams", session))]))
+        for i, session in enumerate(sessions)
     ]
     texts = [
         ("num-layers", "24"),

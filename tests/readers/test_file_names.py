@@ -185,12 +185,12 @@ def test_a_single_column_of_anything_else_is_no_log(text: str, tmp_path: Path) -
 
 def test_columns_of_unknown_names_in_a_file_of_losses_are_a_run_each(tmp_path: Path) -> None:
     file = written(tmp_path, "losses.csv", "epoch,Adam,Sigmoid0.5\n0,2.5,3.5\n1,2.25,3.0\n2,2.125,3.25\n")
-    assert [(one.facts["run"], list(one.series), one.axis) for one in read(file)] == [
+    assert [(attempt.facts["run"], list(attempt.series), attempt.axis) for attempt in read(file)] == [
         ("Adam", ["losses"], "epoch"),
         ("Sigmoid0.5", ["losses"], "epoch"),
     ]
-    assert [s.role for one in read(file) for s in one.series.values()] == [Role.LOSS] * 2
-    assert [(one.run_id, one.only) for one in runs_below(file)] == [
+    assert [s.role for attempt in read(file) for s in attempt.series.values()] == [Role.LOSS] * 2
+    assert [(attempt.run_id, attempt.only) for attempt in runs_below(file)] == [
         ("losses/Adam", "Adam"),
         ("losses/Sigmoid0.5", "Sigmoid0.5"),
     ]

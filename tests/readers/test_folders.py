@@ -134,7 +134,7 @@ def test_what_is_missing_is_told(tmp_path: Path) -> None:
 
 def test_names_are_paths_in_natural_order(tmp_path: Path) -> None:
     make(tmp_path, "run-10.csv", "run-9.csv", "deep/run-1.csv")
-    assert [one.name for one in read(tmp_path)] == ["deep/run-1.csv", "run-9.csv", "run-10.csv"]
+    assert [attempt.name for attempt in read(tmp_path)] == ["deep/run-1.csv", "run-9.csv", "run-10.csv"]
 
 
 def test_of_two_numbers_the_longer_one_comes_last() -> None:
@@ -144,7 +144,7 @@ def test_of_two_numbers_the_longer_one_comes_last() -> None:
 
 def test_event_files_are_in_order_of_their_clock(tmp_path: Path) -> None:
     make(tmp_path, "events.out.tfevents.b", "events.out.tfevents.a", "v1/events.out.tfevents.0")
-    assert [one.name[-1] for one in read(tmp_path)] == ["b", "a", "0"]
+    assert [attempt.name[-1] for attempt in read(tmp_path)] == ["b", "a", "0"]
 
 
 def test_writers_of_one_process_are_one_attempt(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_of_states_that_repeat_each_other_the_furthest_is_read(tmp_path: Path) -
     for folder, step in (("checkpoint-5", 5), ("checkpoint-10", 10), (".", 7)):
         file = tmp_path / folder / "trainer_state.json"
         file.write_text(file.read_text().replace('"global_step": 0', f'"global_step": {step}'))
-    assert [one.name for one in read(tmp_path)] == ["checkpoint-10/trainer_state.json"]
+    assert [attempt.name for attempt in read(tmp_path)] == ["checkpoint-10/trainer_state.json"]
 
 
 def test_what_is_no_log_is_passed_over(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_what_is_no_log_is_passed_over(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     make(tmp_path / ".git", "b.csv")
     reading = read_all(tmp_path)
-    assert [one.name for one in reading.attempts] == ["a.csv"]
+    assert [attempt.name for attempt in reading.attempts] == ["a.csv"]
     assert reading.problems == ()
 
 
@@ -208,9 +208,9 @@ def test_a_site_that_chronicle_made_is_no_run(tmp_path: Path) -> None:
 
 def test_a_file_name_that_is_no_unicode_is_written_out(tmp_path: Path) -> None:
     make(tmp_path, os.fsdecode(b"run-\xff.csv"), "run-\u202e<b>.csv")
-    assert [one.name for one in read(tmp_path)] == ["run-\\udcff.csv", "run-\u202e<b>.csv"]
-    for one in read(tmp_path):
-        assert "".join([one.name, *one.sources]).encode("utf-8")
+    assert [attempt.name for attempt in read(tmp_path)] == ["run-\\udcff.csv", "run-\u202e<b>.csv"]
+    for attempt in read(tmp_path):
+        assert "".join([attempt.name, *attempt.sources]).encode("utf-8")
 
 
 def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_one_bad_log_stops_nothing(tmp_path: Path) -> None:
     make(tmp_path, "a.csv", "c.csv")
     (tmp_path / "b.csv").write_bytes(b"\x00\x01 junk")
     reading = read_all(tmp_path)
-    assert [one.name for one in reading.attempts] == ["a.csv", "c.csv"]
+    assert [attempt.name for attempt in reading.attempts] == ["a.csv", "c.csv"]
     assert [problem.where for problem in reading.problems] == [str(tmp_path / "b.csv")]
     assert len(read(tmp_path)) == 2
 
@@ -251,7 +251,7 @@ def test_pipes_and_sockets_are_told_and_never_waited_for(tmp_path: Path) -> None
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(os.path.relpath(tmp_path / "sock.jsonl"))
         reading = read_all(make(tmp_path, "a.csv"))
-    assert [one.name for one in reading.attempts] == ["a.csv"]
+    assert [attempt.name for attempt in reading.attempts] == ["a.csv"]
     message = "is no regular file (a pipe, socket or device). Remedy: name a file"
     assert [problem.problem for problem in reading.problems] == [message, message]
     with pytest.raises(LogError, match="is no regular file"):
@@ -265,7 +265,7 @@ def test_links_are_followed_once_and_told_when_broken(tmp_path: Path) -> None:
     (tmp_path / "logs" / "gone.csv").symlink_to("nowhere.csv")
     (tmp_path / "logs" / "self.csv").symlink_to("self.csv")
     reading = read_all(tmp_path / "logs")
-    assert [one.name for one in reading.attempts] == ["run/a.csv"]
+    assert [attempt.name for attempt in reading.attempts] == ["run/a.csv"]
     assert [problem.problem for problem in reading.problems] == [
         "is a link to nowhere.csv, which does not exist. Remedy: mend the link or remove it",
         "is a link that leads to itself. Remedy: mend the link or remove it",
@@ -289,7 +289,7 @@ def test_what_may_not_be_opened_is_told(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(Path, "open", guarded)
     monkeypatch.setattr(os, "scandir", listed)
     reading = read_all(tmp_path)
-    assert [one.name for one in reading.attempts] == ["a.csv"]
+    assert [attempt.name for attempt in reading.attempts] == ["a.csv"]
     message = "cannot be read (Permission denied). Remedy: check its permissions"
     assert {Path(p.where).name: p.problem for p in reading.problems} == {"b.csv": message, "locked": message}
 
@@ -311,7 +311,7 @@ def test_two_claimants_are_both_named(tmp_path: Path, monkeypatch: pytest.Monkey
     make(tmp_path, "a.csv", "b.jsonl")
     with pytest.raises(AmbiguousFormat, match="readers 'csv' and 'copycat' both claim it"):
         read(tmp_path / "a.csv")
-    assert [one.name for one in read(tmp_path)] == ["b.jsonl"]
+    assert [attempt.name for attempt in read(tmp_path)] == ["b.jsonl"]
 
 
 def test_aliases_give_roles(tmp_path: Path) -> None:

@@ -83,11 +83,11 @@ def test_rows_of_several_runs_are_several_runs(tmp_path: Path) -> None:
     rows = [{"run_name": "ab"[i % 2], "step": i // 2, "loss": 3.0 - i} for i in range(8)]
     file = document(tmp_path, {"config": {"lr": 0.1}, "rows": rows})
     attempts = json_documents.read(file)
-    assert [values(one) for one in attempts] == [
+    assert [values(attempt) for attempt in attempts] == [
         {"loss": [(0, 3.0), (1, 1.0), (2, -1.0), (3, -3.0)]},
         {"loss": [(0, 2.0), (1, 0.0), (2, -2.0), (3, -4.0)]},
     ]
-    assert [one.facts for one in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
+    assert [attempt.facts for attempt in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
     assert json_documents.runs(file) == ["a", "b"]
 
 

@@ -46,13 +46,13 @@ def is_prefix(part: Attempt, whole: Attempt) -> bool:
 
 
 def n_points(attempts: list[Attempt]) -> int:
-    return sum(len(s) for one in attempts for s in one.series.values())
+    return sum(len(s) for attempt in attempts for s in attempt.series.values())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", FIRST, ids=lambda file: f"{file.parent.name}/{file.name[:24]}")
 def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_path: Path) -> None:
-    content, whole = example.read_bytes(), {one.name: one for one in read(example)}
+    content, whole = example.read_bytes(), {attempt.name: attempt for attempt in read(example)}
     cut = tmp_path / example.name
     sizes = range(0, len(content), 1 if len(content) < 300 else 7)  # 7 meets every place of a record
     for size in few(sizes, 40):
@@ -61,11 +61,13 @@ def test_a_copy_cut_at_any_byte_gives_a_prefix_and_says_so(example: Path, tmp_pa
             attempts = read(cut)
         except (LogError, NothingToRead):
             continue
-        assert all(one.name in whole and is_prefix(one, whole[one.name]) for one in attempts), size
+        assert all(
+            attempt.name in whole and is_prefix(attempt, whole[attempt.name]) for attempt in attempts
+        ), size
         in_a_record = example.parent.name == "event_files" or content[size - 1 : size + 1].count(b"\n") == 0
         if n_points(attempts) < n_points(list(whole.values())) and in_a_record:
             at_end = example.parent.name == "event_files" and not attempts[0].truncated
-            assert at_end or all(one.truncated for one in attempts), size
+            assert at_end or all(attempt.truncated for attempt in attempts), size
 
 
 @pytest.mark.slow

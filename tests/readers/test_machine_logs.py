@@ -33,13 +33,13 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_folder_of_metrics_and_machine_logs_is_one_run(folder: Path) -> None:
     assert [run.paths for run in runs_below(folder)] == [(folder,)]
-    assert [one.name for one in read(folder)] == ["dmesg.log", "metrics.csv", "slurm-123.out"]
+    assert [attempt.name for attempt in read(folder)] == ["dmesg.log", "metrics.csv", "slurm-123.out"]
     assert read_all(folder).problems == ()
 
 
 def test_its_faults_are_on_the_timeline(folder: Path) -> None:
     timeline = stitch(read(folder))
-    assert [one.name for one in timeline.attempts] == ["metrics.csv"]
+    assert [attempt.name for attempt in timeline.attempts] == ["metrics.csv"]
     assert timeline.attempts[0].facts["nodes"] == "nid[001-004]"
     assert [(f.at_time - START, f.at_step, f.kind, f.host, f.count) for f in timeline.faults] == [
         (1700.0, 850, "xid", "nid003", 1),

@@ -48,7 +48,9 @@ def test_a_packed_log_is_the_log(example: Path, suffix: str, tmp_path: Path) -> 
     packed.write_bytes(PACK[suffix](example.read_bytes()))
     attempts = read(packed)
     assert str(values(attempts, str(packed))) == str(values(read(plain), str(plain)))
-    assert all(one.name.startswith(packed.name) and one.sources == (str(packed),) for one in attempts)
+    assert all(
+        attempt.name.startswith(packed.name) and attempt.sources == (str(packed),) for attempt in attempts
+    )
 
 
 @pytest.mark.parametrize("suffix", PACK)
@@ -60,7 +62,7 @@ def test_a_folder_of_packed_logs_is_a_run_whatever_their_names(suffix: str, tmp_
         (tmp_path / name).write_bytes(content)
     reading = read_all(tmp_path)
     assert reading.problems == ()
-    assert [len(one.series["loss"]) for one in reading.attempts] == [2000] * 3
+    assert [len(attempt.series["loss"]) for attempt in reading.attempts] == [2000] * 3
     assert len(runs_below(tmp_path)) == 1
 
 
@@ -220,7 +222,7 @@ def test_without_zstandard_it_names_the_extra(tmp_path: Path, monkeypatch: pytes
         "Remedy: pip install 'training-chronicle[zstd]'"
     )
     csv_log(tmp_path / "b.csv", LOSS)
-    assert [one.name for one in read_all(tmp_path).attempts] == ["b.csv"]
+    assert [attempt.name for attempt in read_all(tmp_path).attempts] == ["b.csv"]
 
 
 def test_no_temporary_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

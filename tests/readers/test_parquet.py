@@ -124,12 +124,12 @@ def test_a_long_table_of_several_runs(tmp_path: Path) -> None:
     }
     file = write(tmp_path / "a.parquet", columns)
     attempts = read(file)
-    assert [one.name for one in attempts] == ["a.parquet: a", "a.parquet: b"]
-    assert [points(one) for one in attempts] == [
+    assert [attempt.name for attempt in attempts] == ["a.parquet: a", "a.parquet: b"]
+    assert [points(attempt) for attempt in attempts] == [
         {"loss": [(1, 3.0), (2, 2.0)], "lr": [(1, 0.1)]},
         {"loss": [(1, 4.0)], "lr": [(2, 0.2)]},
     ]
-    assert parquet.runs(file) == [one.facts["run"] for one in attempts] == ["a", "b"]
+    assert parquet.runs(file) == [attempt.facts["run"] for attempt in attempts] == ["a", "b"]
 
 
 def test_a_file_name_that_is_no_text(tmp_path: Path) -> None:
@@ -156,10 +156,10 @@ def test_a_wide_table_of_several_runs_that_share_a_name(tmp_path: Path) -> None:
     attempts = parquet.read(file)
     assert (
         parquet.runs(file)
-        == [one.facts["run"] for one in attempts]
+        == [attempt.facts["run"] for attempt in attempts]
         == ["same 11111111", "same 22222222", "other"]
     )
-    assert [points(one)["loss"] for one in attempts] == [[(1, 3.0), (2, 2.0)], [(1, 4.0)], [(1, 5.0)]]
+    assert [points(attempt)["loss"] for attempt in attempts] == [[(1, 3.0), (2, 2.0)], [(1, 4.0)], [(1, 5.0)]]
 
 
 def test_runs_of_against_the_obvious_way() -> None:

@@ -67,7 +67,7 @@ def test_what_it_raises_is_the_problem_of_the_one_file(installed: list, tmp_path
     (tmp_path / "a.mine").write_text("mine:no number")
     csv_log(tmp_path / "b.csv", {"loss": [(1, 2.0)]})
     reading = read_all(tmp_path)
-    assert [one.name for one in reading.attempts] == ["b.csv"]
+    assert [attempt.name for attempt in reading.attempts] == ["b.csv"]
     (problem,) = reading.problems
     assert isinstance(problem, BadLog)
     assert problem.problem == (
@@ -143,7 +143,7 @@ def test_what_a_reader_may_have_fails_alone(installed: list, tmp_path: Path) -> 
     (tmp_path / "whole").mkdir()
     (tmp_path / "a.mine").write_text("mine:2.5")
     reading = read_all(tmp_path)
-    assert [one.name for one in reading.attempts] == ["a.mine"]
+    assert [attempt.name for attempt in reading.attempts] == ["a.mine"]
     assert [p.problem for p in reading.problems] == [
         "reader 'mine' failed: RuntimeError('no idea'). Remedy: tell its authors"
     ]

@@ -112,14 +112,14 @@ def memory(name: str, content: bytes | Path) -> None:
 def test_a_folder_behind_an_address_is_a_run(s3: Any, place: Path) -> None:
     put(s3, "run/train.csv", log(place))
     put(s3, "run/deep/er/events.out.tfevents.1", log(place, "x.tfevents"))
-    assert [one.name for one in read("s3://logs/run/train.csv")] == ["train.csv"]
-    whole, one = read("s3://logs/run/"), read("s3://logs/run/train.csv")
+    assert [attempt.name for attempt in read("s3://logs/run/train.csv")] == ["train.csv"]
+    whole, attempt = read("s3://logs/run/"), read("s3://logs/run/train.csv")
     assert {a.sources[0] for a in whole} == {
         "s3://logs/run/train.csv",
         "s3://logs/run/deep/er/events.out.tfevents.1",
     }
     local = str(as_json(read(place / "log.csv"))[0]["series"])
-    assert str(as_json(one)[0]["series"]) == local
+    assert str(as_json(attempt)[0]["series"]) == local
     assert local in map(str, (made["series"] for made in as_json(whole)))
 
 
@@ -147,7 +147,7 @@ def test_a_second_look_fetches_nothing_and_a_change_only_what_changed(
     assert read("s3://logs/run")[1].series["loss"].values.tolist() == [9.0]
     assert requests == ["run/b.csv"]
     s3.delete_object(Bucket="logs", Key="run/b.csv")
-    assert [one.name for one in read("s3://logs/run")] == ["a.csv"]
+    assert [attempt.name for attempt in read("s3://logs/run")] == ["a.csv"]
 
 
 def test_a_build_of_a_workspace_reads_nothing_twice(s3: Any, place: Path, requests: list[str]) -> None:
@@ -207,7 +207,7 @@ def test_stores_and_packed_logs_are_known_by_their_first_bytes(place: Path) -> N
     memory("store/project", next(EXAMPLES.glob("trackio/*.db")))
     memory("store/packed", gzip.compress(log(place).read_bytes()))
     memory("store/junk", gzip.compress(bytes(100_000)))
-    assert {one.facts["format"] for one in read("memory://store")} == {"trackio", "csv"}
+    assert {attempt.facts["format"] for attempt in read("memory://store")} == {"trackio", "csv"}
     assert not (mirror_of("memory://store") / "junk").exists()
 
 
@@ -245,7 +245,7 @@ def test_an_object_named_as_a_folder_is_kept_beside_it(s3: Any, place: Path) -> 
     put(s3, "both/train.csv", log(place))
     put(s3, "both/train.csv/part.csv", log(place))
     put(s3, "both/marker/", b"")
-    assert sum(len(one.series["loss"]) for one in read("s3://logs/both")) in (200, 400)
+    assert sum(len(attempt.series["loss"]) for attempt in read("s3://logs/both")) in (200, 400)
 
 
 def test_problems_and_faults_are_told_under_the_address(place: Path) -> None:

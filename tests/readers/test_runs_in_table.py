@@ -36,9 +36,11 @@ def test_runs_of_a_table(text: str, losses_by_run: dict[str, list[float]], tmp_p
     file = tmp_path / "t.csv"
     file.write_text(text)
     attempts = csv_tables.read(file)
-    assert {one.facts.get("run", ""): one.series["loss"].values.tolist() for one in attempts} == losses_by_run
+    assert {
+        attempt.facts.get("run", ""): attempt.series["loss"].values.tolist() for attempt in attempts
+    } == losses_by_run
     assert csv_tables.runs(file) == [run for run in losses_by_run if run]
-    assert [one.name for one in attempts] == [
+    assert [attempt.name for attempt in attempts] == [
         f"t.csv: {run}" if len(losses_by_run) > 1 else "t.csv" for run in losses_by_run
     ]
 
@@ -56,8 +58,11 @@ def test_runs_of_json_lines(tmp_path: Path) -> None:
     rows = [{"run": "ab"[i % 2], "step": i // 2, "loss": 3.0 - i} for i in range(6)]
     file.write_text('{"config": {"lr": 0.1}}\n' + "".join(json.dumps(row) + "\n" for row in rows))
     attempts = json_lines.read(file)
-    assert [one.series["loss"].values.tolist() for one in attempts] == [[3.0, 1.0, -1.0], [2.0, 0.0, -2.0]]
-    assert [one.facts for one in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
+    assert [attempt.series["loss"].values.tolist() for attempt in attempts] == [
+        [3.0, 1.0, -1.0],
+        [2.0, 0.0, -2.0],
+    ]
+    assert [attempt.facts for attempt in attempts] == [{"run": run, "config/lr": 0.1} for run in "ab"]
     assert json_lines.runs(file) == ["a", "b"]
     file.write_text(file.read_text().replace('"run"', '"name"'))
     assert json_lines.runs(file) == []
@@ -89,7 +94,7 @@ def test_whatever_names_the_series_of_a_long_table(
     lines = [f"{step},{row},{step}.{place}\n" for step in (1, 2, 3) for place, row in enumerate(rows)]
     file.write_text(f"step,{header},value\n" + "".join(lines))
     (attempt,) = csv_tables.read(file)
-    assert {name: one.values.tolist() for name, one in attempt.series.items()} == {
+    assert {name: series_.values.tolist() for name, series_ in attempt.series.items()} == {
         metrics[0]: [1.0, 2.0, 3.0],
         metrics[1]: [1.1, 2.1, 3.1],
     }
@@ -109,9 +114,9 @@ def test_where_nothing_counts_the_rows_of_each_run_are_counted(name: str, tmp_pa
     text = "".join(f"{run},{loss},0.1\n" for run, loss in rows)
     lines = "".join(json.dumps({"run": run, "loss": loss}) + "\n" for run, loss in rows)
     (tmp_path / name).write_text(lines if name == "t.jsonl" else "run,loss,lr\n" + text)
-    losses = [one.series["loss"] for one in read(tmp_path / name)]
-    assert [one.steps.tolist() for one in losses] == [[0, 1, 2], [0, 1]]
-    assert [one.values.tolist() for one in losses] == [[3.0, 2.0, 1.0], [4.0, 2.5]]
+    losses = [attempt.series["loss"] for attempt in read(tmp_path / name)]
+    assert [attempt.steps.tolist() for attempt in losses] == [[0, 1, 2], [0, 1]]
+    assert [attempt.values.tolist() for attempt in losses] == [[3.0, 2.0, 1.0], [4.0, 2.5]]
 
 
 def test_a_table_of_many_runs_is_read_in_proportion_to_its_rows(

@@ -180,7 +180,7 @@ def test_what_a_log_says_of_itself_wins_and_what_lies_nearer(tmp_path: Path) -> 
     for version in (0, 1, 2):
         (tmp_path / f"version_{version}").mkdir(exist_ok=True)
         csv_log(tmp_path / f"version_{version}" / "metrics.csv", POINTS)
-    assert [one.facts["config/lr"] for one in read(tmp_path)] == [2, 3, 1]
+    assert [attempt.facts["config/lr"] for attempt in read(tmp_path)] == [2, 3, 1]
 
 
 def test_a_log_named_alone_has_the_facts_beside_it(tmp_path: Path) -> None:
@@ -222,9 +222,9 @@ def test_a_folder_of_side_files_is_no_run(tmp_path: Path) -> None:
 def test_what_accelerate_writes_is_one_run_with_its_settings() -> None:
     """Real: three launches, each with folders by time for the event file of `add_hparams` and hparams.yml."""
     attempts = read(LOGS / "accelerate")
-    assert [(len(one.series), one.facts["config/peak_lr"], one.facts["seed"]) for one in attempts] == [
-        (4, 0.05, 7)
-    ] * 3
+    assert [
+        (len(attempt.series), attempt.facts["config/peak_lr"], attempt.facts["seed"]) for attempt in attempts
+    ] == [(4, 0.05, 7)] * 3
     assert [run.run_id for run in expand([LOGS / "accelerate"])] == ["kicked-and-resumed"]
 
 
@@ -240,7 +240,7 @@ def test_settings_go_to_the_launch_that_wrote_them(tmp_path: Path) -> None:
         (tmp_path / "run").mkdir(exist_ok=True)
         event_log(tmp_path / "run" / f"events.out.tfevents.{begun}.h.{launch}.0", POINTS, wall_time=begun + 5)
         write(tmp_path / "run" / f"{begun + 50}.25" / "hparams.yml", f"lr: {launch}\n")
-    assert [one.facts["config/lr"] for one in read(tmp_path / "run")] == [0, 1]
+    assert [attempt.facts["config/lr"] for attempt in read(tmp_path / "run")] == [0, 1]
 
 
 def test_settings_go_to_the_process_that_wrote_them(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_settings_go_to_the_process_that_wrote_them(tmp_path: Path) -> None:
         settings = summary([("_hparams_/session_start_info", plugin("hparams", session))])
         file = tmp_path / f"events.out.tfevents.{begun}.h.7{launch}.0.v2"
         file.write_bytes(frame(event(1.7e9, 0, b"\x1a\x0dbrain.Event:2")) + frame(event(1.7e9, 0, settings)))
-    assert [one.facts["config/lr"] for one in read(tmp_path)] == [False, True]
+    assert [attempt.facts["config/lr"] for attempt in read(tmp_path)] == [False, True]
 
 
 def test_results_beside_hyperparameters_are_no_attempt(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_launches_of_one_id_are_one_run(tmp_path: Path) -> None:
     }
     first, _ = expand([root])
     attempts, _ = read_run(first, WorkspaceConfig())
-    assert [one.name for one in attempts] == ["run-20260101_000000-abc", "run-20260102_000000-abc"]
+    assert [attempt.name for attempt in attempts] == ["run-20260101_000000-abc", "run-20260102_000000-abc"]
 
 
 def test_the_id_of_a_run_stays_when_another_one_comes(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_lightning_versions_are_attempts_of_one_run(tmp_path: Path) -> None:
             f"epoch,step,train_loss\n0,{first + 49},2.5\n0,{first + 99},2.25\n"
         )
     assert len(runs_below(tmp_path)) == 1
-    assert [one.series["train_loss"].steps[0] for one in read(tmp_path)] == [49, 249, 449]
+    assert [attempt.series["train_loss"].steps[0] for attempt in read(tmp_path)] == [49, 249, 449]
 
 
 # --- one table, several runs ---
@@ -70,7 +70,7 @@ def test_a_wandb_export_names_runs_with_dates_and_dashes(tmp_path: Path) -> None
     rows = ['"1","2.5","2.5","2.5","","","","2.75","2.75","2.75"', '"2","","","","3.5","3.5","3.5","","",""']
     file = tmp_path / "export.csv"
     file.write_text("\n".join([",".join(f'"{name}"' for name in ("Step", *names)), *rows, ""]))
-    by_run = {one.facts["run"]: points(one, "train/loss") for one in read(file)}
+    by_run = {attempt.facts["run"]: points(attempt, "train/loss") for attempt in read(file)}
     assert by_run == dict(zip(runs, [[(1, 2.5)], [(2, 3.5)], [(1, 2.75)]], strict=True))
     assert {source.only for source in runs_below(file)} == set(runs)
 
@@ -171,4 +171,4 @@ def test_a_bad_metric_of_dvclive_costs_itself(tmp_path: Path) -> None:
 def test_a_folder_of_other_tables_is_no_dvclive(tmp_path: Path) -> None:
     (tmp_path / "scalars").mkdir()
     (tmp_path / "scalars" / "a.tsv").write_text("step\tloss\n1\t2.5\n")
-    assert [one.name for one in read(tmp_path)] == ["scalars/a.tsv"]
+    assert [attempt.name for attempt in read(tmp_path)] == ["scalars/a.tsv"]

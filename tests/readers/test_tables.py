@@ -152,7 +152,7 @@ def test_sizes_of_batches_count_nothing(sizes: tuple[int, ...], tmp_path: Path) 
 def test_a_counter_is_never_the_loss_that_the_file_is_named_after(tmp_path: Path) -> None:
     rows = "".join(f"{epoch}, {it}, 1.{epoch}, 30.{it}\n" for epoch in (1, 2) for it in (100, 200, 150))
     attempt = log(tmp_path, "epoch, iters, adam, sgd_loss\n" + rows, "loss.csv")  # iters counts nothing here
-    assert {name: one.role for name, one in attempt.series.items()} == {
+    assert {name: series_.role for name, series_ in attempt.series.items()} == {
         "iters": Role.OTHER,
         "adam": Role.OTHER,
         "sgd_loss": Role.LOSS,
@@ -488,8 +488,8 @@ def test_what_is_written_is_read_again(
     (attempt,) = read(file)
     order = {step: i for i, step in enumerate(dict.fromkeys(s for p in logged.values() for s, _ in p))}
     assert set(attempt.series) == set(logged)
-    for one, series in attempt.series.items():
-        expected = sorted(logged[one], key=lambda point: order[point[0]])
+    for series_, series in attempt.series.items():
+        expected = sorted(logged[series_], key=lambda point: order[point[0]])
         assert series.steps.tolist() == [step for step, _ in expected]
         assert np.array_equal(series.values, [value for _, value in expected], equal_nan=True)
 
@@ -518,7 +518,7 @@ def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:
     assert (points(cut), cut.truncated) == ([(i, 9.0 - i) for i in range(5)], True)
     damaged = log(tmp_path, lists.replace('"loss": 8.0}', '"loss": 8.0]'), "damaged.jsonl")
     assert points(damaged) == [(i, 9.0 - i) for i in (0, 2, 3, 4, 5)]
-    assert [(one.where.rpartition(":")[2], one.what) for one in damaged.faults] == [
+    assert [(fault.where.rpartition(":")[2], fault.what) for fault in damaged.faults] == [
         ("1", "list is damaged; what follows in the line is left out")
     ]
 
@@ -543,7 +543,10 @@ def test_a_number_of_thousands_of_digits_costs_nothing_else(name: str, text: str
     attempt = log(tmp_path, text.replace("%s", "7" * 5000), name)
     assert points(attempt)[0] == (1, 2.5)
     assert attempt.faults == ()
-    cells = [*attempt.facts.values(), *(value for one in attempt.series.values() for value in one.values)]
+    cells = [
+        *attempt.facts.values(),
+        *(value for series_ in attempt.series.values() for value in series_.values),
+    ]
     assert float("inf") in cells
 
 

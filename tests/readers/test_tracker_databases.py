@@ -79,8 +79,10 @@ def test_runs_are_called_by_their_names_where_these_differ(
     for run, name in (("11111111aa", "same"), ("22222222bb", "same"), ("33333333cc", "other")):
         write(store, {"loss": [(0, 1.0), (1, 0.5)]}, run=run, name=name)
     assert reader.runs(store) == ["same 11111111", "same 22222222", "other"]
-    assert [one.facts["run"] for one in reader.read(store)] == reader.runs(store)
-    assert [one.name for one in reader.read(store)] == [f"store.db: {run}" for run in reader.runs(store)]
+    assert [attempt.facts["run"] for attempt in reader.read(store)] == reader.runs(store)
+    assert [attempt.name for attempt in reader.read(store)] == [
+        f"store.db: {run}" for run in reader.runs(store)
+    ]
 
 
 def test_parameters_tags_and_deleted_runs(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_a_file_name_that_is_no_text(reader: ModuleType, write: Writer, tmp_path
     odd = Path(os.fsdecode(os.fsencode(tmp_path) + b"/odd \xff?mode=rw#.db"))
     (tmp_path / "store.db").rename(odd)
     assert reader.identify(Head.of(odd))
-    assert [one.facts["run"] for one in reader.read(odd)] == ["baseline"]
+    assert [attempt.facts["run"] for attempt in reader.read(odd)] == ["baseline"]
 
 
 @STORES

@@ -203,8 +203,11 @@ def test_other_logs_beside_a_run_file_are_not_lost(tmp_path: Path) -> None:
         assert [reader.NAME for reader in folder_claims(folder)] == ["wandb"]
         csv_log(folder / "deep" / "eval.csv", {"score": [(step, float(step)) for step in range(5)]})
     mine, launch = tmp_path / "mine", tmp_path / "run-20260101_000000-a1b2c3d4"
-    assert (folder_claims(mine), [one.NAME for one in folder_claims(launch)]) == ([], ["wandb"])
-    assert sorted(one.name for one in read(mine)) == ["deep/eval.csv", "run-a1b2c3d4.wandb"]
+    assert (folder_claims(mine), [folder_claim.NAME for folder_claim in folder_claims(launch)]) == (
+        [],
+        ["wandb"],
+    )
+    assert sorted(folder_claim.name for folder_claim in read(mine)) == ["deep/eval.csv", "run-a1b2c3d4.wandb"]
     (attempt,) = read(launch)
     assert [(fault.where, fault.what) for fault in attempt.faults] == [
         (
@@ -228,9 +231,13 @@ def test_launches_of_one_run_are_its_attempts(tmp_path: Path) -> None:
     (died / "run-a1b2c3d4.wandb").touch()
     by_id = {run.run_id: run for run in runs_below(tmp_path)}
     assert list(by_id) == ["wandb/a1b2c3d4", "wandb/other"]
-    launches = [one for path in by_id["wandb/a1b2c3d4"].paths for one in read(path)]
-    assert [one.series["loss"].steps.tolist() for one in launches] == [[0, 10, 20], [30, 40], [20, 30]]
-    assert {one.facts["run"] for one in launches} == {"a1b2c3d4"}
+    launches = [attempt for path in by_id["wandb/a1b2c3d4"].paths for attempt in read(path)]
+    assert [attempt.series["loss"].steps.tolist() for attempt in launches] == [
+        [0, 10, 20],
+        [30, 40],
+        [20, 30],
+    ]
+    assert {attempt.facts["run"] for attempt in launches} == {"a1b2c3d4"}
 
 
 def test_faults_in_the_console_output_whatever_pieces_it_came_in(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def test_lines_with_other_numbers_and_words(reader, data, tmp_path: Path) -> Non
         attempts = reader.read(log)
     except LogError:
         return
-    for one in attempts:
-        assert all(len(s.steps) == len(s.values) == len(s.times) for s in one.series.values())
+    for attempt in attempts:
+        assert all(len(s.steps) == len(s.values) == len(s.times) for s in attempt.series.values())
 
 
 # The beginning of a record of each format, behind which a line goes wrong.

@@ -20,7 +20,7 @@ def lines(first: int, end: int, end_with: str = "") -> str:
 
 def steps(attempts: list[Attempt], metric: str) -> dict[str, tuple[int, int, int]]:
     """Number of points, first and last step of a metric, by attempt."""
-    series = {one.name: one.series[metric].steps.tolist() for one in attempts}
+    series = {attempt.name: attempt.series[metric].steps.tolist() for attempt in attempts}
     return {name: (len(s), s[0], s[-1]) for name, s in series.items()}
 
 
@@ -38,7 +38,7 @@ def test_the_arguments_told_again_begin_another_launch(clock: str, tmp_path: Pat
     )
     spans = {"train.log#1": (40, 0, 39), "train.log#2": (30, 30, 59), "train.log#3": (30, 60, 89)}
     assert steps(attempts, "loss") == steps(attempts, "lr") == spans
-    assert [one.facts["config/lr"] for one in attempts] == [0.05] * 3
+    assert [attempt.facts["config/lr"] for attempt in attempts] == [0.05] * 3
     joins = [(join.kind, join.to_step) for join in stitch(attempts).joins]
     assert joins == [("rollback", 30), ("resume", 60)]
 

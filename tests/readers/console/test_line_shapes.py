@@ -16,7 +16,7 @@ from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.text import Head
 
-TEXTS = [one for one in examples() if sample(Head.of(EXAMPLES / one))]
+TEXTS = [example for example in examples() if sample(Head.of(EXAMPLES / example))]
 
 SHAPES = (
     "step {i} | loss: {f4} | lr {e3} | grad_norm {f3}",

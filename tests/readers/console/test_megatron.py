@@ -69,15 +69,16 @@ def log_of(random_: random.Random, n_lines: int) -> str:
     return random_.choice(["\n", "\r\n"]).join(lines) + random_.choice(["\n", ""])
 
 
-def same(one: Attempt, other: Attempt) -> bool:
+def same(attempt: Attempt, other: Attempt) -> bool:
     return (
-        sorted(one.series) == sorted(other.series)
+        sorted(attempt.series) == sorted(other.series)
         and all(
             getattr(series, part).tobytes() == getattr(other.series[name], part).tobytes()
-            for name, series in one.series.items()
+            for name, series in attempt.series.items()
             for part in ("steps", "values", "times")
         )
-        and repr((one.faults, one.facts, one.truncated)) == repr((other.faults, other.facts, other.truncated))
+        and repr((attempt.faults, attempt.facts, attempt.truncated))
+        == repr((other.faults, other.facts, other.truncated))
     )
 
 

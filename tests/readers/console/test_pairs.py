@@ -156,7 +156,16 @@ def test_a_hostile_line_costs_no_square_of_its_length(piece):
 def test_steps_that_begin_again_in_each_epoch_go_on():
     course = Epochs()
     epochs_and_steps = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
-    assert [course.step(*one) for one in epochs_and_steps] == [0, 10, 20, 30, 40, 50, 35, 70]
+    assert [course.step(*epochs_and_step) for epochs_and_step in epochs_and_steps] == [
+        0,
+        10,
+        20,
+        30,
+        40,
+        50,
+        35,
+        70,
+    ]
 
 
 def test_the_length_of_an_epoch_counts_where_it_is_told():
