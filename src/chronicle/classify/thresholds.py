@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 # False alarms per 100,000 healthy points are ALARM_RATE * caution ** -ALARM_POWER (thresholds.Thresholds.at).
-ALARM_RATE = 3.13
-ALARM_POWER = 2.12
+ALARM_RATE = 2.25
+ALARM_POWER = 2.01
 
 # By pattern: (confidence that the rule gave, share of such findings that were right), rising in both.
 CONFIDENCE: dict[str, tuple[tuple[float, float], ...]] = {
