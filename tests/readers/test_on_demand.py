@@ -8,11 +8,13 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from chronicle.readers import READERS
 from chronicle.readers.csv_tables import METRIC_FOLDERS
 from chronicle.readers.find import folder_claims
+from chronicle.readers.text import Head
 
 EXAMPLES = Path(__file__).parent / "examples"
 HOOKS = ("identify_folder", "read_folder", "foreign", "read_many", "runs", "run_key", "lacks")
@@ -94,3 +96,22 @@ def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == imported
+
+
+OF_BYTES = [reader for reader in READERS if hasattr(stands_for(reader), "identify")]  # else by its mark
+
+
+@pytest.mark.parametrize("reader", OF_BYTES, ids=lambda r: r.NAME)
+def test_a_head_that_is_not_shown_to_a_reader_is_none_that_it_knows(reader, tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).bytes(4096)
+    made = {
+        "noise.log": noise,
+        "zeros.csv": bytes(4096),
+        "half.json": b'{"a": 1}\n' + noise,
+        "empty.txt": b"",
+    }
+    for name, content in made.items():
+        (tmp_path / name).write_bytes(content)
+    files = [tmp_path / name for name in made] + [f for f in EXAMPLES.rglob("*") if f.is_file()][::5]
+    for head in map(Head.of, files):
+        assert reader.identify(head) == bool(stands_for(reader).identify(head)), head.path

@@ -8,6 +8,7 @@ from tests.timeline.timeline_logs import HOUR, course, log
 
 from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import discarded, live, stitch
+from chronicle.timeline.courses import distinct
 
 UP = range(1000)
 
@@ -104,3 +105,11 @@ def test_discarded_of_separate_trainings_is_summed():
         "live_steps": 2 * 999,
         "total_steps": 2 * 999,
     }
+
+
+def test_of_series_that_share_their_steps_and_times_one_is_asked() -> None:
+    apart = attempt("a.csv", 0, 50).series
+    assert [series.metric for series in distinct(apart.values())] == ["loss", "lr", "val/loss"]
+    loss = apart["loss"]
+    beside = Series("lr", Role.LEARNING_RATE, loss.steps, loss.values / 2, loss.times)
+    assert [series.metric for series in distinct([loss, beside, apart["val/loss"]])] == ["lr", "val/loss"]
