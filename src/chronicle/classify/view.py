@@ -220,7 +220,7 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
     """Where teeth may begin, the first sample among them: where the step grows after it stood, or the epoch
     is another one. An epoch that is told once may be told at its end or at its start. Where none is told,
-    it may end with each point of what is logged at other steps (``told``), and seldom enough."""
+    it may end with each point of what is logged at other steps (``own_steps``), and seldom enough."""
     steps = series.steps
     if np.count_nonzero(np.diff(steps)) < 0.5 * len(steps):
         yield np.append(0, np.flatnonzero(np.diff(steps)) + 1)

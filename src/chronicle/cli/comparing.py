@@ -26,10 +26,10 @@ _WIDEST = 36  # characters of a cell
 _NEAR_SHARE = 1 / 64  # of the steps that all runs have: what lies so near to a place is averaged there
 
 
-Told = tuple[Run, Timeline, Diagnosis, Story]
+Judged = tuple[Run, Timeline, Diagnosis, Story]
 
 
-def lines(runs: Sequence[Told]) -> Iterator[str]:
+def lines(runs: Sequence[Judged]) -> Iterator[str]:
     """What differs between runs: verdicts, facts, the judged metric and the learning rate, and the events."""
     letters = string.ascii_uppercase[: len(runs)]
     for letter, (run, _, _, story) in zip(letters, runs, strict=True):
@@ -59,7 +59,7 @@ def _table(title: str, letters: str, rows: Sequence[tuple[str, list[str]]]) -> I
     yield from columns([("", *letters), *cut], "  ")
 
 
-def _differing(runs: Sequence[Told]) -> list[tuple[str, list[str]]]:
+def _differing(runs: Sequence[Judged]) -> list[tuple[str, list[str]]]:
     """The facts that are not the same in all runs; a dash where a run does not state one."""
     stated = []
     for run, timeline, _, _ in runs:
@@ -105,7 +105,7 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
     return [("highest", highest), ("last", last)] if any(rates) else []
 
 
-def _events(letters: str, runs: Sequence[Told]) -> Iterator[str]:
+def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
     """The events of all runs by step, each with the letter of its run.
 
     Each run keeps its own order: a rollback stands at the step where it happened, behind what led to it, and

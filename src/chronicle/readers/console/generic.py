@@ -167,7 +167,7 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
         return False
     falls = sum(later < before for before, later in pairwise(values))
     within = zip(pairwise(values), pairwise(outer), strict=True)
-    rises = sum(later > before for (before, later), (before_level, other) in within if before_level == other)
+    rises = sum(later > before for (before, later), (epoch, next_epoch) in within if epoch == next_epoch)
     if pairs[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
         rows, epochs = np.arange(len(values)), np.array(outer)
         if goes_up_and_down(Column(np.array(values, float), rows), Column(epochs, rows)):
@@ -241,18 +241,18 @@ class Course:
     def launch(self) -> None:
         """Begins anew: what another launch tells before its first step is none of the launch before it."""
         self.last: int | None = None
-        self._epoch, self._epochs, self._passes, self._told = 0.0, Epochs(), False, False
+        self._epoch, self._epochs, self._passes, self._epoch_logged = 0.0, Epochs(), False, False
         self._count = Pair("", -1.0)
 
     def state(self) -> Any:
         """Where the log is, as JSON."""
         place = self.counter, self.axis, self._rank, self.last
-        return *place, self._epoch, self._epochs.state(), self._passes, self._told, self._count
+        return *place, self._epoch, self._epochs.state(), self._passes, self._epoch_logged, self._count
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
         self.counter, self.axis, self._rank, self.last, self._epoch, epochs, *rest, count = state
-        self._passes, self._told = rest
+        self._passes, self._epoch_logged = rest
         self._epochs.restore(epochs)
         self._count = Pair(*count)
 
@@ -261,9 +261,9 @@ class Course:
         plan, epoch = self._plan, record.epoch
         evaluation = plan.phases and bool(record.evaluation)
         if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
-            if not self._told and self._count in (pair for _, pair in record.counters):
+            if not self._epoch_logged and self._count in (pair for _, pair in record.counters):
                 self._epochs = Epochs()  # a bar that was drawn before it knew its epoch is drawn again
-            self._epoch, self._passes, self._told = epoch.value, False, True
+            self._epoch, self._passes, self._epoch_logged = epoch.value, False, True
         known = False
         for rank, pair in record.counters:
             if key_of(pair) in plan.counters:
@@ -299,7 +299,7 @@ class Course:
         return self._epoch
 
 
-class Told:
+class Repeats:
     """What was told last, and whether it is told again, which makes no other sample of it.
 
     Two handlers of one logger tell all twice, with other prefixes. The summary of an epoch tells its last
@@ -348,10 +348,10 @@ class Told:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
         at = next((pair for pair in record.pairs if pair.name == "progress"), None)
         counted = ("progress", record.epoch.name if record.epoch else "")
-        told = [pair.value for pair in record.pairs if pair.name not in counted]
-        if at is None or not told:
+        others = [pair.value for pair in record.pairs if pair.name not in counted]
+        if at is None or not others:
             return False
-        (count, numbers, rate), given = self._drawn, repr(told)  # NaN is NaN
+        (count, numbers, rate), given = self._drawn, repr(others)  # NaN is NaN
         rates = _RATE.findall(record.sources[0].line.text)
         if self._again:  # what is given at the count of a redraw is new, whatever it is
             self._redraws += 1 if at.value == count else -1
@@ -397,7 +397,7 @@ def read(path: Path) -> list[Attempt]:
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
-    log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), told=Told(), **own)
+    log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
         text = record.sources[0].words if step is None or arguments else ""
@@ -433,7 +433,7 @@ def _placed(
     """
     so_far = log.own
     for record in records(log.lines(MAYBE), so_far["gatherer"]):
-        if so_far["told"].again(record):
+        if so_far["repeats"].again(record):
             continue
         if record.form.event not in ("", "launch"):
             at = record.counters[0][1].value if record.counters else None

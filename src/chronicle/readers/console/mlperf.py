@@ -44,7 +44,7 @@ _SERIES_KEYS = (
 _ENDS = {"success": "finished", "aborted": "aborted"}
 
 
-class Told(NamedTuple):
+class LogRecord(NamedTuple):
     """A record: its key ("" where it is none), what it says, and when in Unix seconds (NaN unknown)."""
 
     line: Line
@@ -54,7 +54,7 @@ class Told(NamedTuple):
     time: float
 
     @classmethod
-    def of(cls, log: Log, line: Line) -> Told:
+    def of(cls, log: Log, line: Line) -> LogRecord:
         old = _OLD.search(line.text)
         match = old or _NEW.search(line.text)
         record = log.json(line, match["json"] if match else "")
@@ -70,7 +70,7 @@ def read(path: Path) -> list[Attempt]:
     """One attempt. Hyperparameters, seed and status are facts. Raises BadLog where no step has a number."""
     training = _Training(path)
     for line in training.log.lines(_LINE):
-        training.take(Told.of(training.log, line))
+        training.take(LogRecord.of(training.log, line))
     return [training.attempt()]
 
 
@@ -80,7 +80,7 @@ def _counter(path: Path) -> str:
     scan = Log(path, f"{NAME} counter", best=rank[-1])
     for line in scan.lines(_LINE):
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
-            metadata = Told.of(scan, line).metadata
+            metadata = LogRecord.of(scan, line).metadata
             known = (name for name in rank if _whole(metadata.get(name)) is not None)
             best = scan.own["best"] = min([scan.own["best"], *known], key=rank.index)
             if best == rank[0]:
@@ -109,7 +109,7 @@ class _Training:
         self._before, self._began = {(step, name, value) for step, name, value in before}, set(began)
         self._waiting = [(Line(*line), values, time) for line, values, time in waiting]
 
-    def take(self, record: Told) -> None:
+    def take(self, record: LogRecord) -> None:
         if record.key in _SERIES_KEYS:
             self._point(record)
         elif record.key == "run_start":
@@ -126,7 +126,7 @@ class _Training:
         elif record.key and _is_scalar(record.value) and not record.key.startswith("submission"):
             self.log.settle({record.key: record.value})
 
-    def _point(self, record: Told) -> None:
+    def _point(self, record: LogRecord) -> None:
         values, reached = _values(record.key, record.value), self._reached
         step = _whole(record.metadata.get(self._counter))
         if step is not None and reached is not None and step < reached:
