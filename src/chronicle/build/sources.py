@@ -13,6 +13,7 @@ same metrics, under one name where a tracker keeps it.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -111,7 +112,14 @@ def no_logs(aside: Iterable[Path]) -> str:
 
 def must_exist(path: Path) -> None:
     """Raises UsageError for a path that somebody named and that leads nowhere; a broken link is a log."""
-    if not path.exists() and not path.is_symlink():
+    if path.is_symlink():
+        try:
+            path.stat()
+        except OSError as err:
+            if err.errno == errno.ELOOP:
+                what = "is a link that leads back to itself. Remedy: remove it"
+                raise UsageError(f"{shown(path)} {what}") from err
+    elif not path.exists():
         raise UsageError(f"no such file or folder: {shown(path)}")
 
 
