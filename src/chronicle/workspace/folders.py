@@ -333,7 +333,11 @@ def add(
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    for log in logs if link else ():
+    for log in logs:
+        if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
+            raise UsageError(f"{log} holds the runs of the workspace. Name a log or folder beside them")
+        if not link:
+            continue
         if address := address_of(log):
             workspace.confines.require_address(address, "--link")
         else:
