@@ -120,7 +120,7 @@ OWN = "is where the workspace or a build keeps its own. Remedy: name another --o
         (("add", "a.csv", ".."), 2, ".. holds the runs of the workspace. Name a log or folder beside them"),
         *(
             (("build", "--out", place), 2, f"HERE/{place} {OWN}")
-            for place in ("build", "build/next", "runs/a")
+            for place in ("build", "build/next", "runs/a", "gallery")
         ),
     ],
 )

@@ -97,7 +97,7 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     folders = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
     require_no_link(root, site, *folders)  # a build removes what it does not know from these
     if workspace:
-        folders.append(workspace.runs_folder)
+        folders += [root / getattr(workspace.config, name) for name in ("runs", "gallery", "templates")]
     if any(site.is_relative_to(folder) or folder.is_relative_to(site) for folder in folders):
         raise UsageError(
             f"{site} is where the workspace or a build keeps its own. Remedy: name another --out"

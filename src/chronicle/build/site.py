@@ -31,9 +31,9 @@ from chronicle.workspace.locks import remove
 MEMORY = "build/made.json"
 _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
 MARKER = ".chronicle-site"  # a folder without it is not ours, and is left alone
-_NOT_WHOLE = (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)  # where two names cannot be exchanged
-# A mount point, or a folder of others above.
-_NO_RENAME = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
+# Where two folders cannot exchange their names: a mount point, a folder of others above, some systems.
+_NO_EXCHANGE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
+_NO_EXCHANGE += (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 
@@ -187,11 +187,11 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         spare = new_site if is_spare else shutil.copytree(new_site, _beside(out))
         _exchange(spare, out)
     except OSError as err:
-        if err.errno not in _NO_RENAME:
+        if err.errno not in _NO_EXCHANGE:
             raise
-        # Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half.
-        files = [file for file in new_site.rglob("*") if file.is_file()]
-        content = [(file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files]
+        # The folder is filled file by file then: each page is old or new, never half.
+        files = (file for file in new_site.rglob("*") if file.is_file())
+        content = ((file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files)
         engines.write_tree(out, content, engines.stamps(out))
         spare, is_spare = new_site, False
     hidden_to(out, spare)
@@ -204,13 +204,9 @@ def clear(new_site: Path, out: Path) -> None:
 
     What people hid goes on in ``out``; ``new_site`` may hold anything else afterwards.
     """
-    away, beside = _away(new_site), _beside(out)
-    if not out.exists() and away.is_dir():  # killed between two steps
-        away.rename(out)
-    for left in (new_site, away, beside):
+    for left in (new_site, _beside(out)):
         hidden_to(out, left)
-    for left in (away, beside):
-        remove(left)
+    remove(_beside(out))
 
 
 def hidden_to(out: Path, old: Path) -> None:
@@ -231,27 +227,11 @@ def _beside(out: Path) -> Path:
     return out.with_name(f".{out.name}.chronicle-next")
 
 
-def _exchange(new_site: Path, out: Path) -> None:
-    """Lets two folders change their names, in one step where the system can."""
-    if not out.exists():
-        new_site.rename(out)
+def _exchange(path: Path, other: Path) -> None:
+    """Lets two folders exchange their names in one step; where there is only one, it gets the other name."""
+    if not other.exists():
+        path.rename(other)
         return
-    try:
-        _exchanged(new_site, out)
-    except OSError as err:
-        if err.errno not in _NOT_WHOLE:
-            raise
-        away = _away(new_site)  # two steps: who reads in between finds nothing
-        out.rename(away)
-        new_site.rename(out)
-        away.rename(new_site)
-
-
-def _away(new_site: Path) -> Path:
-    return new_site.with_name(f"{new_site.name}.old")
-
-
-def _exchanged(path: Path, other: Path) -> None:
     libc: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
     first, second = os.fsencode(path), os.fsencode(other)
     if sys.platform == "linux" and hasattr(libc, "renameat2"):
