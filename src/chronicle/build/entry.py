@@ -348,21 +348,14 @@ def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     if not steps:
         return
     yield Fact("Hours discarded", _hours(seconds), "h", "wall clock of the discarded steps")
-    yield _tokens_discarded(timeline, steps, config)
+    tokens, how = lost["discarded_tokens"], "counted by the logs"
+    if tokens is None:
+        tokens = steps * config.tokens_per_step or None
+        how = "steps × tokens_per_step of run.toml" if tokens else ""
+    yield Fact("Tokens discarded", tokens, "tokens", how)
     gpus, how = _accelerators(timeline, config)
     gpu_hours = _hours(seconds * gpus) if seconds is not None and gpus else None
     yield Fact("GPU hours discarded", gpu_hours, "GPU h", f"hours × {how}" if gpu_hours else "")
-
-
-def _tokens_discarded(timeline: Timeline, steps: int, config: RunConfig) -> Fact:
-    """What the logs counted, where every join that discarded steps has it; else by tokens_per_step."""
-    counted = [j.evidence.get("discarded_tokens") for j in timeline.joins if j.discarded_steps]
-    known = [tokens for tokens in counted if tokens is not None]
-    if known and len(known) == len(counted):
-        return Fact("Tokens discarded", sum(known), "tokens", "counted by the logs")
-    tokens = steps * config.tokens_per_step or None
-    how = "steps × tokens_per_step of run.toml" if tokens else ""
-    return Fact("Tokens discarded", tokens, "tokens", how)
 
 
 def _accelerators(timeline: Timeline, config: RunConfig) -> tuple[float, str]:
