@@ -135,8 +135,9 @@ class Workspace:
         """All runs, in the order of their ids; a bad run.toml is kept as that run's problem."""
         if not self.runs_folder.is_dir():
             return []
-        folders = [f for f in sorted(self.runs_folder.iterdir()) if f.is_dir() and not f.name.startswith(".")]
-        return told_apart(run_in(folder, self.confines) for folder in folders)
+        names = sorted(name for name in os.listdir(self.runs_folder) if not name.startswith("."))
+        folders, confines = (self.runs_folder / name for name in names), self.confines
+        return told_apart(run_in(folder, confines) for folder in folders if folder.is_dir())
 
     @property
     def confines(self) -> Confines:
