@@ -232,7 +232,11 @@ def make_entry(
         warnings=(*warnings, *timeline.doubts, *_unused(timeline)),
         about={k: v for k, v in stated.items() if v not in ("", [], 0, False)},
         attempts=tuple(rows),
-        metrics=tuple(map(_metric_row, timeline.series.values())),
+        metrics=tuple(
+            {"metric": t.metric, "role": t.role.value, "unit": t.unit, "points": len(t)}
+            | dict(zip(("first_step", "last_step"), _ends([t]), strict=True))
+            for t in timeline.series.values()
+        ),
         inputs_sha256=inputs_sha256,
         classifier_version=classifier_version,
         faults=machine_faults(timeline),
@@ -389,11 +393,6 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
         **{name: str(attempt.facts.get(name, "")) for name in ("format", "job", "nodes")},
         "faults": [f"{f.where}: {f.what}" for f in _reading_faults(attempt)[:20]],
     }
-
-
-def _metric_row(track: Track) -> Mapping[str, Any]:
-    named = {"metric": track.metric, "role": track.role.value, "unit": track.unit, "points": len(track)}
-    return named | dict(zip(("first_step", "last_step"), _ends([track]), strict=True))
 
 
 def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:

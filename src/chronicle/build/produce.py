@@ -11,7 +11,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from functools import partial
 from gzip import GzipFile
 from io import TextIOWrapper
 from itertools import repeat
@@ -255,7 +254,7 @@ def _write(
     redact: Redactor,
 ) -> Entry:
     """Writes the entry, its figures, its points as a table, and as the script of the interactive view."""
-    from chronicle.figures import draw
+    from chronicle.figures import draw, view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
@@ -280,18 +279,12 @@ def _write(
     )
     row = {"entry": to_json(listed(entry)), "names": redact.names}
     whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    view = _view(timeline, diagnosis, entry, config.tokens_per_step)
+    words = {"title": entry.title, "headline": entry.headline, "tokens_per_step": config.tokens_per_step}
+    view = view_script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs), **words)
     for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
     _write_points(folder / _DATA, timeline)
     return entry
-
-
-def _view(timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float) -> str:
-    from chronicle.figures import view_script
-
-    script = partial(view_script, title=entry.title, headline=entry.headline, tokens_per_step=tokens_per_step)
-    return script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs))
 
 
 def _write_points(file: Path, timeline: Timeline) -> None:

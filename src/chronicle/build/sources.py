@@ -188,7 +188,8 @@ class _Presence:
             [datetime.fromisoformat(str(t)).timestamp() for t in ends] for ends in times if all(ends)
         ]
         self.jobs = {row["job"] for row in rows if row.get("job")}
-        self.hosts = {_short(host) for row in rows for host in hosts_of(row.get("nodes") or "")}
+        # Without their domains: logs write one name both ways.
+        self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}
 
     def was_there(self, fault: Fault) -> bool:
         """Whether the fault happened while an attempt ran, on a host that may be one of its own."""
@@ -196,7 +197,7 @@ class _Presence:
             first - AROUND_S <= in_year_of(fault.at_time, last) <= last + AROUND_S  # False for NaN
             for first, last in self.spans
         )
-        return near and not (self.hosts and fault.host and _short(fault.host) not in self.hosts)
+        return near and not (self.hosts and fault.host and fault.host.partition(".")[0] not in self.hosts)
 
 
 def only_machines(entry: Entry) -> bool:
@@ -232,11 +233,6 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
 
 def _present(log: Attempt, runs: Sequence[_Presence]) -> list[list[_Presence]]:
     return [[run for run in runs if run.was_there(fault)] for fault in log.faults]
-
-
-def _short(host: str) -> str:
-    """A host without its domain: logs write one name both ways."""
-    return host.partition(".")[0]
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
