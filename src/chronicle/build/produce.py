@@ -15,7 +15,6 @@ from gzip import GzipFile
 from io import TextIOWrapper
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -38,11 +37,8 @@ from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, shown
 from chronicle.workspace.locks import remove
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 READ_ON = "read-on"  # beside the entries: where logs that grow were left
-_DATA, _VIEW = "series.csv.gz", "view.js"
+POINTS, _VIEW = "series.csv.gz", "view.js"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
@@ -143,7 +139,7 @@ def _make(product: Product) -> Outcome:
     entry = _write(product, timeline, diagnosis, problems, key, redact)
     gc.collect()  # figures are full of cycles, and would wait for those of ten more runs
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
-    files: Rows = {name: [] for name in (*drawn, ENTRY, _DATA, _VIEW)}
+    files: Rows = {name: [] for name in (*drawn, ENTRY, POINTS, _VIEW)}
     if not problems and product.key() == key:  # else it is tried again next time
         files = keep(folder, key, (*files, ROW))
     return product.outcome(files, problems)
@@ -189,13 +185,6 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
     if not built:
         raise NothingToRead("no run was built yet. Remedy: chronicle build")
     return built
-
-
-def last_points(root: Path, run_id: str) -> pd.DataFrame:
-    """The points that the last build kept of a run, in long form. Raises OSError where it kept none."""
-    import pandas as pd
-
-    return pd.read_csv(root / "build" / "entries" / run_id / _DATA)
 
 
 def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], list[str]]:
@@ -283,7 +272,7 @@ def _write(
     view = view_script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs), **words)
     for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
-    _write_points(folder / _DATA, timeline)
+    _write_points(folder / POINTS, timeline)
     return entry
 
 

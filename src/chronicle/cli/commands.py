@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class _Path(click.Path):
     """A path, or an address (`s3://bucket/run`), which is fetched."""
 
-    may_be_address = True
+    may_be_address = True  # not of what is made
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from chronicle.workspace.folders import is_address
@@ -47,12 +47,6 @@ class _Path(click.Path):
         return super().convert(value, param, ctx)
 
 
-class _Made(_Path):
-    """The path of a folder that is made."""
-
-    may_be_address = False
-
-
 class Words(click.Choice[str]):
     """One of the words that a module of chronicle lists, which is loaded when they are first asked for."""
 
@@ -65,7 +59,8 @@ class Words(click.Choice[str]):
         return tuple(map(str, getattr(import_module(f"chronicle.{module}"), name)))
 
 
-PATH, MADE = _Path(path_type=Path), _Made(path_type=Path)
+PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
+MADE.may_be_address = False
 VERDICTS = Words("model", "Verdict")
 PRESETS = Words("classify.presets", "PRESETS")
 
