@@ -232,12 +232,15 @@ class Redactor:
     def _arguments(self, text: str) -> str:
         """The text without what programs take as secrets."""
 
+        def within(secret: re.Pattern[str], command: re.Match[str]) -> str:
+            return secret.sub(withheld, command[0])
+
         def withheld(match: re.Match[str]) -> str:
             is_secret = not (_NO_SECRET.fullmatch(match["value"]) or self._is_allowed(match["value"]))
             return match["before"] + WITHHELD if is_secret else match[0]
 
         for command, secret in _COMMANDS if _COMMAND.search(text) else ():
-            text = command.sub(lambda match, secret=secret: secret.sub(withheld, match[0]), text)
+            text = command.sub(partial(within, secret), text)
         return text
 
     def _assignments(self, text: str) -> str:
