@@ -15,7 +15,7 @@ from chronicle.model import Role
 from chronicle.score import judge
 from chronicle.score.labels import Label
 
-SEED = 1  # how many pass of seeds that nothing was tuned on: docs/classifier-course.md
+SEED = 1  # how many pass of seeds that nothing was tuned on: docs/classifier-looks.md
 CASES = {case.kind: case for case in in_families([SEED])}
 
 
