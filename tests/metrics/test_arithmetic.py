@@ -29,9 +29,9 @@ def log(seed: int) -> dict[str, Series]:
 
 def test_a_quick_look_rules_out_no_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     logs = [log(seed) for seed in few(range(600), 300)]
-    quick = [arithmetic.parts_of(one["loss"], one) for one in logs]
+    quick = [arithmetic.parts_of(series["loss"], series) for series in logs]
     monkeypatch.setattr(arithmetic, "_may_be_sum", lambda *_: True)
-    assert quick == [arithmetic.parts_of(one["loss"], one) for one in logs]
+    assert quick == [arithmetic.parts_of(series["loss"], series) for series in logs]
     assert 50 < sum(map(bool, quick)) < len(logs) - 50
 
 

@@ -111,8 +111,8 @@ def test_odd_tables_are_read_on(
     name: str, content: Callable[[int], bytes], part: int, tmp_path: Path
 ) -> None:
     for seed in few(range(part * 50, part * 50 + 50), 4):
-        one = long(content(seed))
-        grows(tmp_path / name, tmp_path / f"kept {seed}", one, cuts(one, seed, 4))
+        table = long(content(seed))
+        grows(tmp_path / name, tmp_path / f"kept {seed}", table, cuts(table, seed, 4))
 
 
 def test_damaged_event_files_are_read_on(tmp_path: Path) -> None:

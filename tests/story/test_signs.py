@@ -103,16 +103,16 @@ def test_a_reward_that_was_lost_has_causes_of_its_own() -> None:
     )
     assert event.signs["objective"] and not around()["objective"]
     page = next(page for page in load(RUNS.parent / "gallery") if page.id == "divergence-no-spike")
-    told, of_loss = (
+    of_reward, of_loss = (
         [row.cause.cause for row in advice(replace(event, signs=signs), page).causes]
         for signs in (event.signs, around())
     )
-    assert told[:2] == [
+    assert of_reward[:2] == [
         "The policy went too far in one step: rate too high, nothing that holds it near its reference",
         "Advantages that are estimated within a group (GRPO) make the updates unstable",
     ]
-    assert not {"Initial weights too large for the width", "Learning rate too high"} & set(told)
-    assert "Initial weights too large for the width" in of_loss and not set(told[:2]) & set(of_loss)
+    assert not {"Initial weights too large for the width", "Learning rate too high"} & set(of_reward)
+    assert "Initial weights too large for the width" in of_loss and not set(of_reward[:2]) & set(of_loss)
 
 
 def test_at_a_restart_and_after_one() -> None:
