@@ -140,6 +140,12 @@ def test_the_number_of_a_layer_tells_no_role(number: str) -> None:
         assert role_of(name) is _role_of.__wrapped__(plain(name)), name
 
 
+@pytest.mark.parametrize("piece", ["x", "loss ", "val ", "reward "])
+def test_a_name_that_nobody_would_give_costs_no_square_of_its_length(piece: str) -> None:
+    """So long that as many steps as its square would not come to an end."""
+    assert role_of(piece * 100_000) is Role.OTHER
+
+
 def test_spelling_does_not_matter() -> None:
     assert (
         plain("train/gradNorm") == plain("Train grad-norm") == plain("train__GRAD.norm") == "train grad norm"

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import pytest
 from click import unstyle
@@ -18,9 +19,11 @@ from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
 from chronicle.figures.layout import scene, whole, zoom
 from chronicle.metrics.values import count
-from chronicle.pages import assets, pages
+from chronicle.pages import PAGE_KINDS, assets, lists
 from chronicle.pages.chronology import markdown, rows
 from chronicle.pages.lists import card
+from chronicle.pages.run_page import runs
+from chronicle.pages.words import renderer
 from chronicle.story import deciding, picture_edge
 
 pytestmark = pytest.mark.slow
@@ -43,10 +46,11 @@ def recorded(specimen: Specimen) -> set[str]:
 
 
 @cache
-def made(name: str) -> dict[str, str]:
-    """The pages and data of a site of one specimen."""
+def made(name: str, kinds: tuple[Any, ...] = (lists.browse, runs)) -> dict[str, str]:
+    """Pages of these kinds, and the data, of a site of one specimen."""
     data = site([specimen(name).entry])
-    texts = {page.path: page.text for page in pages(data)}
+    render = renderer(data.templates)
+    texts = {page.path: page.text for kind in kinds for page in kind(data, render)}
     return texts | {path: text for path, text in assets(data) if isinstance(text, str)}
 
 
@@ -178,7 +182,7 @@ def surfaces(name: str) -> dict[str, str]:
         "export": markdown([run.entry]).replace("\\", ""),
         "figure": whole_alt(name, drawn, whole(drawn, 900), by_mark) if drawn is not None else "",
     }
-    return {place: one_line([unescaped(text)]) for place, text in {**made(name), **shown}.items()}
+    return {place: one_line([unescaped(text)]) for place, text in {**made(name, PAGE_KINDS), **shown}.items()}
 
 
 def agreeing(name: str) -> tuple[int, int]:
