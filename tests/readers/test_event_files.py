@@ -544,6 +544,7 @@ def test_parts_of_a_file_are_read_as_the_whole(
         assert readings[0] == readings[1], copy.name
 
 
+@pytest.mark.slow
 def test_a_record_that_ends_with_the_file_is_found_in_any_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
