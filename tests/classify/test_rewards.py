@@ -72,6 +72,13 @@ def test_returns_beyond_one_are_held_against_their_own_past() -> None:
     assert finding.evidence["best_level"] == pytest.approx(500, rel=0.02)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_returns_so_noisy_that_nobody_sees_them_fall_have_lost_nothing(seed: int) -> None:
+    curve, t = agent(Curve(seed, 400)), np.arange(400) / 400
+    fell = np.where(t < 0.2, 500 * np.minimum(t / 0.1, 1), 440)
+    assert COLLAPSE not in patterns(curve.log("reward", Role.OBJECTIVE, fell + curve.own_noise(200.0)).run())
+
+
 def test_costs_have_no_best_of_one() -> None:
     curve = agent(Curve(3))
     curve.log("reward", Role.OBJECTIVE, -0.3 - 0.5 * np.exp(-np.arange(2000) / 50) + curve.own_noise(0.01))
