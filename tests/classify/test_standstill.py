@@ -122,9 +122,9 @@ def test_a_short_log_of_an_objective_tells_what_is_clear(points: int) -> None:
         "stays": 0 * t,
         "falls": np.interp(t, [0, 0.4, 0.6, 1], [0, 1, 0, 0]),
     }
-    told = {name: classify({"return": 30 * way + noise}) for name, way in ways.items()}
-    assert [d.verdict for d in told.values()] == ["good", "worrying", "bad"]
-    assert ["plateau" in d.patterns for d in told.values()] == [False, True, False]
+    judged = {name: classify({"return": 30 * way + noise}) for name, way in ways.items()}
+    assert [d.verdict for d in judged.values()] == ["good", "worrying", "bad"]
+    assert ["plateau" in d.patterns for d in judged.values()] == [False, True, False]
 
 
 @pytest.mark.parametrize("seed", range(5))

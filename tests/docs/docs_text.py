@@ -103,9 +103,9 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
 
 def between(name: str, text: str) -> re.Match[str]:
     """Where the part ``name`` stands in a page."""
-    found = re.search(rf"(<!-- {re.escape(name)} -->\n)(.*?)(<!-- end -->)", text, re.S)
-    assert found, f"no part {name!r}"
-    return found
+    part = re.search(rf"(<!-- {re.escape(name)} -->\n)(.*?)(<!-- end -->)", text, re.S)
+    assert part, f"no part {name!r}"
+    return part
 
 
 def main() -> None:

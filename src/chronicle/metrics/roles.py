@@ -34,6 +34,7 @@ _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _CLOCKS = ("time", "seconds")  # of a step, or since the start
 _MOST_NAMED = 4  # names that a reason lists
+_LONGEST = 1000  # characters of a name that is looked at: the work grows with their square, and more
 _MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
@@ -58,8 +59,8 @@ def plain(metric: str) -> str:
 
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
-    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
-    return _role_of(_A_NUMBER.sub("0", plain(metric)))
+    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
+    return Role.OTHER if len(metric) > _LONGEST else _role_of(_A_NUMBER.sub("0", plain(metric)))
 
 
 @lru_cache(maxsize=4096)
