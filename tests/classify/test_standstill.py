@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.curves.families import FAMILIES, in_families
 
 from chronicle.build.entry import diagnosis_json
 from chronicle.classify import classify
 from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, compete
+from chronicle.classify.rules.whole_run import trend
 from chronicle.model import Role
 from chronicle.score import judge
 from chronicle.score.labels import Label
 
-SEED = 1  # how many pass of seeds that nothing was tuned on: docs/classifier-course.md
+SEED = 1  # how many pass of seeds that nothing was tuned on: docs/classifier-looks.md
 CASES = {case.kind: case for case in in_families([SEED])}
 
 
@@ -73,6 +75,24 @@ def test_an_objective_is_judged_by_its_rise_whatever_its_sign(shift: float) -> N
     assert (
         Role.OBJECTIVE not in by_name["c"].findings[0].evidence and by_name["c"].findings[0].start_step >= 150
     )
+
+
+def test_a_rise_that_noise_hides_from_block_to_block_is_seen_over_the_whole_course() -> None:
+    """A score climbs by less than its values differ from one to the next; without the climb it fails."""
+    noise = np.random.default_rng(4).standard_normal((6, 300))
+    climb = np.linspace(0, 1.0, 300)
+    assert {classify({"reward": climb + off}).verdict for off in noise} == {"good"}
+    assert {classify({"reward": off}).verdict for off in noise} == {"bad"}
+    assert {classify({"reward": off - climb}).verdict for off in noise} <= {"bad", "worrying"}
+
+
+@pytest.mark.parametrize("values", [np.zeros(80), np.repeat([0.0, 1.0, 0.0], 60), np.arange(80.0)])
+def test_the_trend_is_the_rank_correlation_of_means(values: np.ndarray) -> None:
+    means = pd.Series([part.mean() for part in np.array_split(values, 64)])
+    ranks = means.rank()
+    correlation = ranks.corr(pd.Series(range(64))) if ranks.nunique() > 1 else 0.0
+    assert np.sign(trend(values)) == np.sign(round(correlation, 9))
+    assert abs(trend(values)) <= abs(correlation) * 63**0.5 + 1e-9
 
 
 @pytest.mark.parametrize(("kept", "verdict"), [(0.2, "bad"), (0.55, "worrying"), (0.8, "good")])

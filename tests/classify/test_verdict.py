@@ -23,7 +23,7 @@ from chronicle.classify.view import look
 from chronicle.model import Attempt, Fault, Place, Role, Series, Verdict
 from chronicle.timeline import stitch
 
-DOCS = Path(__file__).parents[2] / "docs" / "classifier.md"
+DOCS = Path(__file__).parents[2] / "docs" / "classifier-thresholds.md"
 
 
 def zoo() -> dict[str, Run]:

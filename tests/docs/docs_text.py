@@ -96,8 +96,8 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "run.toml": ("configuration.md", lambda: keys(RunConfig)),
     "errors": ("errors.md", error_table),
     "patterns": ("design.md", pattern_table),
-    "roles": ("formats.md", role_table),
-    "side files": ("formats.md", side_file_table),
+    "roles": ("metrics.md", role_table),
+    "side files": ("folders.md", side_file_table),
 }
 
 
