@@ -36,6 +36,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 MOST = 96  # medians a course is fitted to: more cost time and tell no more of five parameters
+LEAST = 32  # samples of a loss that has a course
 GLANCE = 64  # medians that tell whether there is anything to explain
 EARLY, LATE = 0.15, 0.7  # of the log: it waits for longer, or stops before, or nobody asks
 MOST_SORTED = 10_000  # samples that are sorted in one go
@@ -136,7 +137,7 @@ def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     """Whether a course, if it is long enough to be one, may be another one than a descent that goes on:
     whether it stands still at either end, or rises from its first level. A few medians tell."""
     if len(y) < GLANCE:
-        return False
+        return len(y) >= LEAST
     x, level, samples = medians_of(steps, y, GLANCE)
     t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), wiggle(y)
 
