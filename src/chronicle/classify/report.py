@@ -211,3 +211,9 @@ def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
     """The share between the knots; weaker evidence than any that was counted gets no more than it says."""
     given, right = zip(*knots, strict=True)
     return float(min(evidence, right[0]) if evidence < given[0] else np.interp(evidence, given, right))
+
+
+def drawn(finding: Finding) -> Finding:
+    """The finding over the steps that a figure marks: of a replay all that was read twice, not its end."""
+    low = finding.evidence.get("low_start_step")
+    return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))

@@ -55,7 +55,7 @@ class Words(click.Choice[str]):
 
 PATH = _Path(path_type=Path)
 VERDICTS = Words("model", "Verdict")
-PRESETS = Words("classify.presets", "PRESETS")
+PRESETS = Words("score.presets", "PRESETS")
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FAIL_ON = click.option(
