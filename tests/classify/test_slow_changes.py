@@ -130,5 +130,10 @@ def test_without_a_loss_scores_can_speak() -> None:
 
 
 def test_diagnosis_of_a_shift_says_its_step() -> None:
-    shifted = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+    shifted = diagnosis(Curve(0, 3000).shift(0.5, 6).run())
     assert shifted.because.startswith("Worrying: Level shift in loss from step 1")
+
+
+def test_a_step_down_is_named_and_worries_nobody() -> None:
+    shifted = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+    assert (shifted.verdict, "level-shift" in shifted.patterns) == ("good", True)

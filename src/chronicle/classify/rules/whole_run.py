@@ -45,6 +45,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -251,26 +252,24 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
     if not median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
         inside = max(inside, MEDIAN_ERROR * float(np.std(v)) / size)
 
-    def apart(level: Callable[[Floats], float], spread: Callable[[Floats], float]) -> float:
+    def apart(level: Callable[[Floats], Any], spread: Callable[[Floats], Any]) -> float:
         # neighbours within a block may be alike, so quarters of blocks say how much levels differ
-        return spread(np.diff([level(p) for p in quarters])) / 2**1.5
+        return float(spread(np.diff([level(p) for p in quarters]))) / 2**1.5
 
-    def way(level: Callable[[Floats], float], error: float) -> Ascent:
+    def way(level: Callable[[Floats], Any], error: float) -> Ascent:
         levels, eighth = np.array([level(p) for p in parts]), max(len(parts) // 8, 1)
         first, last = float(levels[:eighth].mean()), float(levels[-eighth:].mean())
         best = float(levels.max())
-        at = int(np.flatnonzero(levels >= best - RISES * error)[-1])  # all before may as well be the best
+        at = int(np.flatnonzero(~(levels < best - RISES * error))[-1])  # all before may as well be the best
         start = np.array_split(steps, len(parts))[at][0]
         sag = float(np.max((np.maximum.accumulate(levels) - levels)[:at], initial=0.0))
         rises = (best - first, best - last, best - median(v[:3]), sag)
         return Ascent(first, best, last, start, *(rise / error for rise in rises))
 
     # a few tall values say nothing to a median, and all to a mean: an agent learned if one of both rose
-    errors = (
-        max(inside, min(apart(np.mean, scale), apart(median, scale))),
-        max(inside, apart(np.mean, np.std)),
-    )
-    return max(map(way, (median, np.mean), errors), key=lambda w: (w.learned, w.gained))
+    by_median = way(median, max(inside, min(apart(np.mean, scale), apart(median, scale))))
+    by_mean = way(np.mean, max(inside, apart(np.mean, np.std)))
+    return max(by_median, by_mean, key=lambda w: (w.learned, w.gained))
 
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
