@@ -199,12 +199,8 @@ def calibrated(known: Finding) -> Finding:
     (the event is there, and has this name); the shares in `thresholds.CONFIDENCE` are made isotonic
     (Zadrozny & Elkan 2002). A pattern that was too rare to be counted keeps what its rule said.
     """
-    return replace(known, confidence=unit_share(share_right(known.pattern, known.confidence)))
-
-
-def share_right(pattern: str, evidence: float) -> float:
-    """The share of findings of a pattern that were right, at this evidence (both 0..1)."""
-    return looked_up(CONFIDENCE[pattern], evidence) if pattern in CONFIDENCE else evidence
+    knots = CONFIDENCE.get(known.pattern)
+    return replace(known, confidence=unit_share(looked_up(knots, known.confidence))) if knots else known
 
 
 def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:

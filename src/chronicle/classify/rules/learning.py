@@ -144,10 +144,10 @@ def moved(v: Floats) -> bool:
 
 def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
     """Learning that stopped at some place and was not done."""
-    if STOPPED not in contest.told:
+    if STOPPED not in contest.explanations:
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
-    start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.told[STOPPED].at
+    start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.explanations[STOPPED].at
     soon = place <= EARLY and contest.change_after(EARLY) < limits.moved and lead >= -SMALL
     if (not soon and lead < LEAD) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED:
         return None
@@ -230,7 +230,7 @@ def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: 
 def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
     """Nothing is learned up to a place; then something is."""
     lead = contest.lead(WAITS, (HEALTHY, STOPPED))
-    if lead < LEAD or contest.winner != WAITS or contest.told[WAITS].at < WAITED:
+    if lead < LEAD or contest.winner != WAITS or contest.explanations[WAITS].at < WAITED:
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
     place, span = contest.step(WAITS), steps[-1] - steps[0]
@@ -255,7 +255,7 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     checks = [
         *checks,
         Check("learned before", learned / fall, "share of the fall", f"< {NONE:g}"),
-        *noted(waited_share=contest.told[WAITS].at),
+        *noted(waited_share=contest.explanations[WAITS].at),
     ]
     at_once = (SUDDEN, "the fall had been over at once")
     return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
@@ -268,7 +268,7 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         return
     limits, steps, lead = view.thresholds, contest.steps, contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS))
     if lead >= LEAD:
-        curve, least, lasts = contest.told[CLIMBS].curve, 0.0, WAITED
+        curve, least, lasts = contest.explanations[CLIMBS].curve, 0.0, WAITED
     else:  # a loss that explodes follows no law: then medians, a factor of two and a quarter of the log
         curve, least, lasts = running(contest.level, 5), limits.twice, limits.lasting
     peak = int(np.argmax(curve))

@@ -283,10 +283,6 @@ def _spike(shape: Shape) -> Finding | None:
     # a spike past its middle height that still falls, or whose peak is too recent to say more
     coming_down = e.last < 0.5 * e.height and (falling > 0.15 or last - e.peak < RECENT)
     if shape.nearly_back or (shape.is_spike and coming_down):  # slow is all that can be said
-        since, falling = (
-            shape.step(len(shape.series) - 1) - shape.step(shape.event.onset),
-            shape.event.falling,
-        )
         check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
