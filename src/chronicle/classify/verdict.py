@@ -66,7 +66,11 @@ def collect(view: View) -> list[Finding]:
     for rule in RULES:
         new = list(rule.find(view))
         findings = [*rule.unexplained(findings, new), *new]
-    return [f for f in findings if not (schedule.explained_by_restart(view, f) or part_of_game(view, f))]
+    return [
+        f
+        for f in findings
+        if not (schedule.at_restart(view, f, view.thresholds.spike_height) or part_of_game(view, f))
+    ]
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
@@ -206,7 +210,7 @@ def explanation(view: View, finding: Finding) -> str:
         return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
-    if schedule.at_restart(view, finding):
+    if schedule.at_restart(view, finding, np.inf):
         return "restart of the schedule"
     start_up = first + limits.settling * (last - first)
     return "start-up" if finding.start_step <= finding.end_step <= start_up else ""
