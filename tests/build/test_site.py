@@ -54,7 +54,7 @@ REFUSALS = {
 def test_a_site_takes_the_place_of_the_one_before(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(one: Path, other: Path) -> None:
+    def refused(place: Path, other: Path) -> None:
         raise OSError(REFUSALS[way], "refused")
 
     if REFUSALS[way]:

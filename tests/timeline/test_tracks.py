@@ -28,9 +28,9 @@ def test_points_are_in_memory_once(n_attempts: int) -> None:
     loss, lr, validation = (timeline.series[metric] for metric in ("loss", "lr", "val/loss"))
     assert loss.steps is lr.steps and loss.live is lr.live and loss.attempt is lr.attempt
     assert len(validation.steps) < len(loss.steps)
-    for one, before in zip(timeline.attempts, given, strict=True):
-        assert list(one.series) == list(before.series)
-        for metric, series in one.series.items():
+    for held, before in zip(timeline.attempts, given, strict=True):
+        assert list(held.series) == list(before.series)
+        for metric, series in held.series.items():
             track = timeline.series[metric]
             for column in ("steps", "values", "times"):
                 points = getattr(series, column)

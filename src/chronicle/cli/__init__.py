@@ -71,6 +71,7 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
 def go_through_runs(runs: tuple[str, ...], author: str) -> None:
     """Go through the findings of RUNS (by default all) that nobody has judged, the gravest run first.
 
+    Asked for are those that make a run worse than good, in runs that nobody has reviewed as a whole.
     Each is told and drawn as the last build saw it, and answered with a key: c confirms it, d disputes it, n
     adds a note, s skips it, q ends. After the findings of a run its verdict may be given. What is answered
     is written to notes.md at once.
