@@ -331,7 +331,8 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 
 def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
-    for score in attempt.by_role(Role.VALIDATION_SCORE):
+    rewarded = attempt.first(Role.OBJECTIVE) is not None  # then it is that which went another way
+    for score in attempt.by_role(Role.VALIDATION_SCORE) if not rewarded else ():
         way = ascent(replace(score, values=direction(score) * score.values), FEWEST)
         if extreme(score.metric) or way is None or not way.collapsed:
             continue
