@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from chronicle.classify import classify
-from chronicle.classify.presets import PRESETS
 from chronicle.cli.commands import PRESETS as CHOICES
 from chronicle.cli.terminal import comparison_lines, explain, flagged_by
 from chronicle.errors import UsageError
+from chronicle.score.presets import PRESETS
 from chronicle.story import tell
 from chronicle.timeline import stitch
 
