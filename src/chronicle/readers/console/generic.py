@@ -25,6 +25,7 @@ from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import begin, may_be_log, sample
 from chronicle.readers.console.line_records import (
+    BEGINNINGS,
     MAYBE,
     Gatherer,
     Record,
@@ -34,7 +35,7 @@ from chronicle.readers.console.line_records import (
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, axis_of, counts, key_of, settings
+from chronicle.readers.console.pairs import Pair, axis_of, counts, key_of, last_word, settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
@@ -53,8 +54,16 @@ _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
 )
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
+_TELLING = 3  # names of arguments by which a line of them is known again
 _REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
 _RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
+_OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs tell, too
+# What a log of a training, and of nothing else that counts and measures, speaks of.
+_TRAINS = re.compile(
+    r"(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er|adam|sgd"
+    r"|neural|network|layer|likelihood|logprob|learning.rate)",
+    re.IGNORECASE,
+)
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -86,22 +95,25 @@ def plan_of(head: Head) -> Plan:
     of the sample are asked.
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
-    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n")) else []
+    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
+    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n"), trains) else []
     if len(raw) < _FEWEST_EPOCHS:
         return Plan()
     windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
-    return next((plan for window in windows if (plan := _plan_of(window)).is_log), Plan())
+    return next((plan for window in windows if (plan := _plan_of(window, trains)).is_log), Plan())
 
 
-def _may_train(lines: Sequence[bytes]) -> bool:
+def _may_train(lines: Sequence[bytes], trains: bool) -> bool:
     """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
     shapes = _DIGITS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
-    return len(lines) >= _FEWEST_EPOCHS and any(may_tell(text[begin(text)[1] :].strip()) for text in texts)
+    return len(lines) >= _FEWEST_EPOCHS and any(
+        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
+    )
 
 
-def _plan_of(raw: Sequence[bytes]) -> Plan:
+def _plan_of(raw: Sequence[bytes], trains: bool) -> Plan:
     lines = (Line(number, text_of(line)) for number, line in enumerate(raw, 1))
     all_records = [record for record in records(lines) if not record.form.event]
     training = [record for record in all_records if record.is_training]
@@ -109,10 +121,10 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
     counters = _counters(all_records)
     twofold = frozenset(key for key, pairs in counters.items() if _is_twofold(pairs))
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
-    if _repeats(all_records, Course(plan)):
+    if _repeats(all_records, Course(plan), trains):
         return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
-    return Plan(uncounted and _tells_one(training), by_row=True, phases=phases)
+    return Plan(uncounted and _tells_one(training, trains), by_row=True, phases=phases)
 
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
@@ -183,20 +195,21 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
     return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
-def _repeats(all_records: Iterable[Record], course: Course) -> bool:
-    """Whether records of one shape stand at steps that grow."""
+def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
+    """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such ones, too:
+    names that nobody knows will do only where the log ``trains`` something by what else it says."""
     seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
-        if step is not None and record.is_training:
+        is_loss = any(role_of(n) in LOSSES and last_word(n) not in _OF_SOLVERS for n in record.shape)
+        if step is not None and record.is_training and (trains or is_loss or record.epoch):
             steps = seen.setdefault(record.shape, [])
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-            tells_loss = named and {*LOSSES} & set(map(role_of, record.shape))
-            if len(steps) >= (_FEWEST_EPOCHS if tells_loss else _FEWEST_LINES) and _grows(steps):
+            if len(steps) >= (_FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and _grows(steps):
                 return True
-        elif step is not None and record.measures:  # under names that nobody knows
+        elif step is not None and trains and record.measures:  # under names that nobody knows
             unknown = others.setdefault(record.shape, [])
             unknown.append(step)
             if len(unknown) >= _FEWEST_LINES and _grows(unknown):
@@ -204,15 +217,15 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
     return False
 
 
-def _tells_one(all_records: Sequence[Record]) -> bool:
-    """Whether a loss, what an agent was rewarded with, or a score by the clock is told again and again."""
+def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
+    """Whether a loss, or of what ``trains`` the reward of an agent or a score by the clock, comes again and again."""
     losses = [
         pair
         for record in all_records
         for pair in record.pairs
         if "loss" in pair.name.lower()
-        or (role := role_of(pair.name)) is Role.OBJECTIVE
-        or (role in SCORES and math.isfinite(record.sources[0].time))
+        or (trains and (role := role_of(pair.name)) is Role.OBJECTIVE)
+        or (trains and role in SCORES and math.isfinite(record.sources[0].time))
     ]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
@@ -243,6 +256,18 @@ class Course:
         self.last: int | None = None
         self._epoch, self._epochs, self._passes, self._epoch_logged = 0.0, Epochs(), False, False
         self._count = Pair("", -1.0)
+
+    @property
+    def place(self) -> tuple[int | None, float, float]:
+        """The step, and the epoch and the count that it was told by."""
+        return self.last, self._epoch, self._count.value
+
+    def is_behind(self, place: tuple[int | None, float, float], *, counted: bool) -> bool:
+        """Whether the log is no further than it was, by its steps or by what was ``counted``."""
+        step, epoch, count = place
+        if counted:
+            return self._count.value <= count and (self._passes or self._epoch <= epoch)
+        return self.last is None or step is None or self.last <= step
 
     def state(self) -> Any:
         """Where the log is, as JSON."""
@@ -396,16 +421,17 @@ def read(path: Path) -> list[Attempt]:
     form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
-    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": ""}
     log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments = log.own["arguments"]
         text = record.sources[0].words if step is None or arguments else ""
         words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
         given = settings(text, anywhere=bool(words)) if words or step is None else {}
+        words = words and (" ".join([*given][:_TELLING]) or words)
         if step is None:
             log.own["arguments"] = arguments = arguments or words
-        if record.form.event == "launch" or (step is not None and words and words == arguments):
+        if step is not None and words and words == arguments:
             log.launch(config_facts(given or values))
             course.launch()
         elif step is None and (given or (values and known)):
@@ -435,11 +461,21 @@ def _placed(
     for record in records(log.lines(MAYBE), so_far["gatherer"]):
         if so_far["repeats"].again(record):
             continue
-        if record.form.event not in ("", "launch"):
+        if record.form.event in BEGINNINGS:
+            so_far["begun"] = record.form.event
+            continue
+        if record.form.event:
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
             continue
+        before = course.place
         step, own = (so_far["row"], False) if plan.by_row else course.step(record)
+        if so_far["begun"] and (own or plan.by_row):
+            if plan.by_row or course.is_behind(before, counted=so_far["begun"] == "launch"):
+                log.launch({})
+                course.launch()
+                step, own = (step, False) if plan.by_row else course.step(record)
+            so_far["begun"] = ""
         values = record.numbers(course.counter, plan.phases)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:

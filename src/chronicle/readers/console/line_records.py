@@ -47,6 +47,9 @@ _LAUNCH = re.compile(
     r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})[ ,T]{1,2}\d\d:\d\d:\d\d",
     re.IGNORECASE,
 )
+_HEAD_OF_LAUNCH = re.compile(r"(?i)(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))")
+_MOST_HEADS = 64
+BEGINNINGS = ("launch", "again")  # of a line that tells when it was, and of one that stood at the head of the log
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 _JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
@@ -140,8 +143,8 @@ class Record:
 
     @property
     def measures(self) -> bool:
-        """Whether it tells numbers that are no whole ones beside a counter that has a name."""
-        return self._is_named and any(value != value // 1 for value in self.values)
+        """Whether it tells numbers that are no whole ones beside what counts."""
+        return bool(self.counters) and any(value != value // 1 for value in self.values)
 
     @property
     def is_training(self) -> bool:
@@ -215,17 +218,18 @@ def is_known(name: str) -> bool:
 
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    is_bar = pair.of and not counts(pair) and not is_known(pair.name)
+    is_bar = pair.of and not counts(pair) and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
     return pair._replace(name="progress") if is_bar else pair
 
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
     rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|^\| [\w/]+ *\| *\|$",
     re.IGNORECASE,
 )
+_RULES = " \t-=#*_+|>"
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
 _BULLET = " \t|>*#•▶:-{'\""
@@ -357,12 +361,13 @@ def _cell(name: str, cell: str) -> Pair | None:
     return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
 
 
-def may_tell(text: str) -> bool:
-    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table."""
+def may_tell(text: str, *, bars: bool) -> bool:
+    """Whether a line has a place in the log of a training: a known name, a counter, of ``bars`` too, or a part of a
+    table."""
     text = in_english(text[:_LONGEST])
     if _header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
         return True
-    return any(is_judged(pair.name) or (counts(pair) and pair.name != "progress") for pair in pairs(text))
+    return any(is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text))
 
 
 class Gatherer:
@@ -373,16 +378,19 @@ class Gatherer:
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
+        self._heads: dict[str, None] = {}  # lines that told of a beginning, before anything was measured
         self._shapes = Shapes(self._whole)
 
     def state(self) -> Any:
         """What the lines so far leave open, as JSON."""
         table = self._table.names, self._table._words, self._table._last
-        return list(self.block.items()), self._group, table, self._skip, self._first, self._judged
+        told = self._group, table, self._skip, self._first, self._judged, self._heads
+        return list(self.block.items()), *told
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        block, self._group, (names, words, last), self._skip, self._first, self._judged = state
+        block, self._group, (names, words, last), self._skip, self._first, *rest = state
+        self._judged, self._heads = rest
         self._table.names, self._table._words, self._table._last = tuple(names), tuple(words), last
         for name, (pair, (line, *place)) in block:
             self.block[name] = Pair(*pair), Source(Line(*line), *place)
@@ -392,9 +400,20 @@ class Gatherer:
         reading = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
         if reading is None:
             return None
+        if not (reading.form.names or reading.form.event) and self._begins_anew(line.text[reading.at :].strip(_RULES)):
+            reading = reading._replace(form=_form((), ("", "again")))
         if not self._judged:
             self._judged = any(map(is_judged, reading.form.names))
         return Record(reading, (Source(line, reading.who, reading.time, reading.at),))
+
+    def _begins_anew(self, words: str) -> bool:
+        """Whether these words stood at the head of the log, and come again behind what was measured."""
+        if not _HEAD_OF_LAUNCH.match(words):
+            return False
+        words = re.sub(r"\d+", "0", words)
+        if not self._judged and len(self._heads) < _MOST_HEADS:
+            self._heads[words] = None
+        return self._judged and words in self._heads
 
     def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record of its own wherever it stands; None for any other."""
@@ -467,7 +486,7 @@ def records(lines: Iterable[Line], gatherer: Gatherer | None = None) -> Iterator
         record = gatherer.alone(line)
         if record is None:
             yield from gatherer.take(Source.of(line))
-        elif record.shape or record.form.event == "launch":
+        elif record.shape or record.form.event in BEGINNINGS:
             yield from gatherer.end() if gatherer.block else ()
             yield record
     yield from gatherer.end(of_log=True)

@@ -237,6 +237,17 @@ _WORDINGS = tuple(
         # CatBoost
         ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
         ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+        # cuda-convnet
+        ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+        ("logprob: ", r"^logprob: ", "test logprob: "),
+        # "Training average loss at step 100: 1.62"
+        (
+            " at ",
+            r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
+            r"\2 \3 \1: ",
+        ),
+        # counters that are cut short: "Iter.   5;"
+        (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
         # Flax's language models
         ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
         # NCRF++: a share and its value
