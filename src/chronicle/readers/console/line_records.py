@@ -455,7 +455,8 @@ class Gatherer:
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
         if self.block:
             named, sources = zip(*self.block.values(), strict=True)
-            yield Record(_reading(named), sources, open=of_log)
+            heading = sources[0].words if counts(named[0]) else ""
+            yield Record(_reading(named, heading), sources, open=of_log)
             self.block = {}
 
     def _begins(self, pair: Pair) -> bool:
@@ -463,7 +464,7 @@ class Gatherer:
         if not counts(pair):
             self._judged |= is_judged(pair.name) and role_of(pair.name) is not Role.LEARNING_RATE
             return False
-        return self._first.setdefault(pair.name, not self._judged)
+        return self._first.setdefault(last_word(pair.name), not self._judged)
 
     def _alone(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
         if pair.name in self.block or (self._begins(pair) and not boxed):
