@@ -39,7 +39,9 @@ _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
-_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # of the cursor to another line, as bars of several lines do
+_MOVE = re.compile(
+    rb"\x1b\[\d*[ABEF](?=[^\r\n])"
+)  # of the cursor to another line, as bars of several lines do
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +190,8 @@ def sample(head: Head) -> bytes:
 NAN = math.nan
 
 _STAMP = (
-    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?|\d\d[./]\d\d[./]\d\d)[ T_,|-]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?|\d\d[./]\d\d[./]\d\d)[ T_,|-]"
+    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
     r"(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d(?!\d)))?"
 )
 

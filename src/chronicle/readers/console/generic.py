@@ -196,8 +196,11 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
 
 
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
-    """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such ones, too:
-    names that nobody knows will do only where the log ``trains`` something by what else it says."""
+    """Whether records of one shape stand at steps that grow.
+
+    Solvers, benchmarks and servers print such ones, too: names that nobody knows will do only where the log
+    ``trains`` something by what else it says.
+    """
     seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
@@ -218,14 +221,14 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
 
 
 def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
-    """Whether a loss, or of what ``trains`` the reward of an agent or a score by the clock, comes again and again."""
+    """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
     losses = [
         pair
         for record in all_records
         for pair in record.pairs
         if "loss" in pair.name.lower()
-        or (trains and (role := role_of(pair.name)) is Role.OBJECTIVE)
-        or (trains and role in SCORES and math.isfinite(record.sources[0].time))
+        or (trains and role_of(pair.name) is Role.OBJECTIVE)
+        or (role_of(pair.name) in SCORES and math.isfinite(record.sources[0].time))
     ]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
@@ -450,6 +453,24 @@ def read(path: Path) -> list[Attempt]:
     return log.attempts()
 
 
+def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
+    """The step of a record, and whether it holds what counts.
+
+    Behind a line that tells of a beginning, a step that does not grow is the first of another launch.
+    """
+    so_far, before = log.own, course.place
+    step, own = (so_far["row"], False) if plan.by_row else course.step(record)
+    begun = so_far["begun"]
+    if not begun or not (own or plan.by_row):
+        return step, own
+    so_far["begun"] = ""
+    if plan.by_row or course.is_behind(before, counted=begun == "launch"):
+        log.launch({})
+        course.launch()
+        return (step, False) if plan.by_row else course.step(record)
+    return step, own
+
+
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
@@ -459,23 +480,16 @@ def _placed(
     """
     so_far = log.own
     for record in records(log.lines(MAYBE), so_far["gatherer"]):
-        if so_far["repeats"].again(record):
-            continue
         if record.form.event in BEGINNINGS:
-            so_far["begun"] = record.form.event
+            so_far["begun"], so_far["repeats"] = record.form.event, Repeats()
+            continue
+        if so_far["repeats"].again(record):
             continue
         if record.form.event:
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
             continue
-        before = course.place
-        step, own = (so_far["row"], False) if plan.by_row else course.step(record)
-        if so_far["begun"] and (own or plan.by_row):
-            if plan.by_row or course.is_behind(before, counted=so_far["begun"] == "launch"):
-                log.launch({})
-                course.launch()
-                step, own = (step, False) if plan.by_row else course.step(record)
-            so_far["begun"] = ""
+        step, own = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:

@@ -47,9 +47,14 @@ _LAUNCH = re.compile(
     r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})[ ,T]{1,2}\d\d:\d\d:\d\d",
     re.IGNORECASE,
 )
-_HEAD_OF_LAUNCH = re.compile(r"(?i)(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))")
+_HEAD_OF_LAUNCH = re.compile(
+    r"(?i)(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
+)
 _MOST_HEADS = 64
-BEGINNINGS = ("launch", "again")  # of a line that tells when it was, and of one that stood at the head of the log
+BEGINNINGS = (
+    "launch",
+    "again",
+)  # of a line that tells when it was, and of one that stood at the head of the log
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 _JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
@@ -222,10 +227,16 @@ def as_bar(pair: Pair) -> Pair:
     return pair._replace(name="progress") if is_bar else pair
 
 
+@lru_cache(maxsize=2)  # a line that is no record of its own is asked twice
+def _named(text: str) -> Sequence[Pair]:
+    return tuple(map(as_bar, pairs(text)))
+
+
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
     rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)"
+    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|^\| [\w/]+ *\| *\|$",
     re.IGNORECASE,
 )
@@ -362,12 +373,16 @@ def _cell(name: str, cell: str) -> Pair | None:
 
 
 def may_tell(text: str, *, bars: bool) -> bool:
-    """Whether a line has a place in the log of a training: a known name, a counter, of ``bars`` too, or a part of a
-    table."""
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table.
+
+    What ``bars`` count will do where something else says that they are of a training.
+    """
     text = in_english(text[:_LONGEST])
     if _header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
         return True
-    return any(is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text))
+    return any(
+        is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text)
+    )
 
 
 class Gatherer:
@@ -400,7 +415,9 @@ class Gatherer:
         reading = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
         if reading is None:
             return None
-        if not (reading.form.names or reading.form.event) and self._begins_anew(line.text[reading.at :].strip(_RULES)):
+        if not (reading.form.names or reading.form.event) and self._begins_anew(
+            line.text[reading.at :].strip(_RULES)
+        ):
             reading = reading._replace(form=_form((), ("", "again")))
         if not self._judged:
             self._judged = any(map(is_judged, reading.form.names))
@@ -421,7 +438,7 @@ class Gatherer:
         words = in_english(text[at:].strip()[:_LONGEST])
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
-        named = list(map(as_bar, pairs(words)))
+        named = _named(words)
         if _is_alone(named, words) or copy(self._table).read(words) is not None:
             return None
         return _reading(named, words)._replace(who=who, at=at, time=time_in(text[:at]))
@@ -444,7 +461,7 @@ class Gatherer:
             names, row = self._table.names, self._table.read(text)
             if names != self._table.names:
                 self._shapes = Shapes(self._whole)
-            named = list(map(as_bar, pairs(text))) if row is None else row
+            named = _named(text) if row is None else row
             if row is None and _is_alone(named, text):
                 yield from self._alone(named[0], source)
             elif named:

@@ -106,8 +106,11 @@ class Log:
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
-        """The log in chunks. A last line without an end counts as whole where lines before it were written as it
-        is: with the same words, and the same number of decimals where it ends with a number."""
+        """The log in chunks.
+
+        A last line without an end counts as whole where lines before it were written as it is: with the same
+        words, and as many decimals where it ends with a number.
+        """
         with opened(self.path, self._form) as source:
             if source.state is not None:
                 self._restore(source.state, iter(source.arrays))
@@ -134,13 +137,24 @@ class Log:
             arrays += [np.array(values), np.array(at, np.int64)]
         writers = [(sorted(names), first, list(latest)) for names, (first, latest) in who]
         own = {name: part.state() if hasattr(part, "state") else part for name, part in self.own.items()}
-        of_log = self.facts, self._settings, self.events, self._launches, self._places, self._strange, own, self._kinds
+        of_log = (
+            self.facts,
+            self._settings,
+            self.events,
+            self._launches,
+            self._places,
+            self._strange,
+            own,
+            self._kinds,
+        )
         known = list(rows.columns), self.step, self.time, self._next, self.axis, writers, of_log
         return *known, self.machine.state(), self._faults.state()
 
     def _restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
         names, self.step, self.time, self._next, self.axis, writers, of_log, of_machine, faults = state
-        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._kinds = of_log
+        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._kinds = (
+            of_log
+        )
         for name, part in own.items():
             if hasattr(self.own[name], "restore"):
                 self.own[name].restore(part)
@@ -310,8 +324,10 @@ class Log:
 
 
 def _kind(raw: bytes) -> list[Any]:
-    """The words of a line without its digits, and how many decimals it ends with: 0 where it does not end with a
-    number, -1 where that is a whole one, which may go on."""
+    """The words of a line without its digits, and how many decimals it ends with.
+
+    That is 0 where it does not end with a number, and -1 where that is a whole one, which may go on.
+    """
     last = _LAST_DIGITS.search(raw)
     decimals = len(last["digits"]) if last and last["point"] else -1 if last else 0
     return [text_of(_DIGITS.sub(b"0", raw)), decimals]
