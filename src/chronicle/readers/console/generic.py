@@ -29,13 +29,13 @@ from chronicle.readers.console.line_records import (
     MAYBE,
     Gatherer,
     Record,
-    is_judged,
+    Repeats,
     is_known,
     may_tell,
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, axis_of, counts, key_of, last_word, settings
+from chronicle.readers.console.pairs import Pair, axis_of, key_of, last_word, settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
@@ -45,7 +45,6 @@ SUFFIXES: tuple[str, ...] = ()
 FALLBACK = True
 
 _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
-_ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is known again that was rounded
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
@@ -55,8 +54,6 @@ _ARGUMENTS = re.compile(
 )
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _TELLING = 3  # names of arguments by which a line of them is known again
-_REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
-_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs tell, too
 # What a log of a training, and of nothing else that counts and measures, speaks of.
 _TRAINS = re.compile(
@@ -325,90 +322,6 @@ class Course:
             self._passes = True
             self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
         return self._epoch
-
-
-class Repeats:
-    """What was told last, and whether it is told again, which makes no other sample of it.
-
-    Two handlers of one logger tell all twice, with other prefixes. The summary of an epoch tells its last
-    step again, with fewer counters and perhaps fewer digits. A bar is drawn at the next count with the
-    numbers of the last one, until it is given new ones, as in every loop over `tqdm` that calls
-    `set_postfix`; one that is closed before its end is drawn once more, with the rate of all its steps.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
-        self._drawn = (-1.0, "", "")  # count, numbers, rate
-        self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
-
-    def state(self) -> Any:
-        """What was told last, as JSON."""
-        return self._last, self._drawn, self._again, self._redraws
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        (names, values, *last), drawn, self._again, self._redraws = state
-        self._last, self._drawn = (tuple(names), values, *last), tuple(drawn)
-
-    def again(self, record: Record) -> bool:
-        """Whether a record tells nothing new; if it does, it is kept in mind.
-
-        An evaluation goes on in lines that count nothing and tell one of its metrics.
-        """
-        if _REMAINING.search(record.sources[0].line.text):
-            return self._redrawn(record)
-        names, values, at, n_counters, evaluation = self._last
-        own, place = len(record.counters) + (record.epoch is not None), record.sources[0].at
-        shared = {*names} & {*record.shape} if evaluation and not own and not record.is_block else ()
-        if any(map(is_judged, shared)):
-            record.evaluation = evaluation
-        apart = record.counters or place != at or own < n_counters
-        alike = apart and not record.is_block and record.evaluation == evaluation
-        if alike and _holds(names, values, record, rounded=own < n_counters):
-            return True
-        if len(record.shape) == own:  # a heading: what was measured before it is what its summary says again
-            self._last = names, values, at, n_counters, record.evaluation
-        elif own or any(map(is_known, record.shape)):
-            self._last = record.shape, record.values, place, own, record.evaluation
-        return False
-
-    def _redrawn(self, record: Record) -> bool:
-        """Whether a bar has the numbers that it had before, at the next count or at its end."""
-        at = next((pair for pair in record.pairs if pair.name == "progress"), None)
-        counted = ("progress", record.epoch.name if record.epoch else "")
-        others = [pair.value for pair in record.pairs if pair.name not in counted]
-        if at is None or not others:
-            return False
-        (count, numbers, rate), given = self._drawn, repr(others)  # NaN is NaN
-        rates = _RATE.findall(record.sources[0].line.text)
-        if self._again:  # what is given at the count of a redraw is new, whatever it is
-            self._redraws += 1 if at.value == count else -1
-        moved, ends = at.value != count, at.value == at.of
-        drawn = (at.value, given, "".join(rates))
-        closed = bool(rates) and not moved and drawn[2] != rate
-        again = numbers == given and (ends or (self._redraws >= 0 and (moved or closed or not self._again)))
-        self._drawn, self._again = drawn, again and moved
-        return again
-
-
-def _holds(names: Sequence[str], values: Sequence[float], record: Record, *, rounded: bool) -> bool:
-    """Whether all that a record tells was told before; what a summary measured may be ``rounded``."""
-    if not rounded and not (record.values and record.values[-1] in values):  # so are most
-        return False
-    before = dict(zip(names, values, strict=True))
-    pairs = zip(record.shape, record.values, strict=True)
-    told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
-    return bool(told) and all(
-        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
-        for name, value in told
-    )
-
-
-def _is_rounded(one: float, other: float) -> bool:
-    """Whether two numbers are one, up to the last decimal that both have, or to a ten-thousandth."""
-    places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
-    unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
-    return abs(one - other) <= max(unit, _ROUNDED * abs(other))
 
 
 def read(path: Path) -> list[Attempt]:
