@@ -293,17 +293,18 @@ class Course:
         for rank, pair in record.counters:
             if key_of(pair) in plan.counters:
                 known = True
-                # an evaluation may count its own batches
-                before = self._count
-                same = key_of(pair) == key_of(before) and pair.of == before.of and pair.value >= before.value
-                elsewhere = evaluation and self.last is not None and not same
-                if rank <= self._rank and not elsewhere:
+                if rank <= self._rank and not (evaluation and self.last is not None and self._is_other(pair)):
                     self._count_on(rank, pair, epoch is not None)
                     return self.last, True
         if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
             return self.last, len(record.pairs) > 1
         return self.last, known
+
+    def _is_other(self, pair: Pair) -> bool:
+        """Whether a pair does not go on from the last count: an evaluation may count its own batches."""
+        before = self._count
+        return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
 
     def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
         self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
@@ -371,9 +372,9 @@ def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
 
     Behind a line that tells of a beginning, a step that does not grow is the first of another launch.
     """
-    so_far, before = log.own, course.place
+    so_far, begun = log.own, log.own["begun"]
+    before = course.place if begun else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
-    begun = so_far["begun"]
     if not begun or not (own or plan.by_row):
         return step, own
     so_far["begun"] = ""

@@ -428,7 +428,8 @@ class Repeats:
 
         An evaluation goes on in lines that count nothing and tell one of its metrics.
         """
-        if _REMAINING.search(record.sources[0].line.text):
+        text = record.sources[0].line.text
+        if "<" in text and _REMAINING.search(text):
             return self._redrawn(record)
         names, values, at, n_counters, evaluation = self._last
         own, place = len(record.counters) + (record.epoch is not None), record.sources[0].at

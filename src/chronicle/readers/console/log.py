@@ -116,10 +116,10 @@ class Log:
                 self._restore(source.state, iter(source.arrays))
             for chunk in chunks_from(source, self._next, CHUNK_BYTES):
                 lines = list(map(_kind, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
-                if chunk.unfinished:
+                if chunk.unfinished and chunk.numbers[-1] > self.n_lines:  # it is no bar that is drawn again
                     words, decimals = lines[-1]
                     alike = [n for others, n in self._kinds if others == words]
-                    whole = len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
+                    whole = words.strip() and len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
                     chunk = replace(chunk, unfinished=not whole)
                 self._kinds = lines
                 if chunk.cut:
