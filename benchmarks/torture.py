@@ -210,7 +210,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """The same without files that hold nothing: one killed before it writes leaves notes.md empty."""
+    """The same without empty files: a note that is killed before it writes leaves notes.md empty."""
     nothing = hashlib.sha256().hexdigest()
     return {path: content for path, content in tree(folder).items() if content != nothing}
 
@@ -498,14 +498,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="rows that these words stand in")
     options = parser.parse_args()
-    if options.kills < 1:
-        parser.error("--kills must be at least 1")
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it
     done = json.loads(DONE.read_text()) if DONE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         every = rows(Path(folder), options.kills, options.seed)
-        if not any(options.only in what for what in every):
-            parser.error(f"--only: {options.only!r} stands in no row of docs/trust-measured.md")
         for what, do in every.items():
             if options.only not in what:
                 continue
