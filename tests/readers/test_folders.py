@@ -80,10 +80,7 @@ RULES = {
             "runs/May05_12-00-00_h": ["runs/May05_12-00-00_h"],
         },
     ),
-    "a log above runs": (
-        ["summary.csv", "a/x.csv"],
-        {"root": ["summary.csv"], "a": ["a"]},
-    ),
+    "a log above runs": (["summary.csv", "a/x.csv"], {"root": ["summary.csv"], "a": ["a"]}),
     "attempts above runs": (
         ["version_0/metrics.csv", "other/metrics.csv"],
         {"root": ["version_0"], "other": ["other"]},
@@ -226,7 +223,7 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
         f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "
-        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
     )
 
 

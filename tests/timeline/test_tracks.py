@@ -62,6 +62,8 @@ def test_discarded_counts_steps_and_wall_clock():
     assert discarded(timeline) == {
         "discarded_steps": 199,
         "discarded_s": 200.0,
+        "discarded_tokens": None,
+        "discarded_samples": None,
         "live_steps": 1599,
         "total_steps": 1798,
     }
@@ -102,6 +104,8 @@ def test_discarded_of_separate_trainings_is_summed():
     assert discarded(timeline) == {
         "discarded_steps": 0,
         "discarded_s": None,
+        "discarded_tokens": None,
+        "discarded_samples": None,
         "live_steps": 2 * 999,
         "total_steps": 2 * 999,
     }
