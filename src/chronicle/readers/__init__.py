@@ -72,6 +72,14 @@ _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
 )
+# What is no text and no log, by its ending, and how it becomes one.
+_EXPORTS = {
+    ".xlsx .xls .ods": "save the sheet as CSV",
+    ".npy .npz": "numpy.savetxt('loss.csv', values, header='loss') writes an array as text",
+    ".pkl .pickle .pt .pth .ckpt .joblib": "it may run any code, so load it where it was made, and write its "
+    "history by json.dump",
+    ".mat .h5 .hdf5": "write its history as CSV with the program that made it",
+}
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
 _AIM = ".aim"  # the folder of a repository that only Aim's own package opens
 _LACKS_AIM = "Remedy: install aim: it holds a repository of Aim, which only Aim's own package reads"
@@ -318,6 +326,9 @@ def _only(readers: list[Reader], path: Path) -> Reader:
         for reader in all_readers():
             if lacks := hook(reader, "lacks", str)(path):
                 raise UnknownFormat(str(path), lacks)
+        for suffixes, remedy in _EXPORTS.items():
+            if path.suffix.lower() in suffixes.split():
+                raise UnknownFormat(str(path), f"files like {path.suffix} are not read. Remedy: {remedy}")
         known = ", ".join(reader.NAME for reader in all_readers())
         raise UnknownFormat(str(path), _UNKNOWN.format(known))
     if len(readers) > 1:

@@ -60,6 +60,7 @@ READERS = cast(
         OnDemand(
             "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
         ),
+        OnDemand("csv_tables", "markdown", FALLBACK=-1),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
         OnDemand("json_documents", "trainer_state.json", (".json",)),
         OnDemand("json_documents", "json", hooks=("runs",)),

@@ -11,7 +11,8 @@ column `timestamp` before the step.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -21,7 +22,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
-from chronicle.metrics.roles import names_a_loss
+from chronicle.metrics.roles import names_a_loss, role_of
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers.columns import (
     LENGTH,
@@ -31,11 +32,12 @@ from chronicle.readers.columns import (
     column_key,
     counts_steps,
     is_blank,
+    iso_seconds,
     number,
 )
-from chronicle.readers.csv_cells import Table, beginning, delimiter_of, has_decimal_commas
+from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
-from chronicle.readers.json_lines import flat
+from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
 from chronicle.readers.runs_in_table import (
     EXTREMES,
     PHASE_NAMES,
@@ -46,7 +48,7 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
-from chronicle.readers.text import Head, clean, from_json, head_lines
+from chronicle.readers.text import Head, Known, Lines, clean, from_json, head_lines
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
@@ -75,6 +77,7 @@ def identify(head: Head) -> bool:
     """
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
+    numeric[:1] = [numeric[0] or iso_seconds(header[:1]) is not None] if header else []
     if not header or (all(numeric) and header != _OF_PANDAS):
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
@@ -99,9 +102,9 @@ def _begin(start: Sequence[str]) -> list[list[str]]:
     if even[:1] != lines[:1]:
         return []
     delimiter = delimiter_of(lines[0])
-    if has_decimal_commas(even[1:], delimiter):
-        even[1:] = [line.replace(",", ".") for line in even[1:]]
-    return list(csv.reader(even, delimiter=delimiter))
+    spelling = spelling_of(even[1:], delimiter)
+    body = [line.replace(*spelling) for line in even[1:]]
+    return list(csv.reader([even[0].replace("\t,", "\t"), *body], delimiter=delimiter))
 
 
 def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
@@ -187,6 +190,56 @@ def runs(path: Path) -> list[str]:
         return []
     return [run for run in runs_of(path, Table(path).columns) if run]
 
+
+# --- tables in documents ---
+
+_RULE = re.compile(r"[|+:=\s-]*(?:--|==|-:)[|+:=\s-]*")  # below a header, and around the rows of other tables
+_DOCUMENTS = (".md", ".markdown", ".rst")
+_HEADING = re.compile(rb"\s*(#{1,6} |---\s|[^\r\n]+\r?\n(={3,}|-{3,})\s)")  # of a document, at its beginning
+_NOT_YET = "no log"  # of a training loss, at an evaluation before the first one
+FEWEST_ROWS, MOST_BYTES = 3, 1 << 20
+
+
+def _rows_in_bars(lines: Iterable[str]) -> list[Row]:
+    """The rows of all tables with bars between their cells that count steps beside a loss or a score.
+
+    Rows with a text in them compare trainings, and are left out.
+    """
+    rows, names, above = list[Row](), list[str](), list[str]()
+    for line in map(str.strip, lines):
+        if "|" not in line and not _RULE.fullmatch(line):
+            names, above = [], []
+        elif not _RULE.fullmatch(line):
+            above = [cell.strip(" *`") for cell in line.strip("|").split("|")]
+            cells = ["" if cell.lower() == _NOT_YET else cell for cell in above]
+            numeric = all(is_blank(cell) or number(cell) is not None for cell in cells)
+            if names and numeric and len(cells) == len(names):
+                rows.append(
+                    {n: number(cell) for n, cell in zip(names, cells, strict=True) if not is_blank(cell)}
+                )
+        elif not names and any(map(counts_steps, above)) and any(role_of(name) in MOVING for name in above):
+            names = header_names(above)
+    return rows
+
+
+def _is_in_bars(head: Head) -> bool:
+    """A document with such a table, or a text that is nothing else: at least three rows."""
+    is_document = head.path.suffix in _DOCUMENTS or _HEADING.match(head.start)
+    if is_document and head.size <= MOST_BYTES:
+        with head.opened() as file:
+            return len(_rows_in_bars(file)) >= FEWEST_ROWS
+    written = [line for line in head.lines if line.strip()] if b"|" in head.start else []
+    alone = all("|" in line or _RULE.fullmatch(line) for line in written)
+    return alone and len(_rows_in_bars(written)) >= FEWEST_ROWS
+
+
+def _read_bars(path: Path) -> list[Attempt]:
+    """All attempts of the tables in a document. Raises BadLog as `attempts_of`."""
+    rows = _rows_in_bars(Lines(path))
+    return attempts_of(path, len(rows), columns_of(rows))
+
+
+BY_NAME = {"markdown": Known("markdown", (), _is_in_bars, _read_bars, -1)}
 
 # --- DVCLive ---
 

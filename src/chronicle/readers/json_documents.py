@@ -21,11 +21,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
@@ -36,7 +36,7 @@ from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_c
 from chronicle.readers.hyperparameters import as_float, config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, clean, encoding_of, from_json, head
+from chronicle.readers.text import Head, Known, clean, encoding_of, from_json, head
 from chronicle.readers.trackers import PointLog
 
 NAME = "json"
@@ -344,15 +344,6 @@ def _golden_points(golden: dict[str, Any]) -> Iterator[tuple[int, Any]]:
         start, interval = golden.get("start_step"), golden.get("step_interval")
         if isinstance(start, int) and isinstance(interval, int) and abs(start) + abs(interval) < 1 << 40:
             yield from ((start + i * interval, value) for i, value in enumerate(values))
-
-
-class Known(NamedTuple):
-    """A document that is known by its keys."""
-
-    NAME: str
-    SUFFIXES: tuple[str, ...]
-    identify: Callable[[Head], bool]
-    read: Callable[[Path], list[Attempt]]
 
 
 _KNOWN = (

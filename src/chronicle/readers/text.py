@@ -24,7 +24,7 @@ from fnmatch import filter as matching
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TextIO
+from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
 
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
@@ -247,6 +247,16 @@ class Faults(list[Fault]):
         """Goes on from a state."""
         rows, self.n_more = state
         self[:] = [Fault(Place(str(self.path), *place), what, count) for _, *place, what, count in rows]
+
+
+class Known(NamedTuple):
+    """A reader that shares its module with others."""
+
+    NAME: str
+    SUFFIXES: tuple[str, ...]
+    identify: Callable[[Head], bool]
+    read: Callable[[Path], list[Attempt]]
+    FALLBACK: int = 0
 
 
 @dataclass(frozen=True)
