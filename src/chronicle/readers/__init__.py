@@ -44,7 +44,6 @@ from chronicle.readers.find import (
     hook,
     is_log,
     is_text,
-    log_like,
     run_key,
     runs_in,
     runs_of_store,
@@ -167,7 +166,7 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
         from chronicle.workspace.folders import is_address
 
         if is_address(path):
-            return fetch(path, log_like=log_like, is_log=is_log, confines=confines)
+            return fetch(path, confines)
     path = Path(path)
     if (path / _AIM).is_dir() and find_spec("aim") and not any(scan(path, is_log).all_logs()):
         if confines and not confines.addresses:

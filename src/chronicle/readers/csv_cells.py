@@ -24,7 +24,7 @@ from chronicle.model import Fault, Place
 from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
 from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import places_rows
-from chronicle.readers.text import SMALL_BYTES, Faults, Line, head_lines, numbered_lines
+from chronicle.readers.text import SMALL_BYTES, Faults, Head, Line, numbered_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,7 +51,7 @@ class Table:
         self.path, self.n_rows, self.truncated = path, 0, False
         self._faults, self._n_lines, self._n_wider = Faults(path), 0, 0
         self._last, self._some_fit = deque[str](maxlen=LOOKED_AT), False
-        self.comments, self._begin = beginning(head_lines(path))
+        self.comments, self._begin = beginning(Head.of(path).lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
         read_lines(path, "csv", self, ARROW_BYTES)
         every = np.arange(self.n_rows)
@@ -195,7 +195,8 @@ class Table:
         """
         if not block.endswith(b"\n") or (len(block) < SMALL_BYTES and "pyarrow" not in sys.modules):
             return False
-        block = block.replace(*(text.encode() for text in self._spelling))
+        old, new = (text.encode() for text in self._spelling)
+        block = block.replace(old, new)
         block = block.replace(b"\r\n", b"\n") if b"\r" in block else block
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
         longest = int(np.diff(ends, prepend=-1).max())
@@ -263,11 +264,13 @@ _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
 
 def spelling_of(lines: Sequence[str], delimiter: str) -> tuple[str, str]:
     """What the cells of these lines have, and what it stands for: a comma for a point, or behind a tab."""
+    if delimiter == ",":
+        return "", ""
     if delimiter == "\t" and any("\t," in line for line in lines):
         return "\t,", "\t"
     cells = [cell.strip().strip('"') for line in lines for cell in line.split(delimiter)]
     commas = any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
-    return (",", ".") if commas and delimiter != "," else ("", "")
+    return (",", ".") if commas else ("", "")
 
 
 def delimiter_of(header: str) -> str:

@@ -48,11 +48,12 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
-from chronicle.readers.text import Head, Known, Lines, clean, from_json, head_lines
+from chronicle.readers.text import Head, Known, Lines, clean, from_json
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 # Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
@@ -77,7 +78,8 @@ def identify(head: Head) -> bool:
     """
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
-    numeric[:1] = [numeric[0] or iso_seconds(header[:1]) is not None] if header else []
+    if len(header) == 2 and numeric[1]:  # a date
+        numeric[0] |= iso_seconds(header[:1]) is not None
     if not header or (all(numeric) and header != _OF_PANDAS):
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
@@ -95,7 +97,7 @@ def identify(head: Head) -> bool:
 def _begin(start: Sequence[str]) -> list[list[str]]:
     """The cells of the first lines; [] where they are no lines of a table."""
     _, lines = beginning(start)
-    if not lines or lines[0].lstrip()[:1] in "{[" or any(c < " " and c != "\t" for c in lines[0]):
+    if not lines or lines[0].lstrip()[:1] in "{[" or _CONTROL.search(lines[0]):
         return []
     lines[0] = lines[0].lstrip("# ") or lines[0]
     even = [line for line in lines[:7] if line.count('"') % 2 == 0]
@@ -117,7 +119,7 @@ def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
 
 def lacks(path: Path) -> str:
     """What a table of numbers lacks to be read; "" for what is no such table."""
-    rows = _begin(head_lines(path))
+    rows = _begin(Head.of(path).lines)
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
     if not rows or any(number(cell) is None for row in rows for cell in row):
@@ -136,7 +138,7 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: nothing but a header, or no number in it.
     """
-    rows = _begin(head_lines(path))
+    rows = _begin(Head.of(path).lines)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
@@ -182,7 +184,7 @@ def runs(path: Path) -> list[str]:
     Raises:
         BadLog: the header cannot be read.
     """
-    header = next(iter(beginning(head_lines(path))[1]), "")
+    header = next(iter(beginning(Head.of(path).lines)[1]), "")
     cells = csv.reader([header], delimiter=delimiter_of(header)) if header.count('"') % 2 == 0 else ()
     names: list[str] = next(iter(cells), [])
     several = {*map(column_key, names)} & {*RUN_NAMES} or any(n.strip().endswith(EXTREMES) for n in names)
@@ -224,11 +226,13 @@ def _rows_in_bars(lines: Iterable[str]) -> list[Row]:
 
 def _is_in_bars(head: Head) -> bool:
     """A document with such a table, or a text that is nothing else: at least three rows."""
+    if b"|" not in head.start and head.size == len(head.start):
+        return False
     is_document = head.path.suffix in _DOCUMENTS or _HEADING.match(head.start)
     if is_document and head.size <= MOST_BYTES:
         with head.opened() as file:
             return len(_rows_in_bars(file)) >= FEWEST_ROWS
-    written = [line for line in head.lines if line.strip()] if b"|" in head.start else []
+    written = [line for line in head.lines if line.strip()]
     alone = all("|" in line or _RULE.fullmatch(line) for line in written)
     return alone and len(_rows_in_bars(written)) >= FEWEST_ROWS
 
@@ -249,7 +253,7 @@ def identify_folder(path: Path) -> bool:
     _, file = next(_metric_files(path), (path, None))
     if file is None:
         return False
-    names = next((line.split("\t") for line in head_lines(file) if line.strip()), [])
+    names = next((line.split("\t") for line in Head.of(file).lines if line.strip()), [])
     return 2 <= len(names) <= 3 and {"step", file.stem} <= set(map(str.strip, names))
 
 

@@ -36,7 +36,7 @@ from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_c
 from chronicle.readers.hyperparameters import as_float, config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, Known, clean, encoding_of, from_json, head
+from chronicle.readers.text import Head, Known, clean, encoding_of, from_json
 from chronicle.readers.trackers import PointLog
 
 NAME = "json"
@@ -272,7 +272,7 @@ def read_state(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no entry of the log_history holds a number.
     """
-    text = path.read_text(encoding_of(head(path)), errors="replace")
+    text = path.read_text(encoding_of(Head.of(path).start), errors="replace")
     state, truncated = _parsed_state(text)
     history = state.pop("log_history", None)
     rows: list[Row] = []

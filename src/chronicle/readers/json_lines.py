@@ -34,7 +34,6 @@ from chronicle.readers.text import (
     Head,
     clean,
     from_json,
-    head_lines,
 )
 
 NAME = "jsonl"
@@ -97,7 +96,7 @@ def runs(path: Path) -> list[str]:
 
     The lines are only read where one of the first has such a key.
     """
-    if not any(f'"{name}":' in line for line in head_lines(path) for name in RUN_NAMES):
+    if not any(f'"{name}":' in line for line in Head.of(path).lines for name in RUN_NAMES):
         return []
     return [run for run in runs_of(path, JsonLog(path).columns()) if run]
 
