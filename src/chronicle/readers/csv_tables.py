@@ -23,6 +23,7 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss, role_of
+from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers.columns import (
     LENGTH,
@@ -32,7 +33,6 @@ from chronicle.readers.columns import (
     column_key,
     counts_steps,
     is_blank,
-    iso_seconds,
     number,
 )
 from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
@@ -79,7 +79,7 @@ def identify(head: Head) -> bool:
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
     if len(header) == 2 and numeric[1]:  # a date
-        numeric[0] |= iso_seconds(header[:1]) is not None
+        numeric[0] |= moment(header[0]) != 0.0
     if not header or (all(numeric) and header != _OF_PANDAS):
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:

@@ -13,8 +13,7 @@ A document is only claimed where such rows or columns are in it: at least 8 rows
 count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
 or which are what a phase measured. Tables that count nothing are of the same iterations: their rows are one.
 
-Two documents are known by their keys: ``trainer_state.json`` of Hugging Face, with the ``log_history`` of a
-Trainer, and the golden values of Megatron-LM's functional tests, metrics with their steps and values.
+One is known by its key: ``trainer_state.json`` of Hugging Face, with the ``log_history`` of a Trainer.
 """
 
 from __future__ import annotations
@@ -33,11 +32,10 @@ from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import json_lines
 from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_counter
-from chronicle.readers.hyperparameters import as_float, config_facts, leaves, named_facts
+from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
 from chronicle.readers.text import Head, Known, clean, encoding_of, from_json
-from chronicle.readers.trackers import PointLog
 
 NAME = "json"
 SUFFIXES: tuple[str, ...] = ()
@@ -66,7 +64,7 @@ def identify(head: Head) -> bool:
     rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
-    if any(known(head) for known in (is_golden, json_lines.identify, is_state)):
+    if any(known(head) for known in (json_lines.identify, is_state)):
         return False
     try:
         document = parsed(head)[0]
@@ -304,50 +302,4 @@ def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
         return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
 
 
-# --- golden values of Megatron-LM ---
-
-_OF_GOLDEN = ('"start_step"', '"step_interval"', '"values"')
-
-
-def is_golden(head: Head) -> bool:
-    """A JSON object whose first metric has a start, an interval and values."""
-    start = "\n".join(head.lines).lstrip()
-    return start.startswith("{") and all(word in start for word in _OF_GOLDEN)
-
-
-def read_golden(path: Path) -> list[Attempt]:
-    """One attempt. `"nan"` is a text there and says that the step was not run or not logged: missing data.
-
-    Raises:
-        BadLog: it is no whole JSON document, or holds no number.
-    """
-    document, faults = whole_document(path)
-    log = PointLog({}, "\0")
-    for metric, golden in document.items() if isinstance(document, dict) else ():
-        for step, value in _golden_points(golden) if isinstance(golden, dict) else ():
-            if type(value) in (float, int):
-                log.point(clean(metric), step, as_float(value), math.nan)
-    attempt = log.attempt(path, path.name, faults, truncated=False)
-    if not attempt.series:
-        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
-    return [attempt]
-
-
-def _golden_points(golden: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-    """(step, value) of all values: by their steps, or (old files) a list of one value an interval."""
-    values = golden.get("values")
-    if isinstance(values, dict):
-        for step, value in values.items():
-            if step.lstrip("-").isdecimal() and len(step) < 19:
-                yield int(step), value
-    elif isinstance(values, list):
-        start, interval = golden.get("start_step"), golden.get("step_interval")
-        if isinstance(start, int) and isinstance(interval, int) and abs(start) + abs(interval) < 1 << 40:
-            yield from ((start + i * interval, value) for i, value in enumerate(values))
-
-
-_KNOWN = (
-    Known("trainer_state.json", (".json",), is_state, read_state),
-    Known("megatron-golden", (), is_golden, read_golden),
-)
-BY_NAME = {one.NAME: one for one in _KNOWN}
+BY_NAME = {"trainer_state.json": Known("trainer_state.json", (".json",), is_state, read_state)}
