@@ -7,7 +7,7 @@ is guessed from how curves look.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -35,7 +35,7 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     group_of: dict[str, tuple[str, ...]] = {}
     for family in _families(tuple(series)):
         at_equal_steps: dict[bytes, list[str]] = {}
-        for name in family if 1 < len(family) <= _MOST_SHARES else ():
+        for name in family:
             if name not in group_of and _in_unit_interval(series[name]):
                 at_equal_steps.setdefault(series[name].steps.tobytes(), []).append(name)
         for group in map(tuple, at_equal_steps.values()):
@@ -137,13 +137,16 @@ def _in_unit_interval(series: Series) -> bool:
     return bool(some.min() >= 0 and some.max() <= 1)  # a NaN is neither
 
 
-def _families(names: Sequence[str]) -> Iterator[list[str]]:
+@lru_cache(maxsize=16)  # the many files of a run log the same names
+def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ in their last part, their last word, their first word, or altogether."""
+    families = list[list[str]]()
     for differing in (r"[^/.:]+$", r"(?<=[_\W])[^\W_]+$|\d+$", r"^[^\W_]+(?=[_\W])"):
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(re.sub(differing, "", name), []).append(name)
-        yield from groups.values()
+        families += (group for group in groups.values() if 1 < len(group) <= _MOST_SHARES)
+    return families
 
 
 def _sum_to_one(group: Sequence[Series]) -> bool:

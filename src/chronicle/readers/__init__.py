@@ -137,7 +137,7 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         relative = file.relative_to(path).as_posix() if folder else file.name
         # file names that are no UTF-8 are written out, so that pages can hold them
         names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
-        attempts += [respelled(replace(log, name=n), clean) for log, n in zip(outcome, names, strict=True)]
+        attempts += [respelled(log, clean, name=n) for log, n in zip(outcome, names, strict=True)]
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
     assigned = roles.assign_all([log.series for log in attempts], aliases)
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]

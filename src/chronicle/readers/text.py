@@ -430,22 +430,21 @@ def _size(n_bytes: float) -> str:
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"
 
 
-def respelled(attempt: Attempt, spell: Callable[[str], str]) -> Attempt:
-    """The attempt with its sources, and the places of its faults, spelled in another way."""
+def respelled(attempt: Attempt, spell: Callable[[str], str], **changes: Any) -> Attempt:
+    """The attempt with sources and places of faults spelled in another way, and with other ``changes``."""
     faults = tuple(relocated(fault, spell) for fault in attempt.faults)
-    return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults)
+    return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults, **changes)
 
 
 def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
     """What was read of ``file``, under the names of the archive at ``path``, with the archive's own state."""
-    attempt = respelled(attempt, lambda source: source.replace(str(file.path), str(path)))
-    damage = Fault(Place(str(path)), "the archive is damaged; read up to there")
-    return replace(
-        attempt,
-        name=path.name + attempt.name.removeprefix(file.path.name),
-        faults=(*attempt.faults, *([damage] if file.state == DAMAGED else [])),
-        truncated=attempt.truncated or bool(file.state),
-    )
+    name = path.name + attempt.name.removeprefix(file.path.name)
+    truncated = attempt.truncated or bool(file.state)
+    if file.state == DAMAGED:
+        damage = Fault(Place(str(path)), "the archive is damaged; read up to there")
+        attempt = replace(attempt, faults=(*attempt.faults, damage))
+    own, archive = str(file.path), str(path)
+    return respelled(attempt, lambda at: at.replace(own, archive), name=name, truncated=truncated)
 
 
 def error_named_back(err: LogError, file: Unpacked, path: Path) -> LogError:
