@@ -184,9 +184,7 @@ def runs(path: Path) -> list[str]:
     Raises:
         BadLog: the header cannot be read.
     """
-    header = next(iter(beginning(Head.of(path).lines)[1]), "")
-    cells = csv.reader([header], delimiter=delimiter_of(header)) if header.count('"') % 2 == 0 else ()
-    names: list[str] = next(iter(cells), [])
+    names = next(iter(_begin(Head.of(path).lines)), [])
     several = {*map(column_key, names)} & {*RUN_NAMES} or any(n.strip().endswith(EXTREMES) for n in names)
     if not several and not (loss_of(path) and len(names) > 2):
         return []

@@ -165,16 +165,15 @@ def _downloaded(document: Any, metric: str) -> list[Row]:
     """The rows of what TensorBoard gives as JSON: time, step and value, named after the file; else []."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
-    for row in document:
-        if (
-            not isinstance(row, list)
-            or len(row) != 3
-            or not all(isinstance(cell, int | float) for cell in row)
-        ):
-            return []
-        if not _FIRST_TIME < row[0] < _LAST_TIME or not isinstance(row[1], int):
-            return []
+    if not all(map(_is_point, document)):
+        return []
     return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
+
+
+def _is_point(row: Any) -> bool:
+    if not isinstance(row, list) or len(row) != 3 or not all(isinstance(cell, int | float) for cell in row):
+        return False
+    return _FIRST_TIME < row[0] < _LAST_TIME and isinstance(row[1], int)
 
 
 def _numbered(value: Any) -> dict[int, Any]:
