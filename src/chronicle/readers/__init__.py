@@ -69,7 +69,7 @@ __all__ = [
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
-    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
 )
 # What is no text and no log, by its ending, and how it becomes one.
 _EXPORTS = {
