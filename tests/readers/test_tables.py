@@ -647,6 +647,13 @@ def test_a_grid_of_restructured_text(tmp_path: Path) -> None:
     assert points(log(tmp_path, GRID, "log.txt")) == points(attempt)
 
 
+def test_a_row_of_a_document_that_is_cut_is_left_out(tmp_path: Path) -> None:
+    rows = "| step | loss |\n|---|---|\n| 1 | 2.5 |\n| 2 | 2.25 |\n| 3 | 2.0 |\n| 4 | 1.7"
+    for end, n_points, truncated in (("", 3, True), (" |", 4, False), ("5 |\n", 4, False)):
+        attempt = log(tmp_path, rows + end, "notes.md")
+        assert (len(attempt.series["loss"]), attempt.truncated) == (n_points, truncated)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -48,7 +48,7 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
-from chronicle.readers.text import Head, Known, Lines, clean, from_json
+from chronicle.readers.text import Head, Known, clean, from_json
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
@@ -200,26 +200,27 @@ _NOT_YET = "no log"  # of a training loss, at an evaluation before the first one
 FEWEST_ROWS, MOST_BYTES = 3, 1 << 20
 
 
-def _rows_in_bars(lines: Iterable[str]) -> list[Row]:
-    """The rows of all tables with bars between their cells that count steps beside a loss or a score.
-
-    Rows with a text in them compare trainings, and are left out.
-    """
-    rows, names, above = list[Row](), list[str](), list[str]()
-    for line in map(str.strip, lines):
-        if "|" not in line and not _RULE.fullmatch(line):
+def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
+    """The rows of all tables with bars between their cells that count steps beside a loss or a score, and
+    whether the last row is cut. Rows with a text in them compare trainings, and are left out."""
+    rows, names, above, is_cut = list[Row](), list[str](), list[str](), False
+    for whole in lines:
+        line = whole.strip()
+        is_rule = _RULE.fullmatch(line) is not None
+        is_cut = bool(names) and not whole.endswith("\n") and not is_rule
+        if "|" not in line and not is_rule:
             names, above = [], []
-        elif not _RULE.fullmatch(line):
+        elif not is_rule:
             above = [cell.strip(" *`") for cell in line.strip("|").split("|")]
+            is_cut &= len(above) != len(names) or not line.endswith("|")
             cells = ["" if cell.lower() == _NOT_YET else cell for cell in above]
             numeric = all(is_blank(cell) or number(cell) is not None for cell in cells)
-            if names and numeric and len(cells) == len(names):
-                rows.append(
-                    {n: number(cell) for n, cell in zip(names, cells, strict=True) if not is_blank(cell)}
-                )
+            if names and numeric and len(cells) == len(names) and not is_cut:
+                row = zip(names, cells, strict=True)
+                rows.append({name: number(cell) for name, cell in row if not is_blank(cell)})
         elif not names and any(map(counts_steps, above)) and any(role_of(name) in MOVING for name in above):
             names = header_names(above)
-    return rows
+    return rows, is_cut
 
 
 def _is_in_bars(head: Head) -> bool:
@@ -229,16 +230,17 @@ def _is_in_bars(head: Head) -> bool:
     is_document = head.path.suffix in _DOCUMENTS or _HEADING.match(head.start)
     if is_document and head.size <= MOST_BYTES:
         with head.opened() as file:
-            return len(_rows_in_bars(file)) >= FEWEST_ROWS
-    written = [line for line in head.lines if line.strip()]
-    alone = all("|" in line or _RULE.fullmatch(line) for line in written)
-    return alone and len(_rows_in_bars(written)) >= FEWEST_ROWS
+            return len(_rows_in_bars(file)[0]) >= FEWEST_ROWS
+    written = [f"{line}\n" for line in head.lines if line.strip()]
+    alone = all("|" in line or _RULE.fullmatch(line.strip()) for line in written)
+    return alone and len(_rows_in_bars(written)[0]) >= FEWEST_ROWS
 
 
 def _read_bars(path: Path) -> list[Attempt]:
     """All attempts of the tables in a document. Raises BadLog as `attempts_of`."""
-    rows = _rows_in_bars(Lines(path))
-    return attempts_of(path, len(rows), columns_of(rows))
+    with Head.of(path).opened() as file:
+        rows, truncated = _rows_in_bars(file)
+    return attempts_of(path, len(rows), columns_of(rows), truncated=truncated)
 
 
 BY_NAME = {"markdown": Known("markdown", (), _is_in_bars, _read_bars, -1)}
