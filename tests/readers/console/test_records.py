@@ -172,11 +172,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         repeated(
             "{i}0%|#| {i}/10 [0]\nloss: {loss} lr: 0.5\n50%|#| 1/2 [0]\n100%|#| 2/2 [0]\neval_loss: 7.0\n"
         ),
-        {
-            "loss": LOSS,
-            "lr": steps(*STEPS, first=0.5, by=0),
-            "eval_loss": steps(*STEPS, first=7.0, by=0),
-        },
+        {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0), "eval_loss": steps(*STEPS, first=7.0, by=0)},
         "step",
     ),
     "bars of epochs that tell the loss, and a few lines that count over all of them": (
@@ -185,20 +181,12 @@ LOGS: dict[str, tuple[str, Points, str]] = {
             + (f"global_step={n + 1} eval_loss=7.0\n" if n % 5 == 4 else "")
             for n in range(10)
         ),
-        {
-            "epoch": [(n + 1, n // 5) for n in range(10)],
-            "loss": LOSS,
-            "eval_loss": [(5, 7.0), (10, 7.0)],
-        },
+        {"epoch": [(n + 1, n // 5) for n in range(10)], "loss": LOSS, "eval_loss": [(5, 7.0), (10, 7.0)]},
         "step",
     ),
     "the same counter in two spellings, one of them seldom": (
         repeated("iter {i}: loss {loss}, lr 0.5\n") + "Iter 10 | Validation loss 7.0\n",
-        {
-            "loss": LOSS,
-            "lr": steps(*STEPS, first=0.5, by=0),
-            "Validation loss": [(10, 7.0)],
-        },
+        {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0), "Validation loss": [(10, 7.0)]},
         "step",
     ),
     "episodes, each with its length": (
@@ -229,10 +217,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     "a few samples that are listed before epochs, and count nothing": (
         "".join(f"[{n}] id=7, start={n * 5}\n" for n in range(5)) * 3
         + "".join(f"Epoch {n}/99 train_loss={5 - n / 2} val_mae=2.5\n" for n in range(1, 41)),
-        {
-            "train_loss": steps(*range(1, 41)),
-            "val_mae": steps(*range(1, 41), first=2.5, by=0),
-        },
+        {"train_loss": steps(*range(1, 41)), "val_mae": steps(*range(1, 41), first=2.5, by=0)},
         "epoch",
     ),
     "a loss beside the best score so far is that of an evaluation": (
@@ -249,10 +234,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     ),
     "a counter of one letter": (
         "".join(f"t={120 * n}, r=3.0, loss={5 - n / 2}\n" for n in STEPS),
-        {
-            "r": steps(*range(120, 1201, 120), first=3.0, by=0),
-            "loss": steps(*range(120, 1201, 120)),
-        },
+        {"r": steps(*range(120, 1201, 120), first=3.0, by=0), "loss": steps(*range(120, 1201, 120))},
         "step",
     ),
     "what was said before, said again": (
@@ -364,11 +346,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     ),
     "scores told in the line of training, and of an evaluation with dots": (
         repeated("step: {i}, score: {loss}, loss: 0.5\nEvaluating...  score: 1.5\n"),
-        {
-            "score": LOSS,
-            "loss": steps(*STEPS, first=0.5, by=0),
-            "eval/score": steps(*STEPS, first=1.5, by=0),
-        },
+        {"score": LOSS, "loss": steps(*STEPS, first=0.5, by=0), "eval/score": steps(*STEPS, first=1.5, by=0)},
         "step",
     ),
     "places in the source in front, as a name, a level and a module": (
