@@ -262,7 +262,9 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     stand beside it but an agent's. An entropy that is added to such losses is the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     names = set(map(plain, roles))
-    learned = [n for n in roles if plain(n).replace("returns", "advantages") in names - {plain(n)}]
+    learned = [
+        n for n in roles if "returns" in plain(n) and plain(n).replace("returns", "advantages") in names
+    ]
     roles = dict(roles) | dict.fromkeys((n for n in learned if n not in given), Role.OTHER)
     rewards = _named(roles, Role.OBJECTIVE, but=given)
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
