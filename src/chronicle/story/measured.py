@@ -46,7 +46,7 @@ _AT_ONSET = 3
 _CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
 _SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
 _ROUGHLY = 5  # samples: of a shorter duration only its bound is told
-_FACTOR_LOG = math.log(3.0)
+FACTOR_LOG = math.log(3.0)  # a larger difference is told as a factor
 _EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
 _NAMES = {
     Role.LOSS: "the loss",
@@ -233,7 +233,7 @@ def stated(value: Any) -> str:
 
 def percent(log_units: float) -> str:
     """A difference of logarithms as a share, ``16 %``, and where that is no help as ``a factor of 4.1``."""
-    if abs(log_units) > _FACTOR_LOG:
+    if abs(log_units) > FACTOR_LOG:
         return f"a factor of {_factor(math.exp(abs(log_units)))}"
     return share(abs(math.expm1(log_units)))
 
@@ -291,6 +291,18 @@ class Teller:
     def span(self) -> str:
         """The steps of the finding: ``steps 250 to 750``."""
         return self.run.axis.places(self.finding.start_step, self.finding.end_step or self.finding.start_step)
+
+    @property
+    def course(self) -> str:
+        """From where to where: ``over steps 250 to 750``, ``from step 250 on``."""
+        return f"from {self.start} on" if self.finding.end_step is None else f"over {self.span}"
+
+    @property
+    def onset(self) -> str:
+        """Where it starts: ``step 500``; where an attempt begins with it ``the restart at step 500``."""
+        at, start = self.run.index(self.finding.attempt), self.finding.start_step
+        begins = any(j.after == at and j.to_step == start for j in self.run.timeline.joins)
+        return f"the restart at {self.start}" if begins else self.start
 
     def place(self, step: float) -> str:
         return self.run.axis.place(round(step))
@@ -398,11 +410,11 @@ class Teller:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
         rise, at = self.rise, self.start
         if rise is not None:
-            return f"{verb} {self.from_to(rise)} at {at}", f"{rise.short} at {at}"
+            return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
         if self.has("height_log"):
             over = self.say("height", "height_log", percent)
-            return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
-        return f"{verb} at {at}", f"from {at}"
+            return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
+        return f"{verb} at {self.onset}", f"from {at}"
 
     @property
     def close(self) -> str:
@@ -430,7 +442,8 @@ class Happening:
 
     @property
     def verdict(self) -> Verdict:
-        return BY_ID[self.lead.pattern].verdict
+        """That of its pattern; what something explains does not count against a run."""
+        return Verdict.GOOD if self.lead.evidence.get("explained_by") else BY_ID[self.lead.pattern].verdict
 
 
 def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:

@@ -36,7 +36,7 @@ from chronicle.model import (
     Track,
 )
 from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
-from chronicle.story.sentences import finding_words
+from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct, wall_clock
 from chronicle.timeline.joins import last_ending
@@ -119,18 +119,17 @@ def _moved(run: RunView, join: Join) -> str:
     phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
     if rest := join.changes[_SHOWN_CHANGES:]:
         phrases.append(f"{plural(len(rest), 'more value')} changed")
-    *first, last = phrases or [""]
-    listed = f"{', '.join(first)}, and {last}" if first else last
-    return f" {listed[:1].upper()}{listed[1:]}." if listed else ""
+    said = listed(phrases)
+    return f" {said[:1].upper()}{said[1:]}." if said else ""
 
 
 def _changed(run: RunView, join: Join, change: Change) -> str:
-    """``the learning rate rose from 0.0003 to 0.001``; ``the seed was 2 in place of 1``."""
+    """``the learning rate rose from 0.0003 to 0.001``; ``the seed changed from 1 to 2``."""
     before, after = change.before, change.after
     unit = f" {change.unit}" if change.unit else ""
-    verb = "were" if change.quantity.endswith("s") else "was"
     name = re.sub("^config/", "setting ", change.quantity)
     if before is None or after is None:
+        verb = "were" if change.quantity.endswith("s") else "was"
         word = "stated as" if before is None else "no longer stated; it had been"
         return f"the {name} {verb} {word} {stated(after if before is None else before)}{unit}"
     if change.quantity.endswith(" read"):
@@ -141,24 +140,24 @@ def _changed(run: RunView, join: Join, change: Change) -> str:
         place = "" if change.at_step == join.to_step else f" at {run.axis.place(change.at_step)}"
         ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
         return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
-    return f"the {name} {verb} {stated(after)}{unit} in place of {stated(before)}"
+    return f"the {name} changed from {stated(before)} to {stated(after)}{unit}"
 
 
 def _reach(run: RunView, join: Join) -> str:
     """Whether a rollback went back far enough, and whether what it left came again."""
     seen, words = join.evidence, ""
     left = seen.get("left_pattern") or seen.get("inside_pattern")
-    title = f"“{BY_ID[left].title}”" if left in BY_ID else "what had begun"
+    what = f"the {noun(left)}" if left else "what had begun"
     again = f" came again at {run.axis.place(seen['again_step'])}" if "again_step" in seen else ""
     if "inside_start_step" in seen:
         begun = run.axis.place(seen["inside_start_step"])
-        words = f" The run did not go back far enough: {title} had begun at {begun}"
+        words = f" The run did not go back far enough: {what} had begun at {begun}"
         words += f", and{again}." if again else "."
     elif "left_start_step" in seen:
-        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {title} began"
+        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {what} began"
         words += f", which{again}." if again else "."
     elif again:
-        words = f" {title[:1].upper()}{title[1:]}{again}."
+        words = f" {what[:1].upper()}{what[1:]}{again}."
     return words
 
 
@@ -227,6 +226,8 @@ def _of_group(run: RunView, group: Happening) -> Event:
         seen.append((part.start_step, more.sentence))
         numbers += further
     sentences, shorts = [sentence for _, sentence in sorted(seen, key=itemgetter(0))], words.short
+    if explained := lead.evidence.get("explained_by"):
+        sentences.append(f"It does not count against the run ({explained}).")
     if not (live := lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)):
         sentences.append("This branch was discarded later.")
         shorts += " · discarded"
