@@ -232,6 +232,7 @@ LOST = PatternPage(
     verdict=Verdict.BAD,
     lead="It came down, but not to where it was. Look at the trend, not at the level.",
     also_called=("lasting spike",),
+    typed="unstable instability",
     criteria=(Condition("Left at the end", "≥ 6 scales", "training loss"),),
     lookalikes=(
         Lookalike("spike-fast-recovery", "Fast-recovering spike", Verdict.GOOD, "It is back at the trend."),

@@ -446,7 +446,7 @@ def test_a_finding_without_evidence_is_told_too(pattern: str) -> None:
 
 def test_what_a_log_counts_is_told_in_its_own_unit() -> None:
     assert (Axis().place(7005), Axis().span(1), Axis().span(2.0)) == ("step 7\u202f005", "1 step", "2 steps")
-    assert Axis("epoch").places(3, 5) == "epochs 3 to 5"
+    assert Axis("epoch").place(3, 5) == "epochs 3 to 5"
     tokens = Axis("million tokens")
     assert (tokens.place(15_689), tokens.span(1)) == ("15\u202f689 million tokens", "1 million tokens")
     assert (tokens.places(1, 2), tokens.way(2, 1)) == ("1 to 2 million tokens", "2 to 1 million tokens")

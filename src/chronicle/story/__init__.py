@@ -178,7 +178,10 @@ def _sequence(
     left = [e for e in faults if e not in shown]
     several = len(left) > _ALIKE
     told = [e for e in (*shown, *([] if several else left)) if e not in chosen]
-    told = [e for e in told if not (e.step in begins and _goes_on_plainly(run, e))]
+    plainly = {
+        f"The run went on at {run.axis.place(step or 0)}." for step in begins
+    }  # what begins there says it
+    told = [e for e in told if e.sentence not in plainly]
     parts = [(happened.index(e), e.sentence) for e in told]
     for name, same in _alike([e for e in happened if _counts(e)]).items():
         if rest := [event for event in same if event not in shown]:
@@ -207,11 +210,6 @@ def _lead(chosen: Sequence[Event], first: Event) -> str:
     return "Later, " if first.step > max(steps) else ""
 
 
-def _goes_on_plainly(run: RunView, event: Event) -> bool:
-    """Whether it is a restart of which nothing is to be said but where it was."""
-    return event.sentence == f"The run went on at {run.axis.place(event.step or 0)}."
-
-
 def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
     """What came shortly before what is told, and may be its cause: the last change of schedule or batch
     before a finding, and the first of the faults in which an attempt ended before a restart."""
@@ -235,7 +233,7 @@ def _where(run: RunView, listed: Sequence[Event]) -> str:
     steps = [e.step for e in listed if e.step is not None and not set(e.patterns) & _RUN]
     if len(steps) < 2:
         return f"at {run.axis.place(steps[0])}" if steps else ""
-    return f"over {run.axis.places(min(steps), max(steps))}"
+    return f"over {run.axis.place(min(steps), max(steps))}"
 
 
 def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:

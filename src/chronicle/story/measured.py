@@ -79,14 +79,12 @@ class Axis:
         """The plural: ``steps``."""
         return self.noun if self.noun.endswith("s") else f"{self.noun}s"
 
-    def place(self, at: int) -> str:
-        """``step 7 005``; ``15 689 million tokens``."""
-        return f"{count(at)} {self.noun}" if self.noun.endswith("s") else f"{self.noun} {count(at)}"
-
-    def places(self, first: int, last: int) -> str:
-        """``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
-        ends = f"{count(first)} to {count(last)}"
-        return f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}s {ends}"
+    def place(self, *at: float) -> str:
+        """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
+        ends = " to ".join(map(count, at))
+        return (
+            f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}{'s' * (len(at) > 1)} {ends}"
+        )
 
     def way(self, first: int, last: int) -> str:
         """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
@@ -112,11 +110,6 @@ class Rise:
     peak: float
     least: bool
     unit: str
-
-    @property
-    def words(self) -> tuple[str, str]:
-        """``2.22``, ``at least 4.1 nats``."""
-        return plainly(self.before), f"{'at least ' * self.least}{plainly(self.peak)}{self.unit}"
 
     @property
     def short(self) -> str:
@@ -280,8 +273,7 @@ class Teller:
     @property
     def unit(self) -> str:
         """The declared unit with a space before it; empty where none was declared."""
-        track = self.run.timeline.series.get(self.metric or self.finding.metric or "")
-        return f" {track.unit}" if track is not None and track.unit else ""
+        return f" {self.track.unit}" if self.track is not None and self.track.unit else ""
 
     @property
     def start(self) -> str:
@@ -290,7 +282,7 @@ class Teller:
     @property
     def span(self) -> str:
         """The steps of the finding: ``steps 250 to 750``."""
-        return self.run.axis.places(self.finding.start_step, self.finding.end_step or self.finding.start_step)
+        return self.run.axis.place(self.finding.start_step, self.finding.end_step or self.finding.start_step)
 
     @property
     def course(self) -> str:
@@ -303,9 +295,6 @@ class Teller:
         at, start = self.run.index(self.finding.attempt), self.finding.start_step
         begins = any(j.after == at and j.to_step == start for j in self.run.timeline.joins)
         return f"the restart at {self.start}" if begins else self.start
-
-    def place(self, step: float) -> str:
-        return self.run.axis.place(round(step))
 
     def has(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
@@ -351,8 +340,7 @@ class Teller:
         join = next((j for j in self.run.timeline.joins if j.after == at), None)
         if not len(earlier) and track is not None and join is not None:
             earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
-        known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
-        return known
+        return np.asarray(earlier[np.isfinite(earlier)][-BEFORE:], np.float64)
 
     @property
     def until(self) -> float:
@@ -401,10 +389,11 @@ class Teller:
 
     def from_to(self, rise: Rise) -> str:
         """``from 2.22 to 4.1``; keeps the two numbers."""
-        before, peak = rise.words
+        before, least = plainly(rise.before), "at least " * rise.least
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-        self.numbers.append(Quantity("peak", rise.peak, peak))
-        return f"from {before} to {peak}"
+        return (
+            f"from {before} to {self.number('peak', rise.peak, lambda v: f'{least}{plainly(v)}{rise.unit}')}"
+        )
 
     def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
@@ -421,7 +410,7 @@ class Teller:
         """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
         until, at = self.until, self.run.index(self.finding.attempt)
         if math.isfinite(until):
-            return f"by {self.place(until)}"
+            return f"by {self.run.axis.place(until)}"
         is_last = at is None or at == len(self.run.views) - 1
         return "when the log ended" if is_last else "when the attempt ended"
 
@@ -460,11 +449,9 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
     """Those first that make the verdict, then by their own verdict and severity."""
-
-    def rank(group: Happening) -> tuple[bool, int, float, int]:
-        return group.verdict is verdict, group.verdict.rank, group.lead.severity, -group.number
-
-    return sorted(groups, key=rank, reverse=True)
+    return sorted(
+        groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity, g.number)
+    )
 
 
 def sample_gap(timeline: Timeline) -> float:

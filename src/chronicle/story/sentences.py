@@ -226,7 +226,7 @@ class Sentences(Teller):
         risen, short = self.risen("rose")
         left, end = self.value("residual_log", self.value("step_log")), self.finding.end_step
         above = self.above(left) if left > 0 else "up"
-        until = f" until {self.place(end)}" if end is not None else ""
+        until = f" until {self.run.axis.place(end)}" if end is not None else ""
         return Words(f"{self.what} {risen} and stayed {above}{until}", short, "stayed up")
 
     def multi_dataset_spike(self) -> Words:
@@ -322,10 +322,10 @@ class Sentences(Teller):
             steps = self.finding.start_step, self.finding.end_step or 0
             ends = np.interp(steps, *self.samples).tolist()
             low, high = (self.number(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
-            learned = (
-                f"the training data had been learned at {self.place(self.value('train_saturated_step'))}"
+            learned = self.told(
+                "long after the training data had been learned at {train_saturated_step:place}"
             )
-            sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
+            sentence = f"{self.what} went from {low} to {high} over {self.span}, {learned}"
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
@@ -359,7 +359,7 @@ class Sentences(Teller):
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
-        sentence = f"{self.what} {course}{unit} over {self.run.axis.places(*steps[rows].tolist())}"
+        sentence = f"{self.what} {course}{unit} over {self.run.axis.place(*steps[rows].tolist())}"
         if self.finding.pattern == "noisy-healthy":
             sentence += f", with noise of about {self.say('noise', 'noise_log', percent)} from value to value"
         short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"

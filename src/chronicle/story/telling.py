@@ -214,15 +214,15 @@ def _of_group(run: RunView, group: Happening) -> Event:
     """The event of a group of findings: its gravest name, and what else was seen, in order."""
     lead = group.lead
     words, numbers = finding_words(run, lead)
-    same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
-    again = f" {_repeated(lead, len(same))}" if len(same) > 1 else ""
+    often = sum(p.pattern == lead.pattern and p.metric == lead.metric for p in group.parts)
+    stages = f"came in {count(often)} stages" if lead.pattern in DIVERGES else f"peaked {times_over(often)}"
+    again = f" It {stages}." if often > 1 else ""
     seen = [(lead.start_step, f"{words.sentence}{again}")]
     others: dict[str, Finding] = {}
     for part in sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True):
         if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
             others.setdefault(_FAMILY if part.pattern in RISES else part.pattern, part)
-    for part in others.values():
-        more, further = finding_words(run, part)
+    for part, (more, further) in [(part, finding_words(run, part)) for part in others.values()]:
         seen.append((part.start_step, more.sentence))
         numbers += further
     sentences, shorts = [sentence for _, sentence in sorted(seen, key=itemgetter(0))], words.short
@@ -251,12 +251,6 @@ def _of_group(run: RunView, group: Happening) -> Event:
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
         parts=tuple(part.id for part in group.parts),
     )
-
-
-def _repeated(lead: Finding, often: int) -> str:
-    if lead.pattern in DIVERGES:
-        return f"It came in {count(often)} stages."
-    return f"It peaked {times_over(often)}."
 
 
 def _numbered(listed: Iterable[Event]) -> list[Event]:
@@ -448,7 +442,7 @@ def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[i
     short = f"at {run.axis.place(begin)}"
     move = f"{verb} {ends} {short}"
     if len(jumps) > 1:
-        number, over = count(len(jumps)), f"over {run.axis.places(begin, end)}"
+        number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
         short = f"in {number} stages"
         one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
         move = f"{verb} {ends} {short} {over}" if one_way else f"changed {number} times {over}, {ends}"
