@@ -24,7 +24,7 @@ from chronicle.classify import classify
 from chronicle.classify.resumed import resumes
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
-from chronicle.model import Role
+from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import stitch
 
 KINDS = {"plain": {}, "noisy": {"noise": 0.05}, "autocorrelated": {"rho": 0.6}, "sparse": {"every": 20}}
@@ -129,6 +129,22 @@ def test_a_spike_to_the_first_level_that_comes_back_faster_is_a_spike(fall: floa
     curve = Curve(4)
     to_the_top = float(curve.trend[0] - curve.trend[1000]) / curve.scale
     assert "reinitialised" not in patterns(curve.spike(0.5, to_the_top, rise=1, fall=fall).run())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_new_weights_late_in_a_schedule_learn_as_slowly_as_their_rate(seed: int) -> None:
+    """The second descent takes three times the steps, and the log ends before it has gone half of the way."""
+    steps = np.arange(1, 2001)
+    rate = 3e-3 * np.minimum(1, steps / 100) * (0.1 + 0.45 * (1 + np.cos(np.pi * steps / 2000)))
+    learning = np.cumsum(rate) / 3e-3
+    learning[1367:] -= learning[1367]
+    loss = 3 + 1.2 * np.exp(-np.maximum(learning - 30, 0) / 90)
+    loss += np.random.default_rng(seed).normal(size=len(steps)) * (0.005 + 0.1 * (4.2 - loss) / 1.2)
+    series = {
+        role.value: Series(role.value, role, steps, values, np.full(len(steps), np.nan))
+        for role, values in {Role.LOSS: loss, Role.LEARNING_RATE: rate}.items()
+    }
+    assert {*classify(stitch([Attempt("run", ("run",), series)])).patterns} == {"reinitialised"}
 
 
 def test_a_climb_to_the_first_level_is_no_new_weights() -> None:

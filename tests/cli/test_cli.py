@@ -96,6 +96,45 @@ def test_no_such_path(chronicle):
     assert (ran.code, ran.err) == (2, "error: no such file or folder: nowhere.csv\n")
 
 
+EMPTY = "a path is empty. Name a file or folder; the current one is `.`"
+ADDRESS = "s3://bucket/run is an address. Name a folder of this machine"
+OWN = "is where the workspace or a build keeps its own. Remedy: name another --out"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("classify", ""), 2, EMPTY),
+        (("init", ""), 2, EMPTY),
+        (("score", ""), 2, EMPTY),
+        (("build", "a.csv", "--out", ""), 2, EMPTY),
+        (("init", "s3://bucket/run"), 2, ADDRESS),
+        (("build", "a.csv", "--out", "s3://bucket/run"), 2, ADDRESS),
+        (("classify", "loop"), 2, "loop is a link that leads back to itself. Remedy: remove it"),
+        (
+            ("init", "loop"),
+            1,
+            "loop/runs: Too many levels of symbolic links. Remedy: name another place",
+        ),
+        (("note", "b", " "), 2, "the note says nothing. Remedy: give it a TEXT"),
+        (("add", "."), 2, ". holds the runs of the workspace. Name a log or folder beside them"),
+        (("add", "a.csv", ".."), 2, ".. holds the runs of the workspace. Name a log or folder beside them"),
+        *(
+            (("build", "--out", place), 2, f"HERE/{place} {OWN}")
+            for place in ("build", "build/next", "runs/a", "gallery")
+        ),
+    ],
+)
+def test_what_names_no_place_is_refused_in_one_line(chronicle, tmp_path, arguments, code, message):
+    chronicle("init", ".")
+    healthy(tmp_path / "a.csv")
+    chronicle("add", "a.csv", "--name", "b")
+    (tmp_path / "loop").symlink_to("loop")
+    ran = chronicle(*arguments)
+    assert (ran.code, ran.err) == (code, f"error: {message}\n".replace("HERE", str(tmp_path)))
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["b"]
+
+
 def test_classify_prints_json_that_fits_its_schema(chronicle, tmp_path):
     log = healthy(tmp_path / "a.csv")
     ran = chronicle("classify", log, "--json")

@@ -4,8 +4,8 @@ reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run (within a fifth of what was learned), at once
     and no higher, and the tenths of the way down take as long as the first time (median, within a factor of
-    1.6). At a join, time may also be counted in steps times the learning rate: without the warm-up of the
-    first time it is learned faster.
+    1.6). Time may also be counted in steps times the learning rate: without the warm-up of the first time
+    it is learned faster, and late in a schedule slower.
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
@@ -127,8 +127,10 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
 def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
     """An attempt that knows nothing from its first sample on."""
     (start, early), (steps, y), learned = positive(first), positive(loss), learned_before(view, attempt)
-    times = [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
-    if any(same_course(view, (once, early), (again, y), learned) for once, again in times):
+    if any(
+        same_course(view, (once, early), (again, y), learned)
+        for once, again in _times(view, attempt, start, steps)
+    ):
         yield _lost_weights(view, At(attempt, loss, steps[0], steps[0]), None, early[0], learned, y[0])
 
 
@@ -143,11 +145,20 @@ def _from_the_rise(
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
     if onset < LEAST or np.max(running(y[onset:][: 4 * LEAST], 3)) > highest:
         return  # worse than new
+    times = _times(view, attempt, start, steps)
     for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
         at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
-        if at_once and same_course(view, (start, early), (steps[a:], y[a:]), learned):
+        courses = ((once, again[a:]) for once, again in times)
+        if at_once and any(
+            same_course(view, (once, early), (again, y[a:]), learned) for once, again in courses
+        ):
             at = At(attempt, loss, steps[a], steps[a])
             yield _lost_weights(view, at, shape, early[0], learned, y[a])
+
+
+def _times(view: View, attempt: AttemptView, start: Floats, steps: Floats) -> list[tuple[Floats, Floats]]:
+    """Time of the first course and of the attempt's, in steps and by the learning rate."""
+    return [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
 
 
 def clock(attempt: AttemptView, steps: Floats) -> Floats:
@@ -179,7 +190,7 @@ def same_course(
     if not once[-1] >= RESOLVED * gap:
         return False  # learned within a few samples: any return from a spike looks like that
     over = float(steps[-1] - steps[0])
-    seen = (once + gap) * SAME_PACE <= over
+    seen = ((once + gap) * SAME_PACE <= over) | np.isfinite(twice)
     if seen.sum() < 4:
         return False
     pace = median((twice[seen] + gap) / (once[seen] + gap))
