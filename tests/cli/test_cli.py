@@ -146,6 +146,17 @@ def test_classify_prints_json_that_fits_its_schema(chronicle, tmp_path):
     assert {"pattern": "grad-norm-precursor", "missing": ["grad-norm"]} in diagnosis["not_assessed"]
 
 
+def test_a_copy_of_another_log_is_named_and_judged_once(chronicle, tmp_path):
+    (tmp_path / "run").mkdir()
+    rows = healthy(tmp_path / "run" / "a.csv").read_text().splitlines()
+    names = rows[0].split(",")
+    values = (zip(names, map(float, row.split(",")), strict=True) for row in rows[1:])
+    (tmp_path / "run" / "b.jsonl").write_text("".join(f"{json.dumps(dict(row))}\n" for row in values))
+    ran = chronicle("classify", "run")
+    assert ran.out.count("near-perfect") == 1
+    assert ran.out.endswith("  left out: b.jsonl, with values that are judged already\n")
+
+
 def test_one_bad_log_does_not_stop_the_others(chronicle, tmp_path):
     healthy(tmp_path / "a.csv")
     (tmp_path / "b.jsonl").write_text("")

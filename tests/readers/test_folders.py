@@ -226,7 +226,7 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
         f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "
-        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
     )
 
 

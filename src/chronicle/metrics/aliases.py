@@ -2,7 +2,7 @@
 
 A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`): lower case, words parted
 by one blank. Order matters: what is logged of an evaluation, for example, comes before the same word alone.
-docs/formats.md prints the table; a test holds the two together. Words of training in other languages stand
+docs/metrics.md prints the table; a test holds the two together. Words of training in other languages stand
 behind it. Below them, what counts the steps of a log, by name, how far apart they are, and clocks that tell
 no year.
 """
