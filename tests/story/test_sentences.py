@@ -449,7 +449,7 @@ def test_what_a_log_counts_is_told_in_its_own_unit() -> None:
     assert Axis("epoch").place(3, 5) == "epochs 3 to 5"
     tokens = Axis("million tokens")
     assert (tokens.place(15_689), tokens.span(1)) == ("15\u202f689 million tokens", "1 million tokens")
-    assert (tokens.places(1, 2), tokens.way(2, 1)) == ("1 to 2 million tokens", "2 to 1 million tokens")
+    assert (tokens.place(1, 2), tokens.way(2, 1)) == ("1 to 2 million tokens", "2 to 1 million tokens")
 
 
 def test_numbers_in_words() -> None:

@@ -114,8 +114,7 @@ def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
 
 def card(happened: Sequence[Event], verdict: Verdict) -> str:
     """The words a card has room for: of the event that decides, else of the end."""
-    first = next(iter(deciding(happened, verdict)), None) or next(iter(gravest(happened, verdict)), None)
-    if first is not None:
+    if (first := next(iter(gravest(happened, verdict)), None)) is not None:
         return first.short
     end = next((event for event in happened if event.kind is EventKind.END), None)
     return f"nothing found, {end.short}" if end is not None else "nothing found"
@@ -178,10 +177,8 @@ def _sequence(
     left = [e for e in faults if e not in shown]
     several = len(left) > _ALIKE
     told = [e for e in (*shown, *([] if several else left)) if e not in chosen]
-    plainly = {
-        f"The run went on at {run.axis.place(step or 0)}." for step in begins
-    }  # what begins there says it
-    told = [e for e in told if e.sentence not in plainly]
+    plainly = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
+    told = [e for e in told if e.sentence not in plainly]  # what begins with a restart tells of it
     parts = [(happened.index(e), e.sentence) for e in told]
     for name, same in _alike([e for e in happened if _counts(e)]).items():
         if rest := [event for event in same if event not in shown]:
