@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.restarts import duration
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Finding, Quantity
 from chronicle.story.measured import (
@@ -33,6 +32,7 @@ from chronicle.story.measured import (
     stated,
     times,
 )
+from chronicle.story.restarts import duration
 
 # fmt: off
 FORMS: Mapping[str, tuple[str, str]] = {

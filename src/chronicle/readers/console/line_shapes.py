@@ -89,7 +89,7 @@ class _Learned(NamedTuple):
     there may be. ``values`` and ``ends`` (a pair and a run) are cut out; ``commas`` keep thousands apart.
     """
 
-    told: Reading
+    reading: Reading
     clock: tuple[int, ...] | None
     runs: tuple[bytes | range, ...]
     values: Sequence[_Token]
@@ -150,9 +150,9 @@ class Shapes:
         learned, places, ends, _ = cut
         if learned.commas and _DECIMAL_COMMA.search(raw):
             return None
-        form, _, _, who, at, _ = learned.told
+        form, _, _, who, at, _ = learned.reading
         plain = raw.replace(b",", b"_") if learned.commas else raw  # as Python parts thousands
-        values = list(learned.told.values)  # what stands in no digits, as NaN, stays
+        values = list(learned.reading.values)  # what stands in no digits, as NaN, stays
         for pair, start, end in places:
             values[pair] = float(plain[start:end])
         ends_of = {pair: int(raw[start:end]) for pair, (start, end) in ends} if ends else {}

@@ -7,8 +7,9 @@ left aside. ``12/100`` is 12 (of 100); where no name stands before it, it is cal
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -237,6 +238,17 @@ _WORDINGS = tuple(
         # CatBoost
         ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
         ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+        # cuda-convnet
+        ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+        ("logprob: ", r"^logprob: ", "test logprob: "),
+        # "Training average loss at step 100: 1.62"
+        (
+            " at ",
+            r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
+            r"\2 \3 \1: ",
+        ),
+        # counters that are cut short: "Iter.   5;"
+        (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
         # Flax's language models
         ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
         # NCRF++: a share and its value
@@ -313,3 +325,132 @@ def reworded(text: str) -> str:
         step = round(float(match["n"]) * _THOUSANDS[match["unit"]])
         text = f"{what}step {step} {text[match.end() :]}"
     return text
+
+
+# --- tables ---
+
+_BORDERS = re.compile(r"[|│┃║]")
+_BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
+_CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
+_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
+_COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
+_GAP = re.compile(r"\s{2,}|\t")
+_HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
+_OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
+# Vowpal Wabbit's header has two lines, of which this is the second.
+_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
+        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
+    ),
+}  # fmt: skip
+_MOST_COLUMNS = 64
+
+
+class Table:
+    """A table that may be under way: the names of its columns, and the row that was read last; or its columns
+    are the training and the validation, and each row is one metric (AllenNLP)."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+        self._phases: tuple[str, ...] = ()
+        self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
+        self._last: list[str] = []
+
+    def read(self, text: str) -> list[Pair] | None:
+        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+        bar = _BAR.search(text) if "%" in text else None
+        under_way = bar is not None and bar[1] != "100"
+        text = text[: bar.start()] if bar else text
+        if names := header(text):
+            words = tuple(text.split())
+            self.names, self._words = names, words if len(words) > len(names) else names
+            return []
+        if (row := self._of_phases(text)) is not None or not self.names:
+            return row
+        cut = _CUT_BAR.search(text)
+        if cut and len(text[: cut.start()].split()) == len(self.names):
+            under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
+        cells = _bordered(text) or text.split()
+        cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
+        if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
+            self.names = _spread(cells)
+        if len(cells) == len(self._words) and not _BORDERS.search(text):
+            self.names = self._words
+        if len(cells) != len(self.names):
+            return None
+        row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]
+        of_class = self.names[0].lower() == "class"
+        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
+            return None
+        if under_way or cells == self._last or (of_class and cells[0] != "all"):
+            return []
+        self._last = cells
+        return row
+
+    def _of_phases(self, text: str) -> list[Pair] | None:
+        """The pairs of a row whose columns are phases, [] for their header; None for any other line."""
+        if phases := _PHASES.fullmatch(text.strip()):
+            self._phases = phases.groups()
+            return []
+        cells = _bordered(text) if self._phases else []
+        if len(cells) != 1 + len(self._phases):
+            return None
+        named = zip(self._phases, cells[1:], strict=True)
+        return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
+
+
+def _bordered(text: str) -> list[str]:
+    """The cells of a line between borders; [] where it has none."""
+    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
+
+
+def header(text: str) -> tuple[str, ...]:
+    """The names of the columns that a line names; () where it is no header.
+
+    One of the first two counts steps or epochs.
+    """
+    if not _HEAD.match(text) or ": " in text or "=" in text:
+        return ()
+    cells = _bordered(text) or _GAP.split(text.strip())
+    names = cells if len(cells) > 1 else text.split()
+    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows that blanks part
+        names = [name.strip() for name in text[2:].split(",")]
+    names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
+    names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
+    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
+        return columns
+    named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
+    if not named or not 2 <= len(names) <= _MOST_COLUMNS:
+        return ()
+    return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
+
+
+def _spread(cells: Sequence[str]) -> tuple[str, ...]:
+    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
+
+    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
+    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
+    """
+    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
+
+    def apart(n: int) -> float:
+        return (
+            sum(abs(math.log(value / two)) for value, two in zip(values[:n], values[n : 2 * n], strict=True))
+            / n
+        )
+
+    n_losses = min(range(1, len(values) // 2 + 1), key=apart)
+    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
+    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
+    return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
+
+
+def _counts(name: str) -> bool:
+    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
+
+
+def _cell(name: str, cell: str) -> Pair | None:
+    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
+    value = number(match[1].replace(",", "")) if match else None
+    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
