@@ -125,6 +125,8 @@ def _as_it_is(value: Any) -> Any:
 
 def to_json(value: Any) -> Any:
     """Plain JSON values: dataclasses as objects, tuples as lists, numpy scalars as numbers, NaN as null."""
+    if type(value) in _PLAIN and type(value) is not float:  # nearly all of an entry
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {_name(type(value), f.name): to_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
