@@ -73,17 +73,17 @@ def test_it_reads_what_pyyaml_writes(written: dict[str, Any]) -> None:
 
 
 NO_MAPPING = {text: {} for text in ("", "a", ":", "\t", "%&*")}
-ODD = {"- ": [None], "a: b: c: [": {"a": "b: c: ["}, "- - - -": [[[[None]]]], "a: |": {"a": ""}}
+ODD = {"- ": [None], "a: b: c: [": {"a": "b"}, "- - - -": [[[[None]]]], "a: |": {"a": ""}}
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), (NO_MAPPING | ODD | {"a:\n    b\n  c: 1": {"a": {}}}).items(), ids=repr
+    ("text", "value"), (NO_MAPPING | ODD | {"a:\n    b\n  c: 1": {"a": "b c"}}).items(), ids=repr
 )
 def test_nothing_is_refused(text: str, value: object) -> None:
     assert from_yaml(text) == value
 
 
-KEPT = {": ": ["a"], "a:\n": ["aa", "a"]}
+KEPT = {"a:\n": ["aa", "a"]}
 
 
 @pytest.mark.parametrize("part", [" ", "a ", ": ", '"', "' ", "- ", "a:\n", "[", "\n", "a\\"])

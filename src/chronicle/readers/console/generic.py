@@ -201,7 +201,8 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
     seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
-        is_loss = any(role_of(n) in LOSSES and last_word(n) not in _OF_SOLVERS for n in record.shape)
+        losses = (n for n in record.shape if "loss" in n.lower() or role_of(n) in LOSSES)
+        is_loss = any(last_word(n) not in _OF_SOLVERS for n in losses)
         if step is not None and record.is_training and (trains or is_loss or record.epoch):
             steps = seen.setdefault(record.shape, [])
             steps.append(step)
