@@ -95,7 +95,7 @@ def test_steps_and_values_are_what_the_file_is_named_after_if_it_is_a_known_metr
 
 
 @pytest.mark.parametrize(
-    "name", ["numbers.csv", "lossless.csv", "loss_scale.txt", "lr.csv", "accuracy.txt", "glossary.txt", "a"]
+    "name", ["numbers.csv", "lossless.csv", "loss_scale.txt", "lr.csv", "scores.txt", "glossary.txt", "a"]
 )
 def test_a_file_named_after_anything_else_says_nothing(name: str, tmp_path: Path) -> None:
     file = written(tmp_path, name, NUMBERS)

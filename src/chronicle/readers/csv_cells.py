@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 ARROW_BYTES = 1 << 20  # of a block that is read in one go
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
+_ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
 
@@ -276,6 +277,12 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     shapes = [shape.groups() for text in above if (shape := _NUMBER.fullmatch(text))]
     if len(shapes) < 2:
         return False
+    if (
+        match[2]
+        and len(f"{match[1]}{match[2]}".lstrip("0")) >= _ALL_DIGITS
+        and not any(e for *_, e in shapes)
+    ):
+        return True
     sizes = {(len(decimals or ""), len(exponent or "")) for _, decimals, exponent in shapes}
     digits, decimals, exponent = (len(part or "") for part in match.groups())
     longest = max(len(whole) for whole, _, _ in shapes)

@@ -21,11 +21,21 @@ from typing import Any, NamedTuple
 from chronicle.metrics.aliases import in_english
 from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role
-from chronicle.readers.columns import number, step_rank
+from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes
 from chronicle.readers.console.log import Line
-from chronicle.readers.console.pairs import EPOCHS, Pair, counts, last_word, pairs, rank_of_name
+from chronicle.readers.console.pairs import (
+    EPOCHS,
+    Groups,
+    Pair,
+    cell_of,
+    counts,
+    last_word,
+    names_what_counts,
+    pairs,
+    rank_of_name,
+)
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _EVALUATION = re.compile(
@@ -44,7 +54,7 @@ _LAUNCH = re.compile(
     r"[^\w\n]{0,40}(?:(?:start\w*|begin\w*|new|of|the) ){0,3}"
     r"(?:train|(?:fine)?-?tun|run|experiment|job)(?:ing)?\b"
     r"(?!.{0,60}\b(?:end|finish|complet|stop|done|took))[^\d\n]{0,60}"
-    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})[ ,T]{1,2}\d\d:\d\d:\d\d",
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})(?:[ ,T]{1,2}\d\d:\d\d:\d\d|[_-]\d\d-\d\d-\d\d)",
     re.IGNORECASE,
 )
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
@@ -223,7 +233,8 @@ def as_bar(pair: Pair) -> Pair:
 MAYBE = re.compile(
     rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
     rb"|best iteration|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
-    rb"|^\| [\w/]+ *\| *\|$",
+    rb"|^\| [\w/]+ *\| *\|$"
+    rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
     re.IGNORECASE,
 )
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
@@ -257,12 +268,27 @@ class Table:
         self._phases: tuple[str, ...] = ()
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
+        self._groups = Groups()
+
+    def state(self) -> Any:
+        """What is known of the table under way, as JSON."""
+        return self.names, self._phases, self._words, self._last, *self._groups
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        names, phases, words, self._last, *groups = state
+        self.names, self._phases, self._words = tuple(names), tuple(phases), tuple(words)
+        self._groups = Groups(*groups)
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         bar = _BAR.search(text) if "%" in text else None
         under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
+        if "|" in text and (in_groups := self._groups.read(text)):
+            self._groups = in_groups[0]
+            self.names = tuple(name for group in self._groups.names for name in group)
+            return in_groups[1]
         if names := _header(text):
             words = tuple(text.split())
             self.names, self._words = names, words if len(words) > len(names) else names
@@ -280,7 +306,7 @@ class Table:
             self.names = self._words
         if len(cells) != len(self.names):
             return None
-        row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]
+        row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := cell_of(name, cell))]
         of_class = self.names[0].lower() == "class"
         if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
             return None
@@ -298,7 +324,7 @@ class Table:
         if len(cells) != 1 + len(self._phases):
             return None
         named = zip(self._phases, cells[1:], strict=True)
-        return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
+        return [pair for phase, cell in named if (pair := cell_of(f"{phase} {cells[0]}", cell))]
 
 
 def _bordered(text: str) -> list[str]:
@@ -317,14 +343,14 @@ def _header(text: str) -> tuple[str, ...]:
     names = cells if len(cells) > 1 else text.split()
     if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows that blanks part
         names = [name.strip() for name in text[2:].split(",")]
-    names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
+    names = names[len(names) > 2 and names[0] == "#" and names_what_counts(names[1]) :]
     names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
     if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
         return columns
     named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
     if not named or not 2 <= len(names) <= _MOST_COLUMNS:
         return ()
-    return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
+    return tuple(names) if any(map(names_what_counts, names[:2])) or names[0].lower() == "class" else ()
 
 
 def _spread(cells: Sequence[str]) -> tuple[str, ...]:
@@ -347,16 +373,6 @@ def _spread(cells: Sequence[str]) -> tuple[str, ...]:
     return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
 
 
-def _counts(name: str) -> bool:
-    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
-
-
-def _cell(name: str, cell: str) -> Pair | None:
-    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
-    value = number(match[1].replace(",", "")) if match else None
-    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
-
-
 def may_tell(text: str) -> bool:
     """Whether a line has a place in the log of a training: a known name, a counter or a part of a table."""
     text = in_english(text[:_LONGEST])
@@ -377,13 +393,13 @@ class Gatherer:
 
     def state(self) -> Any:
         """What the lines so far leave open, as JSON."""
-        table = self._table.names, self._table._words, self._table._last
+        table = self._table.state()
         return list(self.block.items()), self._group, table, self._skip, self._first, self._judged
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        block, self._group, (names, words, last), self._skip, self._first, self._judged = state
-        self._table.names, self._table._words, self._table._last = tuple(names), tuple(words), last
+        block, self._group, table, self._skip, self._first, self._judged = state
+        self._table.restore(table)
         for name, (pair, (line, *place)) in block:
             self.block[name] = Pair(*pair), Source(Line(*line), *place)
 

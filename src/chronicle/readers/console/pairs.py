@@ -7,9 +7,11 @@ left aside. ``12/100`` is 12 (of 100); where no name stands before it, it is cal
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
@@ -109,8 +111,11 @@ class Pair(NamedTuple):
 
 
 def pairs(text: str) -> list[Pair]:
-    """All pairs of a line in their order; numbers without a name are left out, but for progress."""
-    named, nobody = list[Pair](), -1
+    """All pairs of a line in their order; numbers without a name are left out, but for progress and the rows
+    of trainers who publish the order of their columns."""
+    named, nobody = _without_names(text) or list[Pair](), -1
+    if named:
+        return named
     if member := _MEMBER.match(text):
         own = pairs(text[member.end() : _LONGEST])
         return [
@@ -145,6 +150,76 @@ def _ungrouped(match: re.Match[str]) -> str:
     group, inner = match[1], match[2]
     name, _, value = inner.partition("=")
     return f"{group if group.endswith(name) else f'{group}/{name}'}={value} "
+
+
+# --- rows of numbers without names ---
+
+_KINDS = re.compile(
+    r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
+    r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
+    re.IGNORECASE,
+)
+_VITS = "loss_disc loss_gen loss_fm loss_mel"
+# Orders of columns that trainers in wide use publish in their source: the kinds of all cells, of which "n" is
+# a whole or a decimal number, and the names; "-" is left out.
+_ORDERS = tuple(
+    (re.compile(kinds.replace("n", "[if]")), names.split())
+    for kinds, names in (
+        (r"\[if", "step lr"),  # RVC, which names its losses in the line below
+        (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
+        (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
+        (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
+        (  # results.txt of YOLOv5 to v7, named as in results.csv of its successors
+            r"pgn{4}iin{7}",
+            "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
+            " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss",
+        ),
+    )
+)
+_LISTED = re.compile(r"\bLosses: (\[[^][]{5,300})\],?(?= steps?: \d)", re.IGNORECASE)
+_HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
+
+
+def _without_names(text: str) -> list[Pair]:
+    """The pairs of a row that is nothing but cells, in a list or parted by blanks; [] where no published
+    order has all of its kinds, or its values are not what the names say.
+
+    A learning rate is small, and a perplexity is the exponential of the loss.
+    """
+    text = text.strip()
+    if not text[:1].isdecimal() and text[:1] != "[":
+        return []
+    listed = text[0] == "[" and text[-1] == "]"
+    cells = text.strip("[]").replace(",", " " if listed else ",").split()
+    matches = [_KINDS.fullmatch(cell) for cell in cells]
+    if len(cells) < 2 or None in matches:
+        return []
+    kinds = "[" * listed + "".join(match.lastgroup or "" for match in matches if match)
+    values = [number(re.sub(r"/\d+$|[MG]$", "", cell)) or 0.0 for cell in cells]
+    names = next((names for order, names in _ORDERS if order.fullmatch(kinds)), None)
+    names = names or _of_parts(kinds, values)
+    ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
+    row = [Pair(*pair) for pair in zip(names, values, ends, strict=True) if pair[0] != "-"] if names else []
+    told = {pair.name: pair.value for pair in row}
+    if not 0 <= told.get("lr", 0.0) <= _HIGHEST_RATE:
+        return []
+    ppl = told.get("ppl", math.nan)
+    return [] if abs(math.exp(min(told.get("loss", 0.0), 700.0)) - ppl) > _ROUNDING * ppl else row
+
+
+def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
+    """The names in a row of YOLO that has other columns than are published; [] for any other row.
+
+    The total is the sum of what stands before it, and two whole numbers behind it, boxes and pixels; what
+    stands behind these is called by its place.
+    """
+    for at in range(4, len(values) - 4) if kinds.startswith("pg") else ():
+        total = sum(values[2:at])
+        if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
+            parts = [f"train/loss_{i}" for i in range(1, at - 1)]
+            others = [f"column {i + 1}" for i in range(at + 3, len(values))]
+            return ["epoch", "-", *parts, "train/loss", "-", "-", *others]
+    return []
 
 
 # --- what counts ---
@@ -197,10 +272,65 @@ def last_word(name: str) -> str:
     return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
 
 
+# --- rows under two lines of names ---
+
+_OF_GROUP = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
+
+
+class Groups(NamedTuple):
+    """A table with bars between groups of columns, as ``|---- VALID ----|`` calls them in a line of its own.
+
+    ``names`` are those of the columns, by group, from the line below it.
+    """
+
+    told: Sequence[str] = ()
+    names: Sequence[Sequence[str]] = ()
+
+    def read(self, text: str) -> tuple[Groups, list[Pair]] | None:
+        """The table behind a line with bars, and the pairs of a row, [] for a header; None for any other."""
+        pieces = text.split("|")
+        if "---" in text:
+            told = [match[1] or "" for piece in pieces if (match := _OF_GROUP.fullmatch(piece))]
+            return (Groups(told), []) if any(told) and len(told) == len(pieces) else None
+        if self.told:
+            groups = [*self.told, *[""] * len(pieces)][: len(pieces)]
+            named = [
+                [f"{group} {name}".strip() for name in piece.split()]
+                for group, piece in zip(groups, pieces, strict=True)
+            ]
+            return (Groups((), named), []) if any(map(names_what_counts, chain(*named))) else None
+        return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
+
+    def _row(self, pieces: Sequence[str]) -> list[Pair]:
+        """The pairs of a row. One name may stand above several cells; texts are left out, and so is a group
+        of zeros before the first step, where nothing was measured.
+        """
+        row = list[Pair]()
+        for names, piece in zip(self.names, pieces, strict=True):
+            cells = piece.split()
+            further = [f"{names[0]} ({i})" for i in range(2, len(cells) + 1)] if len(names) == 1 else []
+            read = [cell_of(*pair) for pair in zip([*names, *further], cells, strict=False)]
+            own = [pair for pair in read if pair] if None not in read else []
+            begun = not row or any(pair.value for pair in row if counts(pair))
+            row += own if begun or any(pair.value for pair in own) else []
+        return row if any(map(counts, row)) else []
+
+
+def names_what_counts(name: str) -> bool:
+    """Whether a column of this name counts steps or epochs."""
+    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
+
+
+def cell_of(name: str, cell: str) -> Pair | None:
+    """A cell under a name; None where it is no number. A star behind it marks a step that was saved."""
+    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?", cell)
+    value = number(match[1].replace(",", "")) if match else None
+    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
+
+
 # --- words of trainers ---
 
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
-_CELL = rf"\s+({_FLOAT})"
 # Lines that name their numbers in a way of their own: a text that they hold, a pattern, and what it becomes,
 # named as the trainer names it wherever the line has a name for it. A row stands here only where a trainer in
 # wide use writes so, and no general rule of `pairs` can know it.
@@ -222,14 +352,6 @@ _WORDINGS = tuple(
         ),
         # Caffe: the outputs of the net beside the smoothed loss
         ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
-        # results.txt of YOLOv5 to v7, whose rows have no header; named as in results.csv of its successors
-        (
-            "G ",
-            rf"^\s*(\d{{1,9}})/\d{{1,9}}\s+[\d.]+G{4 * _CELL}\s+\d+\s+\d+{7 * _CELL}\s*$",
-            r"epoch \1 train/box_loss \2, train/obj_loss \3, train/cls_loss \4, train/loss \5,"
-            r" metrics/precision \6, metrics/recall \7, metrics/mAP_0.5 \8, metrics/mAP_0.5-0.95 \9,"
-            r" val/box_loss \10, val/obj_loss \11, val/cls_loss \12",
-        ),
         # fastText, which counts in tenths of a per cent
         ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
         # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
@@ -292,6 +414,16 @@ def units_as_names(text: str) -> str:
     return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
 
 
+def _unlisted(match: re.Match[str]) -> str:
+    """``Losses: [2.6, 2.4, 10.7, 15.3, 0.5], step: 400`` of later so-vits-svc, with the names of VITS."""
+    cells = match[1].strip("[]").split(",")
+    names = next(
+        (names[:-2] for _, names in _ORDERS if names[-2:] == ["step", "lr"] and len(names) == len(cells) + 2),
+        (),
+    )
+    return "".join(f"{name} = {cell}, " for name, cell in zip(names, cells, strict=False)) or match[0]
+
+
 def reworded(text: str) -> str:
     """The line in pairs; one that needs no other words is given as it is.
 
@@ -308,6 +440,7 @@ def reworded(text: str) -> str:
     for literal, pattern, into in _WORDINGS:
         if literal in text:
             text = pattern.sub(into, text, count=1)
+    text = _LISTED.sub(_unlisted, text) if "osses: [" in text else text
     if "postfix:" in text and (match := _LEVANTER.search(text)):
         what = "" if match["what"] == "train" else f"{match['what']}: "
         step = round(float(match["n"]) * _THOUSANDS[match["unit"]])
