@@ -277,11 +277,8 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     shapes = [shape.groups() for text in above if (shape := _NUMBER.fullmatch(text))]
     if len(shapes) < 2:
         return False
-    if (
-        match[2]
-        and len(f"{match[1]}{match[2]}".lstrip("0")) >= _ALL_DIGITS
-        and not any(e for *_, e in shapes)
-    ):
+    exact = len(f"{match[1]}{match[2]}".lstrip("0")) >= _ALL_DIGITS and match[1] in {n for n, *_ in shapes}
+    if match[2] and exact and not any(e for *_, e in shapes):
         return True
     sizes = {(len(decimals or ""), len(exponent or "")) for _, decimals, exponent in shapes}
     digits, decimals, exponent = (len(part or "") for part in match.groups())

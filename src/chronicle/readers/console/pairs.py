@@ -213,7 +213,7 @@ def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
     The total is the sum of what stands before it, and two whole numbers behind it, boxes and pixels; what
     stands behind these is called by its place.
     """
-    for at in range(4, len(values) - 4) if kinds.startswith("pg") else ():
+    for at in reversed(range(4, len(values) - 4) if kinds.startswith("pg") else ()):
         total = sum(values[2:at])
         if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
             parts = [f"train/loss_{i}" for i in range(1, at - 1)]
