@@ -126,7 +126,7 @@ def test_a_table_under_two_lines_of_names_is_read_by_group(tmp_path: Path) -> No
     """What was not yet measured stands as zeros before the first step, and is no sample."""
     attempt = read_text(tmp_path, in_groups(9))
     assert table(attempt) == {
-        "rate": [(0, 0.0), (1, 5e-05)],
+        "learning rate": [(0, 0.0), (1, 5e-05)],
         "epoch": [(0, 0.0), (1, 1.0)],
         "VALID dice": [(0, 0.046), (1, 0.5)],
         "VALID loss": [(0, 0.667), (1, 1.0)],

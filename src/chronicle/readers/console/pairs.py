@@ -274,6 +274,7 @@ def last_word(name: str) -> str:
 
 # --- rows under two lines of names ---
 
+_OUTSIDE = {"rate": "learning rate"}  # of all groups, beside what counts
 _OF_GROUP = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
 
 
@@ -295,7 +296,7 @@ class Groups(NamedTuple):
         if self.told:
             groups = [*self.told, *[""] * len(pieces)][: len(pieces)]
             named = [
-                [f"{group} {name}".strip() for name in piece.split()]
+                [f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece.split()]
                 for group, piece in zip(groups, pieces, strict=True)
             ]
             return (Groups((), named), []) if any(map(names_what_counts, chain(*named))) else None
