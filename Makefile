@@ -8,6 +8,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SITE := .venv/.ready-site
 TEST := .venv/.ready-test
+CHECKS := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 # The tests start Python some hundred times, and pytest rewrites every test file: compiled once, not each time.
@@ -18,8 +19,11 @@ unexport PYTHONDONTWRITEBYTECODE
 site: $(SITE)
 	$(BIN)/chronicle build
 
-test: $(TEST) check browser
-	$(BIN)/python -m pytest -q -n auto --dist worksteal
+# What the type checker takes one core for, the tests leave idle while they wait for a browser.
+test: $(TEST) browser
+	@{ $(CHECKS); } > .venv/checks.txt 2>&1 & checks=$$!; \
+	$(BIN)/python -m pytest -q -n auto --dist worksteal; tests=$$?; \
+	wait $$checks; checked=$$?; cat .venv/checks.txt; exit $$((tests + checked))
 
 long: export CHRONICLE_LONG = 1
 long: test
@@ -28,10 +32,7 @@ quick: $(TEST)
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow and not browser"
 
 check: $(TEST)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(CHECKS)
 
 # A real Chromium for the tests in a browser: used if there is one, installed through apt where that is allowed.
 browser:

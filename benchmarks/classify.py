@@ -5,7 +5,8 @@
 CPU time of the kernel on a curve with events (after a first call, so that compiling is not in it), the best
 of three. Shows that ten times the points, or the attempts, take about ten times as long, that the memory of a
 Monitor does not grow, and holds both engines to the same bits. What an import costs is that of a new process
-with one thread for linear algebra, which would spin beside it. `--write` puts the table into docs/speed.md.
+with one thread for linear algebra, which would spin beside it. `--write` puts the table into
+docs/speed-measured.md.
 """
 
 from __future__ import annotations

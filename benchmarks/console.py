@@ -4,7 +4,7 @@
 
 Writes a log as Megatron-LM prints it, twelve fields a line, and reads it in a fresh interpreter with each
 reader; every value of a smaller log must be equal bit for bit. Memory is measured at two lengths: what grows
-with the log is the columns that are given back. `--write` puts the table into docs/speed.md.
+with the log is the columns that are given back. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Makes a file of ten tags in each of the two encodings, and a folder of many smal
 fresh interpreter with each reader (start, reading and columns are all in the time; of the server, loading and
 fetching, with its checksums on). Values are held against EventAccumulator's bit for bit, also those of every
 event file below runs/ and the folders of --also. `--runs 1000` measures that many run folders instead, of 1
-to 5 files each, read in one go. `--write` puts the table into docs/speed.md.
+to 5 files each, read in one go. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Ours are what `chronicle build` writes, from the tracks to the bytes on disk, for both themes. Plain
 matplotlib draws the same curves of the long run with its defaults (which simplify paths) as a PNG a theme
-and width. CPU time; best round of the long run. `--write` puts the tables into docs/speed.md.
+and width. CPU time; best round of the long run. `--write` puts the tables into docs/speed-measured.md.
 """
 
 from __future__ import annotations

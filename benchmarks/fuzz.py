@@ -5,7 +5,7 @@
 Needs atheris (`pip install atheris`, Linux). Each reader runs in a process of its own, beginning with the
 examples of tests/readers/examples. An input counts as a failure if reading raises anything but an error of
 the log, takes more than 10 s or 2 GB, or gives series whose columns differ in length. Inputs that fail are
-left in build/fuzz/FORMAT. `--write` puts the table into docs/speed.md.
+left in build/fuzz/FORMAT. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations

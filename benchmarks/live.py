@@ -4,7 +4,8 @@
 
 A log of each kind is read, and grows twice by as much as 1,000 points. Each time its run is made as
 `chronicle serve` makes it, in one process, with what was kept before; then once more from all of it. Both
-make the same entry. CPU time is that of the second look. `--write` puts the table into docs/speed.md.
+make the same entry. CPU time is that of the second look. `--write` puts the table into
+docs/speed-measured.md.
 """
 
 from __future__ import annotations

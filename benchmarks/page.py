@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-SPEED = Path(__file__).parent.parent / "docs" / "speed.md"
+SPEED = Path(__file__).parent.parent / "docs" / "speed-measured.md"
 
 
 def arguments(doc: str | None) -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@
 Event files of ten tags, four of which are judged. First many runs (links to one file, which is on disk once),
 then one run of many files that go on from each other. Each run goes through all that `chronicle build` does
 with it, one run after the other in one process: it is read, stitched and classified, drawn, and its entry and
-data are written. `--write` puts the table into docs/speed.md.
+data are written. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 Distinct logs are made, read, classified and drawn once each; the other runs are copies of them, with their
 entries in the store, so that what is timed is the reduce step: all entries to all pages to the site. The site
 after one changed run is compared, file by file, with one that a build makes which knows of none before.
-`--write` puts the table into docs/speed.md.
+`--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations

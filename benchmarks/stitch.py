@@ -3,7 +3,7 @@
     python -m benchmarks.stitch [--attempts 100 1000] [--points 1000] [--write]
 
 CPU time of `stitch` and of `classify` for the histories that a run of many logs may have, the best of three.
-The goal is 8 s for both at 5,000 attempts. `--write` puts the table into docs/speed.md.
+The goal is 8 s for both at 5,000 attempts. `--write` puts the table into docs/speed-measured.md.
 """
 
 from __future__ import annotations

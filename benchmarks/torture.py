@@ -10,7 +10,7 @@ the site must be yesterday's or today's, whole; nothing may be left running or i
 the next build must give the bytes of one that nothing disturbed. What strangers put into logs is the part of
 benchmarks/hostile.py. Disks are mounted where this user may do
 that. Each row is kept in build/torture.json as soon as it is done: `--only` does some again, and `--write`
-puts all of them into docs/trust.md.
+puts all of them into docs/trust-measured.md.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from benchmarks.hostile import Tally
 from benchmarks.page import arguments, markdown, show
 
 ROOT = Path(__file__).parent.parent
-TRUST = ROOT / "docs" / "trust.md"
+TRUST = ROOT / "docs" / "trust-measured.md"
 DONE = ROOT / "build" / "torture.json"
 KILLS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 DEADLY = KILLS[:2]
@@ -210,7 +210,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """The same without files that hold nothing: a note that found no room leaves notes.md empty."""
+    """The same without files that hold nothing: a note that is killed before it writes leaves notes.md empty."""
     nothing = hashlib.sha256().hexdigest()
     return {path: content for path, content in tree(folder).items() if content != nothing}
 

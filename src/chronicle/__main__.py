@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import sys
-import threading
 
-import click
+try:
+    import os
+    import signal
+    import threading
 
-from chronicle.cli import cli
-from chronicle.errors import ChronicleError, NotALog, message_of
+    import click
+
+    from chronicle.cli import cli
+    from chronicle.errors import ChronicleError, NotALog, message_of
+except KeyboardInterrupt:
+    sys.exit(130)
 
 
 def main() -> None:

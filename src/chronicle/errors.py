@@ -29,12 +29,9 @@ class UsageError(ChronicleError):
 
 
 class ConfigError(ChronicleError):
-    """A problem with a configuration file, or with a value in one."""
+    """A problem with a configuration file, or with a value in one: the file, the key or "", the problem."""
 
     exit_code = 2
-
-    def __init__(self, file: str, key: str, problem: str) -> None:
-        super().__init__(file, key, problem)  # all of them, so that workers can send it to their parent
 
     def __str__(self) -> str:
         return ": ".join(filter(None, self.args))
@@ -86,12 +83,9 @@ class NotALog(NothingToRead):
 
 
 class MissingExtra(ChronicleError):
-    """A command needs packages that the base installation leaves out."""
+    """A command needs packages that the base installation leaves out: the command, the extra, the package."""
 
     exit_code = 2
-
-    def __init__(self, command: str, extra: str, package: str) -> None:
-        super().__init__(command, extra, package)
 
     def __str__(self) -> str:
         command, extra, package = self.args
@@ -128,6 +122,12 @@ _REMEDIES = {
     (errno.EACCES, errno.EPERM): "check its permissions",
     (errno.EMFILE, errno.ENFILE): "raise the number of files that may be open (ulimit -n)",
     (errno.ENAMETOOLONG,): "choose a shorter name",
+    (
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ENOTDIR,
+        errno.ELOOP,
+    ): "name another place",
 }
 
 

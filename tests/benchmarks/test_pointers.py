@@ -58,10 +58,10 @@ def pointer(commit: str, log: str = CSV, **changes: Any) -> dict[str, Any]:
     label = {"verdict": "good", "verdict_also_ok": [], "required": ["near-perfect|noisy-healthy"]}
     label |= {"allowed": [], "forbidden": ["nan-inf"], "main_series": ["loss"], "events": []}
     label |= {"steps_healthy": 60, "points_main": 60, "reliability": "high", "why": "Falls."}
-    one = {"id": "tiny", "repo": "someone/tiny", "commit": commit, "files": files, "licence": "MIT"}
-    one |= {"format": "csv", "field": "toy", "objective": "falls", "round": 1, "truth": truth}
-    one |= {"note": "", "label": label}
-    return one | changes
+    entry = {"id": "tiny", "repo": "someone/tiny", "commit": commit, "files": files, "licence": "MIT"}
+    entry |= {"format": "csv", "field": "toy", "objective": "falls", "round": 1, "truth": truth}
+    entry |= {"note": "", "label": label}
+    return entry | changes
 
 
 def git(folder: Path, *words: str) -> str:
@@ -99,53 +99,55 @@ def keeps_to(row: dict[str, Any], schema: dict[str, Any], may: set[str]) -> bool
 
 
 def test_each_pointer_keeps_to_the_schema() -> None:
-    assert not [one["id"] for one in ALL if not keeps_to(one, POINTER, {"same_run"})]
-    assert not [one["id"] for one in ALL if not keeps_to(one["truth"], TRUTH, {"line"})]
-    assert {one["objective"] for one in ALL} == {"falls", "rises"} and {
-        len(one["commit"]) for one in ALL
+    assert not [entry["id"] for entry in ALL if not keeps_to(entry, POINTER, {"same_run"})]
+    assert not [entry["id"] for entry in ALL if not keeps_to(entry["truth"], TRUTH, {"line"})]
+    assert {entry["objective"] for entry in ALL} == {"falls", "rises"} and {
+        len(entry["commit"]) for entry in ALL
     } == {40}
-    files = [file for one in ALL for file in one["files"]]
+    files = [file for entry in ALL for file in entry["files"]]
     assert {len(file["sha256"]) for file in files} == {64} and min(file["bytes"] for file in files) > 0
 
 
 @pytest.mark.slow
 def test_each_label_is_one_that_the_scorer_reads(tmp_path: Path) -> None:
-    for one in [one for one in ALL if one["label"]]:
-        (tmp_path / "label.json").write_text(json.dumps(label_of(one)))
+    for labelled in [labelled for labelled in ALL if labelled["label"]]:
+        (tmp_path / "label.json").write_text(json.dumps(label_of(labelled)))
         label = load_label(tmp_path)
         named = {p for entry in label.required for p in entry.split("|")}
         events = {event.pattern for event in label.events}
-        assert named | {*label.allowed, *label.forbidden} | events <= IDS, one["id"]
-        assert not (named | {*label.allowed}) & {*label.forbidden} and one["label"]["why"], one["id"]
+        assert named | {*label.allowed, *label.forbidden} | events <= IDS, labelled["id"]
+        assert not (named | {*label.allowed}) & {*label.forbidden} and labelled["label"]["why"], labelled[
+            "id"
+        ]
 
 
 def test_no_pointer_stands_twice_and_no_repository_has_more_than_three() -> None:
-    addresses = [(one["repo"], file["path"]) for one in ALL for file in one["files"]]
-    hashes = [file["sha256"] for one in ALL for file in one["files"]]
-    assert max(Counter(one["id"] for one in ALL).values()) == 1
+    addresses = [(entry["repo"], file["path"]) for entry in ALL for file in entry["files"]]
+    hashes = [file["sha256"] for entry in ALL for file in entry["files"]]
+    assert max(Counter(entry["id"] for entry in ALL).values()) == 1
     assert max(Counter(addresses).values()) == max(Counter(hashes).values()) == 1
-    assert max(Counter(one["repo"] for one in ALL).values()) <= 3
-    assert [one["id"] for one in ALL] == sorted(one["id"] for one in ALL)
+    assert max(Counter(entry["repo"] for entry in ALL).values()) <= 3
+    assert [entry["id"] for entry in ALL] == sorted(entry["id"] for entry in ALL)
 
 
 def test_the_half_of_a_pointer_is_the_first_digit_of_the_hash_of_its_address() -> None:
-    one = pointer("0" * 40, round=4)
+    entry = pointer("0" * 40, round=4)
     first = hashlib.sha256(b"someone/tiny:logs/a.csv").hexdigest()[0]
-    assert half(one) == ("apart" if first in "01234567" else "open")
-    assert {half(one) for one in ALL} == {*HALVES}
-    together = {one["same_run"]: half(one) for one in ALL if "same_run" in one}
-    first_of = {f"{one['repo']}:{one['files'][0]['path']}": half(one) for one in ALL}
+    assert half(entry) == ("apart" if first in "01234567" else "open")
+    assert {half(entry) for entry in ALL} == {*HALVES}
+    together = {entry["same_run"]: half(entry) for entry in ALL if "same_run" in entry}
+    first_of = {f"{entry['repo']}:{entry['files'][0]['path']}": half(entry) for entry in ALL}
     assert together.items() <= first_of.items()
 
 
 def test_a_round_that_was_opened_is_open_as_a_whole() -> None:
-    assert {half({**one, "round": number}) for one in ALL for number in (1, 2, 3)} == {"open"}
-    assert {half(one) for one in ALL if one["round"] == 4} == {*HALVES}
+    assert {half({**entry, "round": number}) for entry in ALL for number in (1, 2, 3)} == {"open"}
+    assert {half(entry) for entry in ALL if entry["round"] == 4} == {*HALVES}
 
 
 def test_every_pointer_is_in_one_half() -> None:
-    halves = [one["id"] for part in HALVES for one in chosen(part)]
-    assert sorted(halves) == [one["id"] for one in ALL] == [one["id"] for one in chosen("all")]
+    halves = [entry["id"] for part in HALVES for entry in chosen(part)]
+    assert sorted(halves) == [entry["id"] for entry in ALL] == [entry["id"] for entry in chosen("all")]
 
 
 # ---- the logs
@@ -183,11 +185,11 @@ def test_materialise_reads_a_checkout_without_git_and_writes_one_half(tmp_path: 
     home = tmp_path / "snapshots" / "someone" / "tiny" / "logs"
     home.mkdir(parents=True)
     (home / "a.csv").write_text(CSV)
-    one = pointer("0" * 40, label=None)
-    file, out = listed(tmp_path, one), tmp_path / "out"
-    other = next(part for part in HALVES if part != half(one))
+    entry = pointer("0" * 40, label=None)
+    file, out = listed(tmp_path, entry), tmp_path / "out"
+    other = next(part for part in HALVES if part != half(entry))
     assert materialise(tmp_path / "snapshots", out, other, file) == (0, [])
-    assert materialise(tmp_path / "snapshots", out, half(one), file) == (1, [])
+    assert materialise(tmp_path / "snapshots", out, half(entry), file) == (1, [])
     assert [path.name for path in (out / "tiny").iterdir()] == ["a.csv"]
 
 

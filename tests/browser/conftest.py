@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.pages.samples import healthy, many, rollback, site
-from tests.pages.test_hostile import poisoned, told
+from tests.pages.test_hostile import ordinary, poisoned
 
 from chronicle.build.engines import write_tree
 from chronicle.figures.sheet import Sheet
@@ -55,7 +55,7 @@ class Opened:
 
 def hostile() -> Entry:
     """A run whose every text tries to run as a script; its id is what a folder could be called."""
-    entry: Entry = poisoned(told(), ATTACK)
+    entry: Entry = poisoned(ordinary(), ATTACK)
     return replace(entry, run_id="hostile-1f3a")
 
 

@@ -25,15 +25,15 @@ def violations(page: Page) -> list[tuple[str, str]]:
     if not LONG:
         page.evaluate("rows => document.querySelectorAll(rows).forEach(row => row.remove())", ROWS)
     options = {"preload": False, "resultTypes": ["violations"]}
-    found = Axe().run(page, options=options).response["violations"]
-    return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in found]
+    broken = Axe().run(page, options=options).response["violations"]
+    return [(rule["id"], rule["nodes"][0]["html"][:200]) for rule in broken]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opened", SIZES, indirect=True)
 def test_no_kind_of_page_violates_a_rule(opened: Opened) -> None:
-    found = {path: violations(opened.go(path)) for path in KINDS}
-    assert found == {path: [] for path in KINDS}
+    broken = {path: violations(opened.go(path)) for path in KINDS}
+    assert broken == {path: [] for path in KINDS}
 
 
 @pytest.mark.slow

@@ -36,6 +36,21 @@ READERS = {
         "After the resume: compare the first ten losses and rates with those that the dead attempt logged",
     ],
 }
+ASKED = {  # in a reader's own words: the section of the page of questions
+    "loss NaN at step 300 with fp16": "the-loss-is-nan-at-step-300-with-fp16",
+    "validation goes up while training goes down": "the-validation-loss-rises-while-the-training-loss-falls",
+    "loss flat at ln(vocab)": "the-loss-is-flat-at-lnvocab-and-does-not-move",
+    "grad norm spikes before loss": "the-gradient-norm-spikes-before-the-loss",
+    "loss spiked, roll back?": "my-loss-spiked-do-i-roll-back",
+    "throughput halves after a node change": "throughput-halves-after-a-node-was-changed",
+    "job hangs GPUs 100 %": "the-job-hangs-and-all-gpus-show-100",
+    "resume with fewer GPUs": "can-i-resume-with-another-number-of-gpus",
+    "reward rises and KL explodes": "the-reward-rises-and-the-kl-explodes",
+    "two data sets spike together": "two-data-sets-spike-together",
+    "loss drops by epochs in stairs": "the-loss-drops-in-stairs-one-at-each-epoch",
+    "MoE router unbalanced": "the-router-of-a-mixture-of-experts-moe-is-unbalanced",
+}
+FIRST_OF_GUIDE = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'guide').href"
 FIRST_RUN = "async text => (await window.chronicleAsk(text)).find(doc => doc.kind === 'run').href"
 NOTE = Note("The gyroscope of node 7 was broken.", kind="lesson", author="Grace Hopper")
 QUESTIONS = [
@@ -105,6 +120,15 @@ def test_a_reader_in_need_is_led_to_the_answer(chromium: Browser, built: Path, q
         answer.last.wait_for()
         for item, sentence in zip(answer.all_inner_texts(), READERS[question], strict=True):
             assert " ".join(item.split()).startswith(sentence)
+
+
+@pytest.mark.slow
+def test_a_question_in_other_words_leads_to_its_section(opened: Opened) -> None:
+    page = opened.go("index.html")
+    for words, anchor in ASKED.items():
+        assert page.evaluate(FIRST_OF_GUIDE, words) == f"guide/questions.html#{anchor}", words
+    text = (shipped("docs") / "questions.md").read_text("utf-8")
+    assert text.count("\n## ") == len(ASKED)
 
 
 @pytest.mark.slow

@@ -218,9 +218,9 @@ def test_search_finds_a_run_and_a_pattern_without_a_network(opened: Opened, path
     page = opened.go(path)
     assert page.evaluate("typeof window.chronicleSearch") == "undefined"  # no page carries what nobody asks
     page.keyboard.press("/")
-    box, found = page.get_by_role("searchbox", name="Search"), page.locator(".ch-found li a")
+    box, links = page.get_by_role("searchbox", name="Search"), page.locator(".ch-found li a")
     box.fill("calm run")
-    expect(found.first).to_have_text(re.compile("^Calm run calm"))
+    expect(links.first).to_have_text(re.compile("^Calm run calm"))
     box.fill("memorisation step")
     page.keyboard.press("ArrowDown")
     expect(page.locator(".ch-found a:focus")).to_have_count(1)
@@ -316,7 +316,7 @@ def test_a_hostile_run_is_only_text(opened: Opened) -> None:
 def test_every_link_and_anchor_of_the_site_leads_somewhere(built: Path) -> None:
     pages = {path: path.read_text("utf-8") for path in built.rglob("*.html")}
     named = {path: re.findall(r'\sid="([^"]+)"', text) for path, text in pages.items()}
-    ids = {path: set(map(html.unescape, found)) for path, found in named.items()}
+    ids = {path: set(map(html.unescape, anchors)) for path, anchors in named.items()}
     wrong, seen = [], 0
     for path, text in pages.items():
         for link in re.findall(r'\s(?:href|src)="([^"]+)"', text):

@@ -168,6 +168,7 @@ def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch)
     assert [name for name, content in site.items() if str(tmp_path).encode() in content] == []
 
 
+@pytest.mark.slow
 def test_side_files_of_a_tracker_alone_are_said_once_and_no_failure(chronicle, tmp_path):
     """Whatever the command, whether they are named or lie in a folder; beside a log they are read with it."""
     message = "no log, but what is read together with one that lies beside it"
@@ -190,6 +191,7 @@ def test_side_files_of_a_tracker_alone_are_said_once_and_no_failure(chronicle, t
     assert not (tmp_path / "archive" / "build" / "site" / "unreadable.html").exists()
 
 
+@pytest.mark.slow
 def test_a_build_with_nothing_to_unpack_removes_what_a_killed_one_unpacked(chronicle, tmp_path, monkeypatch):
     (tmp_path / "temporary" / ".chronicle-scratch-0123456789abcdef").mkdir(parents=True, mode=0o700)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))

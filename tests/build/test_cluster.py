@@ -32,9 +32,17 @@ def killed_at_the_first_seven(item: tuple[int, Path]) -> int:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[LocalCluster]:
-    """A cluster of two workers, which gives up what has killed one of them twice."""
+    """A cluster of two workers, which gives up what has killed one of them twice.
+
+    A worker may take as long as it takes to begin: on a busy machine none came back within half a minute.
+    """
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
-    with dask.config.set({"distributed.scheduler.allowed-failures": 1}), LocalCluster(**local) as cluster:
+    settings = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.comm.timeouts.connect": "1h",
+        "distributed.comm.timeouts.tcp": "1h",
+    }
+    with dask.config.set(settings), LocalCluster(**local) as cluster:
         yield cluster
 
 

@@ -88,6 +88,15 @@ def test_facts_in_full():
     ]
 
 
+def test_a_copy_is_named_in_the_facts():
+    log = attempt("a.csv", 0, 1000, 2.0, 0.0)
+    log.series["loss"].values[:] = 2.0 + 1.0 / (1.0 + np.arange(101))
+    timeline = stitch([log, replace(log, name="b.json", sources=("b.json",))])
+    assert Fact("Copies", 1, "logs", "the same values, judged once: b.json") in list(
+        facts(timeline, RunConfig())
+    )
+
+
 @pytest.mark.parametrize(
     ("step_s", "value", "unit"), [(36.0, 1.0, "h"), (3.0, 5.0, "min"), (0.25, 25.0, "s"), (np.nan, None, "h")]
 )

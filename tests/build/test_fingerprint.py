@@ -17,12 +17,12 @@ def run(tmp_path):
 
 
 def test_equal_inputs_equal_hash_wherever_they_lie(run, tmp_path):
-    one = fingerprint(run, "settings", tmp_path / "m")
+    known = fingerprint(run, "settings", tmp_path / "m")
     moved = tmp_path / "elsewhere" / "a"
     moved.parent.mkdir()
     (tmp_path / "runs" / "a").rename(moved)
-    assert fingerprint(run_in(moved), "settings", tmp_path / "m2") == one
-    assert fingerprint(run_in(moved), "other settings", tmp_path / "m2") != one
+    assert fingerprint(run_in(moved), "settings", tmp_path / "m2") == known
+    assert fingerprint(run_in(moved), "other settings", tmp_path / "m2") != known
 
 
 @pytest.mark.parametrize("name", ["log.csv", "run.toml", "notes.md", "label.toml", "sub/new.csv"])

@@ -160,7 +160,7 @@ def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) ->
 def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:
     (outcome,) = made(logs(tmp_path / "exp"), tmp_path / "store").values()
     assert only_machines(outcome.entry)
-    assert [one.what for one in outcome.full_entry().faults] == [LOST]
+    assert [fault.what for fault in outcome.full_entry().faults] == [LOST]
 
 
 def test_classify_says_of_machine_logs_what_they_tell(chronicle, tmp_path: Path) -> None:

@@ -117,6 +117,55 @@ def test_a_secret_is_known_however_it_is_written(text, published):
     assert Redactor(Redact())(text) == (published or text)
 
 
+WORD = "correcthorsebattery"  # that a person chose
+SIGNED = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"  # without sixteen letters and digits in a row
+UUID = "11111111-2222-3333-4444-555555555555"
+
+
+@pytest.mark.parametrize(
+    ("text", "published"),
+    [
+        (f"mysql -u root -p{WORD} runs", "mysql -u root -p(withheld) runs"),
+        (f"/usr/bin/mysqldump -p'{WORD}' runs | gzip", "/usr/bin/mysqldump -p'(withheld)' runs | gzip"),
+        (f"sshpass -p {WORD} ssh ada@node", "sshpass -p (withheld) ssh ada@node"),
+        (f"['sshpass', '-p', '{WORD}', 'ssh']", "['sshpass', '-p', '(withheld)', 'ssh']"),
+        (f"curl -s -u 'ada:{WORD}' -O https://x.org", "curl -s -u 'ada:(withheld)' -O https://x.org"),
+        (f"curl --proxy-user a:{WORD} -ub:{WORD} x", "curl --proxy-user a:(withheld) -ub:(withheld) x"),
+        (f"curl -u ada:p&a;{WORD} x && ls", "curl -u ada:(withheld) x && ls"),
+        (f"redis-cli -h r -a {WORD} ping", "redis-cli -h r -a (withheld) ping"),
+        (f"docker login -u ada -p {WORD} r.io", "docker login -u ada -p (withheld) r.io"),
+        (f"sudo docker exec db mariadb -p{WORD}", "sudo docker exec db mariadb -p(withheld)"),
+        (f"az login --service-principal -p {WORD} x", "az login --service-principal -p (withheld) x"),
+        (f"smbclient //h/s -U ada%{WORD}", "smbclient //h/s -U ada%(withheld)"),
+        (f"lftp -u ada,{WORD} sftp://h", "lftp -u ada,(withheld) sftp://h"),
+        (f"htpasswd -b f ada {WORD}", "htpasswd -b f ada (withheld)"),
+        (f"7z x -p{WORD} a.7z; zip -P {WORD} b.zip c", "7z x -p(withheld) a.7z; zip -P (withheld) b.zip c"),
+        (f"openssl rsa -passin pass:{WORD}", "openssl rsa -passin pass:(withheld)"),
+        (
+            f"aws configure set x.aws_secret_access_key {WORD}",
+            "aws configure set x.aws_secret_access_key (withheld)",
+        ),
+        (f"echo '{WORD}' | docker login --password-stdin", "echo (withheld) | docker login --password-stdin"),
+        (f"PGPASSWORD={WORD} psql -h db", "PGPASSWORD=(withheld) psql -h db"),
+        (f"SSHPASS={WORD} MYSQL_PWD={WORD} run", "SSHPASS=(withheld) MYSQL_PWD=(withheld) run"),
+        (f"aws_secret_access_key {SIGNED}", "aws_secret_access_key (withheld)"),
+        (f"https://x.org/c?sv=1&sig={SIGNED}%3D&se=2", "https://x.org/c?sv=1&sig=(withheld)&se=2"),
+        (
+            f"https://open.feishu.cn/open-apis/bot/v2/hook/{UUID}",
+            "https://open.feishu.cn/open-apis/bot/v2/hook/(withheld)",
+        ),
+        # What only looks like one.
+        ("docker run -p 8080:80 img; mysql --port=3306 -p db", None),
+        ("curl -u https://x.org/a; wget -U agent https://x.org:80/f", None),
+        ("echo $PASS | sudo -S ls; redis-cli -p 6379 -a $PW; sshpass -p ${PW} ssh x", None),
+        ("aws configure set region us-east-1; echo training | tee log", None),
+        ("multipass: 12 pass: 3 bypass=abcdef compass: north", None),
+    ],
+)
+def test_what_a_program_takes_as_a_secret_is_withheld(text, published):
+    assert Redactor(Redact())(text) == (published or text)
+
+
 @pytest.mark.parametrize(
     "facts",
     [

@@ -145,9 +145,11 @@ def test_what_was_read_to_tell_runs_apart_is_not_read_again(seed: int, tmp_path:
     printed(tmp_path / "train.log", points(FROM_0, seed))
     for run in expand([tmp_path]):
         anew = replace(run, readings={})
-        read, again = (read_run(one, WorkspaceConfig()) for one in (run, anew))
+        read, again = (read_run(folder, WorkspaceConfig()) for folder in (run, anew))
         assert repr(read) == repr(again)
-        calls, calls_anew = (n_calls(lambda one=one: read_run(one, WorkspaceConfig())) for one in (run, anew))
+        calls, calls_anew = (
+            n_calls(lambda folder=folder: read_run(folder, WorkspaceConfig())) for folder in (run, anew)
+        )
         assert 4 * calls < calls_anew
 
 

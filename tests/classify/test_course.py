@@ -83,7 +83,7 @@ def test_the_likeliest_member_is_that_of_the_least_squares_of_each(name: str) ->
             tried.append((float(off @ off), float(place), coefficients[0] + coefficients[1] * column))
     best = likeliest(value, 1 / (error * value) ** 2, family)
     assert best is not None
-    _, place, curve = min(tried, key=lambda one: one[0])
+    _, place, curve = min(tried, key=lambda member: member[0])
     assert best[0] == place
     np.testing.assert_allclose(best[1], curve, rtol=1e-6)
 

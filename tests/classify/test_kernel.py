@@ -127,11 +127,11 @@ def test_nothing_raises_and_every_event_lies_in_the_series(values: list[float]) 
 @pytest.mark.parametrize("factor", few([1e-6, 0.37, 42.0, 1e9], 2))
 @pytest.mark.parametrize("name", ["fast spikes", "slow spike", "shift", "diverges", "improves", "bimodal"])
 def test_the_unit_of_a_positive_loss_does_not_matter(name: str, factor: float) -> None:
-    one, other = judged(CURVES[name]), judged(CURVES[name] * factor)
-    assert [(e.kind, e.onset, e.peak, e.end) for e in one] == [
+    plain, other = judged(CURVES[name]), judged(CURVES[name] * factor)
+    assert [(e.kind, e.onset, e.peak, e.end) for e in plain] == [
         (e.kind, e.onset, e.peak, e.end) for e in other
     ]
-    np.testing.assert_allclose([e.height for e in one], [e.height for e in other], rtol=1e-6)
+    np.testing.assert_allclose([e.height for e in plain], [e.height for e in other], rtol=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(4))

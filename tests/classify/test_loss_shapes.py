@@ -199,9 +199,10 @@ def test_a_rise_is_told_from_the_lowest_level_of_a_loss_that_went_on_falling_fir
     steps = np.arange(60)
     loss = np.where(steps < 20, 5 - 0.1 * steps, np.where(steps < 30, 3 - 0.03 * (steps - 20), 2.7))
     loss = loss + 0.02 * np.maximum(steps - 30, 0) + 0.005 * np.random.default_rng(0).standard_normal(60)
-    for found in classify({"loss": loss}).findings:
-        if "before_loss" in found.evidence:
-            assert found.evidence["before_loss"] < found.evidence["peak_loss"]
+    (rise,) = classify({"loss": loss}).findings
+    assert rise.pattern == "divergence-no-spike"
+    assert rise.evidence["before_loss"] == pytest.approx(2.7, abs=0.03)
+    assert rise.evidence["peak_loss"] == pytest.approx(3.28, abs=0.03)
 
 
 def test_a_row_in_which_every_metric_is_nan_was_never_written() -> None:

@@ -112,8 +112,8 @@ def clipping(stated: dict[str, object], **logged: NDArray[np.float64]) -> list[F
     ],
 )
 def test_clipping_at_every_step(stated: dict[str, object], logged: dict[str, NDArray[np.float64]]) -> None:
-    (one,) = clipping(stated, **logged)
-    assert one.start_step == 0 and one.evidence["clipped_share"] > 0.95
+    (saturation,) = clipping(stated, **logged)
+    assert saturation.start_step == 0 and saturation.evidence["clipped_share"] > 0.95
 
 
 @pytest.mark.parametrize(
@@ -135,5 +135,5 @@ def test_no_clip_saturation(stated: dict[str, object], logged: dict[str, NDArray
 
 def test_clipping_is_told_from_where_it_always_holds() -> None:
     grown = NORMS * np.where(STEPS < 200, 0.1, 1.0)
-    (one,) = clipping({"config/max_grad_norm": 1.0}, grad_norm=grown)
-    assert 190 <= one.start_step <= 210
+    (saturation,) = clipping({"config/max_grad_norm": 1.0}, grad_norm=grown)
+    assert 190 <= saturation.start_step <= 210

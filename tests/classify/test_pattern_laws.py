@@ -83,8 +83,8 @@ def test_the_unit_of_the_losses_does_not_matter(name: str, factor: float) -> Non
     def in_other_unit(s: Series) -> Series:
         return replace(s, values=s.values * factor) if s.role in LOSSES else s
 
-    one, other = diagnosis_of(name), diagnosed(changed(RUNS[name].attempts, in_other_unit))
-    assert (one.verdict, *map(place, one.findings)) == (other.verdict, *map(place, other.findings))
+    before, after = diagnosis_of(name), diagnosed(changed(RUNS[name].attempts, in_other_unit))
+    assert (before.verdict, *map(place, before.findings)) == (after.verdict, *map(place, after.findings))
 
 
 def place(f: Finding) -> tuple[object, ...]:

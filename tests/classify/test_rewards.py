@@ -72,6 +72,13 @@ def test_returns_beyond_one_are_held_against_their_own_past() -> None:
     assert finding.evidence["best_level"] == pytest.approx(500, rel=0.02)
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_returns_so_noisy_that_nobody_sees_them_fall_have_lost_nothing(seed: int) -> None:
+    curve, t = agent(Curve(seed, 400)), np.arange(400) / 400
+    fell = np.where(t < 0.2, 500 * np.minimum(t / 0.1, 1), 440)
+    assert COLLAPSE not in patterns(curve.log("reward", Role.OBJECTIVE, fell + curve.own_noise(200.0)).run())
+
+
 def test_costs_have_no_best_of_one() -> None:
     curve = agent(Curve(3))
     curve.log("reward", Role.OBJECTIVE, -0.3 - 0.5 * np.exp(-np.arange(2000) / 50) + curve.own_noise(0.01))
@@ -109,9 +116,9 @@ def findings_of(pattern: str, **logged: NDArray[np.float64]) -> list[Finding]:
 @pytest.mark.parametrize("name", ["completions__mean_length", "response_length__mean"])
 def test_answers_that_grow_for_nothing(name: str) -> None:
     length = 100 * np.exp(2 * T) * (1 + NOISE[0])
-    (one,) = findings_of("length-explosion", reward=LEARNED + NOISE[1], **{name: length})
-    assert one.evidence["length_now"] == pytest.approx(700, rel=0.1)
-    assert 600 <= one.start_step <= 1000
+    (finding,) = findings_of("length-explosion", reward=LEARNED + NOISE[1], **{name: length})
+    assert finding.evidence["length_now"] == pytest.approx(700, rel=0.1)
+    assert 600 <= finding.start_step <= 1000
 
 
 @pytest.mark.parametrize(
@@ -138,10 +145,10 @@ TURNS = np.interp(T, [0, 0.2, 1], [0.3, 0.6, 0.1])
 
 @pytest.mark.parametrize(("name", "sign"), [("eval__judge_score", 1), ("eval__error_rate_regret_score", -1)])
 def test_a_judge_that_no_longer_agrees(name: str, sign: int) -> None:
-    (one,) = findings_of("reward-hacking", reward=0.2 + T + NOISE[0], **{name: sign * (TURNS + NOISE[1])})
-    assert 150 <= one.start_step <= 450
-    assert sign * one.evidence["best_score"] == pytest.approx(0.58, abs=0.03)
-    assert sign * one.evidence["last_score"] == pytest.approx(0.12, abs=0.03)
+    (finding,) = findings_of("reward-hacking", reward=0.2 + T + NOISE[0], **{name: sign * (TURNS + NOISE[1])})
+    assert 150 <= finding.start_step <= 450
+    assert sign * finding.evidence["best_score"] == pytest.approx(0.58, abs=0.03)
+    assert sign * finding.evidence["last_score"] == pytest.approx(0.12, abs=0.03)
 
 
 @pytest.mark.parametrize(
@@ -168,9 +175,9 @@ LEAVES = np.interp(T, [0, 0.1, 0.7, 1.0], [0.0, 0.05, 0.06, 3.0])
 @pytest.mark.parametrize("name", ["kl", "objective__kl", "KL_ref", "actor__kl_loss"])
 @pytest.mark.parametrize("times", [1e-3, 1.0, 1e6])
 def test_a_policy_that_runs_away_and_loses_its_reward(name: str, times: float) -> None:
-    (one,) = findings_of("kl-blow-up", reward=LOST + NOISE[0], **{name: times * LEAVES * (1 + NOISE[1])})
-    assert 900 <= one.start_step <= 1060
-    assert one.evidence["divergence_factor"] == pytest.approx(40, abs=12)
+    (finding,) = findings_of("kl-blow-up", reward=LOST + NOISE[0], **{name: times * LEAVES * (1 + NOISE[1])})
+    assert 900 <= finding.start_step <= 1060
+    assert finding.evidence["divergence_factor"] == pytest.approx(40, abs=12)
     assert not findings_of("divergence-no-spike", reward=LOST + NOISE[0], **{name: LEAVES})
 
 

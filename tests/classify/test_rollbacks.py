@@ -19,10 +19,10 @@ RISE = 1.5 / 300
 
 def diverged(name, steps, onset, seed=0, start=0.0):
     """A log whose loss rises without end from a step on (None: it does not)."""
-    one = log(name, steps, seed, start)
+    attempt = log(name, steps, seed, start)
     rise = np.zeros(len(steps)) if onset is None else np.maximum(0, np.asarray(steps) - onset) * RISE
-    loss = one.series["loss"]
-    return replace(one, series={"loss": replace(loss, values=loss.values + rise)})
+    loss = attempt.series["loss"]
+    return replace(attempt, series={"loss": replace(loss, values=loss.values + rise)})
 
 
 def evidence(*attempts):

@@ -11,6 +11,9 @@ from tests.curves.series import batch_size, epochs, learning_rate
 from tests.depth import few
 
 from chronicle.classify import classify
+from chronicle.classify.rules.schedule import EDGES, cliffs, decay_begins
+from chronicle.classify.thresholds import DEFAULTS
+from chronicle.model import Role, Series
 
 
 @pytest.mark.parametrize("kind", few(KINDS, 2))
@@ -19,6 +22,22 @@ def test_a_fall_with_the_learning_rate_is_explained_by_it(kind: str, gain: float
     run = learning_rate(Curve(3, **KINDS[kind]), drops=(0.4, 0.7), gain=gain).run()
     assert near(run, "lr-decay-drop", 20 * KINDS[kind].get("every", 1))
     assert patterns(run) == {"lr-decay-drop"} and diagnosis(run).verdict == "good"
+
+
+@pytest.mark.parametrize(("n_falls", "told"), [(EDGES, EDGES), (EDGES + 1, 0)])
+def test_a_rate_that_falls_again_and_again_has_no_planned_steps(n_falls: int, told: int) -> None:
+    assert cliffs(rate_of(np.tile([1.0, 1.0, 0.1, 0.1], n_falls)), 2.0) == [4.0 * k + 2 for k in range(told)]
+
+
+def rate_of(values: np.ndarray) -> Series:
+    return Series("lr", Role.LEARNING_RATE, np.arange(len(values)), values, np.full(len(values), np.nan))
+
+
+@pytest.mark.parametrize(("first", "begins"), [(0.95, [39.0]), (0.4, [])])
+def test_a_decay_begins_without_a_step(first: float, begins: list[float]) -> None:
+    """A rate that falls far at once has stepped down there."""
+    rate = np.r_[np.ones(40), np.linspace(first, 0.1, 20)]
+    assert decay_begins(rate_of(rate), DEFAULTS) == begins
 
 
 def test_the_same_fall_without_the_learning_rate_is_sudden() -> None:

@@ -96,9 +96,8 @@ def test_noisy_fine_tuning_at_its_floor_has_not_failed() -> None:
 def test_a_loss_that_nobody_can_read_is_not_called_healthy() -> None:
     loss = np.exp(1.5 * np.random.default_rng(0).standard_normal(300))
     judged = classify({"loss": (np.arange(300), loss)})
-    assert "noisy-healthy" not in judged.patterns
-    if judged.verdict == "unexpected":
-        assert judged.because == "Cannot tell: the loss differs by a factor of two from sample to sample."
+    assert (judged.verdict, judged.patterns) == ("unexpected", ())
+    assert judged.because == "Cannot tell: the loss differs by a factor of two from sample to sample."
 
 
 @pytest.mark.parametrize("half_life", [0.02, 0.3])

@@ -60,7 +60,7 @@ def test_half_a_minute_is_no_hang_and_neither_is_a_pause_that_comes_again() -> N
 
 
 @pytest.mark.parametrize(
-    ("pauses_s", "found"),
+    ("pauses_s", "hang_steps"),
     [
         ({700: 5200.0, 1400: 5240.0}, []),  # the end of an epoch, and of the next one
         ({700: 5200.0, 1100: 5240.0}, [700, 1100]),
@@ -68,11 +68,11 @@ def test_half_a_minute_is_no_hang_and_neither_is_a_pause_that_comes_again() -> N
         ({300: 400.0, 600: 64800.0, 900: 400.0, 1500: 400.0}, [600]),  # evaluations, and one that hung
     ],
 )
-def test_what_happens_again_is_a_habit_of_the_run(pauses_s: dict[int, float], found: list[int]) -> None:
+def test_what_happens_again_is_a_habit_of_the_run(pauses_s: dict[int, float], hang_steps: list[int]) -> None:
     curve = Curve(5)
     late = sum(pause_s * (curve.steps > at) for at, pause_s in pauses_s.items())
     curve.seconds = curve.steps * 6.0 + late
-    assert [f.start_step for f in findings(curve.run(), "hang")] == found
+    assert [f.start_step for f in findings(curve.run(), "hang")] == hang_steps
 
 
 @pytest.mark.parametrize(("pause_s", "is_found"), [(12.0, True), (9.0, False), (4.0, False)])

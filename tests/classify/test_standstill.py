@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks.curves.families import FAMILIES, in_families
 
 from chronicle.build.entry import diagnosis_json
 from chronicle.classify import classify
 from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, compete
+from chronicle.classify.rules.whole_run import trend
 from chronicle.model import Role
 from chronicle.score import judge
 from chronicle.score.labels import Label
 
-SEED = 1  # how many pass of seeds that nothing was tuned on: docs/classifier-course.md
+SEED = 1  # how many pass of seeds that nothing was tuned on: docs/classifier-looks.md
 CASES = {case.kind: case for case in in_families([SEED])}
 
 
@@ -75,6 +77,24 @@ def test_an_objective_is_judged_by_its_rise_whatever_its_sign(shift: float) -> N
     )
 
 
+def test_a_rise_that_noise_hides_from_block_to_block_is_seen_over_the_whole_course() -> None:
+    """A score climbs by less than its values differ from one to the next; without the climb it fails."""
+    noise = np.random.default_rng(4).standard_normal((6, 300))
+    climb = np.linspace(0, 1.0, 300)
+    assert {classify({"reward": climb + off}).verdict for off in noise} == {"good"}
+    assert {classify({"reward": off}).verdict for off in noise} == {"bad"}
+    assert {classify({"reward": off - climb}).verdict for off in noise} <= {"bad", "worrying"}
+
+
+@pytest.mark.parametrize("values", [np.zeros(80), np.repeat([0.0, 1.0, 0.0], 60), np.arange(80.0)])
+def test_the_trend_is_the_rank_correlation_of_means(values: np.ndarray) -> None:
+    means = pd.Series([part.mean() for part in np.array_split(values, 64)])
+    ranks = means.rank()
+    correlation = ranks.corr(pd.Series(range(64))) if ranks.nunique() > 1 else 0.0
+    assert np.sign(trend(values)) == np.sign(round(correlation, 9))
+    assert abs(trend(values)) <= abs(correlation) * 63**0.5 + 1e-9
+
+
 @pytest.mark.parametrize(("kept", "verdict"), [(0.2, "bad"), (0.55, "worrying"), (0.8, "good")])
 def test_an_objective_that_keeps_a_part_of_what_it_gained_worries(kept: float, verdict: str) -> None:
     noise = np.random.default_rng(2).standard_normal(400)
@@ -102,9 +122,9 @@ def test_a_short_log_of_an_objective_tells_what_is_clear(points: int) -> None:
         "stays": 0 * t,
         "falls": np.interp(t, [0, 0.4, 0.6, 1], [0, 1, 0, 0]),
     }
-    told = {name: classify({"return": 30 * way + noise}) for name, way in ways.items()}
-    assert [d.verdict for d in told.values()] == ["good", "worrying", "bad"]
-    assert ["plateau" in d.patterns for d in told.values()] == [False, True, False]
+    judged = {name: classify({"return": 30 * way + noise}) for name, way in ways.items()}
+    assert [d.verdict for d in judged.values()] == ["good", "worrying", "bad"]
+    assert ["plateau" in d.patterns for d in judged.values()] == [False, True, False]
 
 
 @pytest.mark.parametrize("seed", range(5))

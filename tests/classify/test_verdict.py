@@ -23,7 +23,7 @@ from chronicle.classify.view import look
 from chronicle.model import Attempt, Fault, Place, Role, Series, Verdict
 from chronicle.timeline import stitch
 
-DOCS = Path(__file__).parents[2] / "docs" / "classifier.md"
+DOCS = Path(__file__).parents[2] / "docs" / "classifier-thresholds.md"
 
 
 def zoo() -> dict[str, Run]:
@@ -182,8 +182,11 @@ def test_two_lone_spikes_of_a_long_run_take_none_of_its_time() -> None:
     for at in (600, 900, 1200, 1500):
         long[at : at + 8] *= 1.8
     diagnoses = [classify({"step": np.arange(2000) * 10, "loss": values}) for values in (lone, long)]
-    assert [sum(f.pattern == "spike-fast-recovery" for f in one.findings) for one in diagnoses] == [2, 4]
-    assert [one.verdict for one in diagnoses] == ["good", "worrying"]
+    assert [sum(f.pattern == "spike-fast-recovery" for f in judged.findings) for judged in diagnoses] == [
+        2,
+        4,
+    ]
+    assert [judged.verdict for judged in diagnoses] == ["good", "worrying"]
     assert diagnoses[1].because == "Worrying: more fast spikes than a good run has."
 
 
@@ -207,8 +210,8 @@ def test_a_launch_that_never_learned_and_was_begun_anew_gives_no_verdict() -> No
     first = _attempt("a", np.arange(100), -300 + noise[:100], metric="reward", role=Role.OBJECTIVE)
     rises = -300 + 10 * np.arange(400) + noise
     second = _attempt("b", np.arange(400), rises, metric="reward", role=Role.OBJECTIVE)
-    told = [classify(stitch(launches)) for launches in ([first, second], [first])]
-    assert [(d.verdict, "failed-run" in d.patterns) for d in told] == [("good", True), ("bad", True)]
+    judged = [classify(stitch(launches)) for launches in ([first, second], [first])]
+    assert [(d.verdict, "failed-run" in d.patterns) for d in judged] == [("good", True), ("bad", True)]
 
 
 def test_what_could_not_be_judged_is_said() -> None:

@@ -96,6 +96,45 @@ def test_no_such_path(chronicle):
     assert (ran.code, ran.err) == (2, "error: no such file or folder: nowhere.csv\n")
 
 
+EMPTY = "a path is empty. Name a file or folder; the current one is `.`"
+ADDRESS = "s3://bucket/run is an address. Name a folder of this machine"
+OWN = "is where the workspace or a build keeps its own. Remedy: name another --out"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("classify", ""), 2, EMPTY),
+        (("init", ""), 2, EMPTY),
+        (("score", ""), 2, EMPTY),
+        (("build", "a.csv", "--out", ""), 2, EMPTY),
+        (("init", "s3://bucket/run"), 2, ADDRESS),
+        (("build", "a.csv", "--out", "s3://bucket/run"), 2, ADDRESS),
+        (("classify", "loop"), 2, "loop is a link that leads back to itself. Remedy: remove it"),
+        (
+            ("init", "loop"),
+            1,
+            "loop/runs: Too many levels of symbolic links. Remedy: name another place",
+        ),
+        (("note", "b", " "), 2, "the note says nothing. Remedy: give it a TEXT"),
+        (("add", "."), 2, ". holds the runs of the workspace. Name a log or folder beside them"),
+        (("add", "a.csv", ".."), 2, ".. holds the runs of the workspace. Name a log or folder beside them"),
+        *(
+            (("build", "--out", place), 2, f"HERE/{place} {OWN}")
+            for place in ("build", "build/next", "runs/a", "gallery")
+        ),
+    ],
+)
+def test_what_names_no_place_is_refused_in_one_line(chronicle, tmp_path, arguments, code, message):
+    chronicle("init", ".")
+    healthy(tmp_path / "a.csv")
+    chronicle("add", "a.csv", "--name", "b")
+    (tmp_path / "loop").symlink_to("loop")
+    ran = chronicle(*arguments)
+    assert (ran.code, ran.err) == (code, f"error: {message}\n".replace("HERE", str(tmp_path)))
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["b"]
+
+
 def test_classify_prints_json_that_fits_its_schema(chronicle, tmp_path):
     log = healthy(tmp_path / "a.csv")
     ran = chronicle("classify", log, "--json")
@@ -105,6 +144,17 @@ def test_classify_prints_json_that_fits_its_schema(chronicle, tmp_path):
     assert (diagnosis["schema"], diagnosis["run"]) == ("chronicle/diagnosis/1", "a.csv")
     assert (diagnosis["verdict"], diagnosis["patterns"]) == ("good", ["near-perfect"])
     assert {"pattern": "grad-norm-precursor", "missing": ["grad-norm"]} in diagnosis["not_assessed"]
+
+
+def test_a_copy_of_another_log_is_named_and_judged_once(chronicle, tmp_path):
+    (tmp_path / "run").mkdir()
+    rows = healthy(tmp_path / "run" / "a.csv").read_text().splitlines()
+    names = rows[0].split(",")
+    values = (zip(names, map(float, row.split(",")), strict=True) for row in rows[1:])
+    (tmp_path / "run" / "b.jsonl").write_text("".join(f"{json.dumps(dict(row))}\n" for row in values))
+    ran = chronicle("classify", "run")
+    assert ran.out.count("near-perfect") == 1
+    assert ran.out.endswith("  left out: b.jsonl, with values that are judged already\n")
 
 
 def test_one_bad_log_does_not_stop_the_others(chronicle, tmp_path):

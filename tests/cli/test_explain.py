@@ -108,9 +108,9 @@ def test_flags_outside_the_findings_are_listed() -> None:
     hard[296] = 1.9  # a hard batch, sixteen noise scales high: no event where every step is logged
     timeline = stitch({"loss": (STEPS[:396], hard)})
     diagnosis = classify(timeline)
-    (one,) = flagged_by(timeline, diagnosis, ["olmo-128-6"])
-    assert (one.flagged_steps, one.outside_steps) == ((296,), (296,))
-    assert list(comparison_lines(one, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
+    (comparison,) = flagged_by(timeline, diagnosis, ["olmo-128-6"])
+    assert (comparison.flagged_steps, comparison.outside_steps) == ((296,), (296,))
+    assert list(comparison_lines(comparison, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
 
 
 def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, monkeypatch) -> None:

@@ -251,6 +251,15 @@ def test_a_comparison(team, chronicle):
     assert any(line.startswith("  B   1 ■ nan-inf: The loss was NaN from step 301") for line in lines)
 
 
+def test_what_a_run_does_not_state_is_a_dash_in_a_comparison(chronicle, tmp_path):
+    timed = "".join(f"{step},{1e9 + step},{2 + 1 / (1 + step)}\n" for step in range(99))
+    (tmp_path / "timed.csv").write_text(f"step,time,loss\n{timed}")
+    (tmp_path / "plain.csv").write_text(losses())
+    rows = chronicle("compare", "timed.csv", "plain.csv").out.splitlines()
+    (clock,) = (row for row in rows if row.startswith("  Wall clock "))
+    assert clock.split() == ["Wall", "clock", "1.63", "min", "–"]
+
+
 def test_a_rollback_stands_where_it_happened_in_a_comparison(chronicle):
     """At the step that the run left, behind the faults that made it; not at the one that it went back to."""
     ran = chronicle("compare", str(RUNS / "lab-lost-nodes"), str(RUNS / "lab-clean-resumes"))

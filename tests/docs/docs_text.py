@@ -96,16 +96,16 @@ PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "run.toml": ("configuration.md", lambda: keys(RunConfig)),
     "errors": ("errors.md", error_table),
     "patterns": ("design.md", pattern_table),
-    "roles": ("formats.md", role_table),
-    "side files": ("formats.md", side_file_table),
+    "roles": ("metrics.md", role_table),
+    "side files": ("folders.md", side_file_table),
 }
 
 
 def between(name: str, text: str) -> re.Match[str]:
     """Where the part ``name`` stands in a page."""
-    found = re.search(rf"(<!-- {re.escape(name)} -->\n)(.*?)(<!-- end -->)", text, re.S)
-    assert found, f"no part {name!r}"
-    return found
+    part = re.search(rf"(<!-- {re.escape(name)} -->\n)(.*?)(<!-- end -->)", text, re.S)
+    assert part, f"no part {name!r}"
+    return part
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from markdown.extensions.toc import slugify
 from tests.cli.test_cli import healthy
 from tests.docs.docs_text import DOCS, PARTS, between
 from tests.readers.gold import EXAMPLES, examples, gold_of
@@ -45,9 +46,15 @@ def test_every_page_of_a_format_is_of_a_reader() -> None:
     assert {page.stem for page in (DOCS / "formats").glob("*.md")} == names
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda p: p.id)
-def test_pattern_is_documented(pattern) -> None:
-    assert f"`{pattern.id}`" in (DOCS / "design.md").read_text("utf-8")
+def test_the_walk_of_one_log_goes_through_files_that_exist() -> None:
+    """A name without a folder is in that of the name before it."""
+    walk = (DOCS / "design.md").read_text("utf-8").split("\nA walk of one CSV", 1)[1].split("\n\n")[1]
+    source, folder, missing = DOCS.parent / "src" / "chronicle", "", []
+    for name in re.findall(r"`([\w/]+)`", walk):
+        folder = name.rpartition("/")[0] or folder
+        file = source / folder / f"{name.rpartition('/')[2]}.py"
+        missing += [] if file.is_file() else [file]
+    assert walk.count("\n") > 10 and missing == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -62,6 +69,20 @@ def test_links_lead_somewhere(page) -> None:
             assert Path(target).stem in cases | {"index"}
         else:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_into_a_page_lead_to_a_heading(page) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:]*\.md)?#([^)]+)\)", page.read_text("utf-8")):
+        if not target.startswith(("../patterns/", "../cases/")):
+            file = page.parent / target if target else page
+            assert anchor in anchors(file.read_text("utf-8")), f"{page.name} links to {target}#{anchor}"
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors that the engine gives to the headings of a page."""
+    headings = re.findall(r"^##+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
+    return {slugify(re.sub(r"[*`\[\]]", "", heading), "-") for heading in headings}
 
 
 def test_examples_of_configuration_are_valid() -> None:

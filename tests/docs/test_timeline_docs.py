@@ -33,8 +33,8 @@ def test_the_keys_that_decide_exist() -> None:
     page = (DOCS / "timeline.md").read_text("utf-8")
     block = re.search(r"```toml\n(.*?)```", page, re.S)
     assert block
-    told = from_table(RunConfig, tomllib.loads(block[1]), "run.toml")
-    assert (told.relation, told.order) == ("attempts", ["first.csv", "second.csv"])
+    config = from_table(RunConfig, tomllib.loads(block[1]), "run.toml")
+    assert (config.relation, config.order) == ("attempts", ["first.csv", "second.csv"])
 
 
 def test_every_doubt_names_a_key_of_run_toml() -> None:

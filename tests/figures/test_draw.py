@@ -64,8 +64,8 @@ def test_a_file_has_the_size_that_is_told_and_nothing_but_shapes(rollback):
 
 
 def test_the_same_run_gives_the_same_bytes(rollback):
-    _, one, two = rollback
-    for path in one.iterdir():
+    _, first, two = rollback
+    for path in first.iterdir():
         assert path.read_bytes() == (two / path.name).read_bytes()
 
 

@@ -91,6 +91,13 @@ def test_a_reward_that_is_lost_ends_near_zero(role):
     assert full_scale(segments, role).log is logarithmic
 
 
+@pytest.mark.parametrize("scale_of", [body_scale, full_scale])
+def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(scale_of):
+    segments = [Segment(np.arange(100.0), np.linspace(3e-4, 1e-4, 100), True)]
+    assert scale_of(segments, Role.LEARNING_RATE).low == 0
+    assert 0 < scale_of(segments, Role.LOSS).low <= 1e-4
+
+
 @given(
     values=st.lists(st.floats(-1e290, 1e290), min_size=1, max_size=60),
     role=st.sampled_from([Role.LOSS, Role.GRAD_NORM, Role.LEARNING_RATE]),

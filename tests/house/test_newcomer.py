@@ -91,6 +91,16 @@ PRINT_SERIES = (
 )
 
 
+ROW = """        LineFormat(
+            "toy",
+            MARKS=(rb"toy \\d+ has [-\\d]",),
+            line=re.compile(rb"^toy "),
+            record=re.compile(r"toy (?P<step>\\d+) has (?P<rest>.*)"),
+            pair=re.compile(r"(loss)=(\\S+)()"),
+        ),
+"""
+
+
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """A copy of the source that a newcomer may change."""
@@ -113,15 +123,21 @@ def run(package: Path, *arguments: str) -> str:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 
 
-def test_a_console_format_is_a_module_and_a_line(package: Path, tmp_path: Path) -> None:
-    (package / "readers" / "console" / "toy.py").write_text(CONSOLE_FORMAT)
+@pytest.mark.parametrize("kind", ["module", "row"])
+def test_a_console_format_is_a_module_or_a_row_and_a_line(kind: str, package: Path, tmp_path: Path) -> None:
+    console, log = package / "readers" / "console", tmp_path / "run.log"
+    if kind == "module":
+        (console / "toy.py").write_text(CONSOLE_FORMAT)
+        log.write_text("starting\ntoy 1 has 2.5\nnoise\ntoy 2 has 2.25\n")
+    else:
+        insert(console / "line_formats.py", '        LineFormat(\n            "llm.c",\n', ROW)
+        log.write_text("starting\ntoy 1 has 2.5 loss=2.5\nnoise\ntoy 2 has 2.5 loss=2.25\n")
+    place = "console.toy" if kind == "module" else "console.line_formats"
     insert(
-        package / "readers" / "console" / "__init__.py",
+        console / "__init__.py",
         '    Format("console.mlperf", "mlperf"),\n',
-        '    Format("console.toy", "toy"),\n',
+        f'    Format("{place}", "toy"),\n',
     )
-    log = tmp_path / "run.log"
-    log.write_text("starting\ntoy 1 has 2.5\nnoise\ntoy 2 has 2.25\n")
     assert run(package, "-c", PRINT_SERIES, str(log)) == "toy [1, 2] [2.5, 2.25]\n"
 
 
@@ -154,3 +170,4 @@ def test_a_pattern_is_a_row_a_rule_and_a_line(package: Path, tmp_path: Path) -> 
     diagnosis = json.loads(run(package, "-m", "chronicle", "classify", str(log), "--json"))
     assert "toy" in diagnosis["patterns"]
     assert [f["start_step"] for f in diagnosis["findings"] if f["pattern"] == "toy"] == [300]
+    assert "Toy" in run(package, "-m", "chronicle", "explain", str(log))

@@ -29,8 +29,8 @@ def test_each_kind_of_page_has_its_picture() -> None:
 
 def test_each_picture_is_there_and_small_and_shown() -> None:
     wanted = {
-        name(place, one)
-        for one, (_, *addresses) in KINDS.items()
+        name(place, kind)
+        for kind, (_, *addresses) in KINDS.items()
         for place, address in zip(SITES, addresses, strict=True)
         if address
     }

@@ -29,13 +29,15 @@ def log(seed: int) -> dict[str, Series]:
 
 def test_a_quick_look_rules_out_no_sum(monkeypatch: pytest.MonkeyPatch) -> None:
     logs = [log(seed) for seed in few(range(600), 300)]
-    quick = [arithmetic.parts_of(one["loss"], one) for one in logs]
+    quick = [arithmetic.parts_of(series["loss"], series) for series in logs]
     monkeypatch.setattr(arithmetic, "_may_be_sum", lambda *_: True)
-    assert quick == [arithmetic.parts_of(one["loss"], one) for one in logs]
+    assert quick == [arithmetic.parts_of(series["loss"], series) for series in logs]
     assert 50 < sum(map(bool, quick)) < len(logs) - 50
 
 
-def test_numbers_of_any_size_are_looked_at_without_a_warning() -> None:
-    for size in (1e-300, 1e-160, 1e160, 1e300):
-        one = {n: Series(n, s.role, s.steps, s.values * size, s.times) for n, s in log(1).items()}
-        assert isinstance(arithmetic.parts_of(one["loss"], one), dict)
+@pytest.mark.parametrize("size", [1e-300, 1e160, 1e300])
+def test_numbers_of_any_size_are_looked_at_without_a_warning(size: float) -> None:
+    known = log(0)
+    scaled = {n: Series(n, s.role, s.steps, s.values * size, s.times) for n, s in known.items()}
+    parts = arithmetic.parts_of(known["loss"], known)
+    assert len(parts) == 3 and arithmetic.parts_of(scaled["loss"], scaled) == pytest.approx(parts)

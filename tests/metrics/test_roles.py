@@ -140,6 +140,12 @@ def test_the_number_of_a_layer_tells_no_role(number: str) -> None:
         assert role_of(name) is _role_of.__wrapped__(plain(name)), name
 
 
+@pytest.mark.parametrize("piece", ["x", "loss ", "val ", "reward "])
+def test_a_name_that_nobody_would_give_costs_no_square_of_its_length(piece: str) -> None:
+    """So long that as many steps as its square would not come to an end."""
+    assert role_of(piece * 100_000) is Role.OTHER
+
+
 def test_spelling_does_not_matter() -> None:
     assert (
         plain("train/gradNorm") == plain("Train grad-norm") == plain("train__GRAD.norm") == "train grad norm"
@@ -287,6 +293,8 @@ reward: objective, rewards/format: score, loss: part-loss, reward_std: other
 loss: loss, rewards/chosen: score, rewards/rejected: score, rewards/margins: score
 loss: loss, mean_reward: score, margin: other
 score: objective, actor_loss: part-loss, critic_loss: part-loss
+critic/rewards/mean: objective, critic/returns/mean: other, critic/advantages/mean: other, actor/pg_loss: part-loss
+train/success_rate: score, test/success_rate: validation-score
 score: objective, epsilon: other
 LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other
 loss: loss, eval/mean_reward: validation-score
@@ -455,8 +463,8 @@ def test_settings_and_switches_are_no_shares() -> None:
 def test_what_one_log_tells_holds_for_the_others_of_its_run() -> None:
     foo, bar = curves(60, 1.0, 2.0)
     long = table(loss=foo + bar, loss_foo=foo, loss_bar=bar)
-    short = {name: one.pick(slice(3)) for name, one in long.items()}
-    assert {one.role for one in assign(short).values()} == {Role.LOSS, Role.DATASET_LOSS}
+    short = {name: series.pick(slice(3)) for name, series in long.items()}
+    assert {series.role for series in assign(short).values()} == {Role.LOSS, Role.DATASET_LOSS}
     for log_ in assign_all([short, long]):
         assert [str(log_[name].role) for name in long] == ["loss", "part-loss", "part-loss"]
 
@@ -470,12 +478,12 @@ def test_the_objective_is_judged_and_rises() -> None:
     agent = assign(log("train/loss", "ep_rew_mean", values=np.arange(3.0)))
     assert judged(agent.values(), fewest=3) is agent["ep_rew_mean"]
     assert judged_loss(agent.values(), fewest=3) is None
-    assert {name: direction(one) for name, one in agent.items()} == {"train/loss": -1, "ep_rew_mean": 1}
+    assert {name: direction(series) for name, series in agent.items()} == {"train/loss": -1, "ep_rew_mean": 1}
 
 
 def test_what_says_that_it_is_a_loss_is_judged_before_a_shorter_name() -> None:
     both = assign(log("nll", "total loss"))
-    assert {name: one.role for name, one in both.items()} == {"nll": Role.LOSS, "total loss": Role.LOSS}
+    assert {name: series.role for name, series in both.items()} == {"nll": Role.LOSS, "total loss": Role.LOSS}
     assert judged(both.values(), fewest=3) is both["total loss"]
 
 
@@ -486,7 +494,7 @@ def test_a_score_of_both_is_judged_before_precision_and_recall() -> None:
 
 def test_a_score_is_judged_where_nothing_else_is() -> None:
     scored = assign(log("val_acc", "wer", "lr"))
-    assert {name: direction(one) for name, one in scored.items()} == {"val_acc": 1, "wer": -1, "lr": 0}
+    assert {name: direction(series) for name, series in scored.items()} == {"val_acc": 1, "wer": -1, "lr": 0}
     assert judged(scored.values(), fewest=3) is scored["wer"]
     both = assign(log("val_acc", "val_loss"))
     assert judged(both.values(), fewest=3) is both["val_loss"]
@@ -494,7 +502,7 @@ def test_a_score_is_judged_where_nothing_else_is() -> None:
 
 @pytest.mark.parametrize("name", ["score", "Average Score", "mean_score", "avg score"])
 def test_a_score_that_stands_alone_is_the_objective(name: str) -> None:
-    one = Series(name, Role.OTHER, np.arange(3), np.arange(3.0), np.full(3, np.nan))
-    assert assign({name: one})[name].role is Role.OBJECTIVE
-    loss = replace(one, metric="loss")
-    assert assign({name: one, "loss": loss})[name].role is not Role.OBJECTIVE
+    score = Series(name, Role.OTHER, np.arange(3), np.arange(3.0), np.full(3, np.nan))
+    assert assign({name: score})[name].role is Role.OBJECTIVE
+    loss = replace(score, metric="loss")
+    assert assign({name: score, "loss": loss})[name].role is not Role.OBJECTIVE

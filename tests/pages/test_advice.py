@@ -27,7 +27,7 @@ AGE = Cause("Age", "guess", "Look at the date.", (), (RESUMED,))
 
 
 def names(signs: dict[Sign, bool]) -> list[str]:
-    return [one.cause.cause for one in ranked([HASTE, LOSS, CHANCE, AGE], signs)]
+    return [ranked_cause.cause.cause for ranked_cause in ranked([HASTE, LOSS, CHANCE, AGE], signs)]
 
 
 def test_signs_for_come_first_and_signs_against_last() -> None:
@@ -38,8 +38,8 @@ def test_signs_for_come_first_and_signs_against_last() -> None:
 
 
 def test_a_cause_says_what_speaks_for_it_against_it_and_was_not_logged() -> None:
-    one = ranked([LOSS], {RESUMED: True})[0]
-    assert (one.speaks_for, one.against, one.not_logged) == (
+    cause = ranked([LOSS], {RESUMED: True})[0]
+    assert (cause.speaks_for, cause.against, cause.not_logged) == (
         ("it begins at a restart",), (), ("learning rate",),
     )  # fmt: skip
     assert ranked([LOSS], {RESUMED: False})[0].against == ("it begins at no restart",)
@@ -47,15 +47,15 @@ def test_a_cause_says_what_speaks_for_it_against_it_and_was_not_logged() -> None
     assert ranked([AGE], {RESUMED: False})[0] == ranked([AGE], {})[0]
 
 
-def told(signs: dict[str, bool]) -> Advice:
+def advised(signs: dict[str, bool]) -> Advice:
     event = Event("e", EventKind.FINDING, "E", "It rose.", signs=signs)
     return advice(event, PatternPage("p", "P", Verdict.BAD, "Lead.", causes=(HASTE, LOSS, AGE)))
 
 
 def test_what_decides_between_the_first_two() -> None:
     said = "Look at the clock. Not logged, and it would tell: gradient norm, learning rate."
-    assert told({}).check == said
-    assert told({"gradient-led": True, "rate-rose": False, "resumed": True}).check == ""
+    assert advised({}).check == said
+    assert advised({"gradient-led": True, "rate-rose": False, "resumed": True}).check == ""
 
 
 def test_every_sign_has_words_and_speaks_on_some_page() -> None:
@@ -66,12 +66,12 @@ def test_every_sign_has_words_and_speaks_on_some_page() -> None:
 @cache
 def first(name: str) -> list[str]:
     """The first-ranked causes of a specimen's events, by the page that has the known one."""
-    one = specimen(name)
-    pages = [(event, PAGES[p]) for event in one.story.events for p in event.patterns]
+    run = specimen(name)
+    pages = [(event, PAGES[p]) for event in run.story.events for p in event.patterns]
     return [
-        told.causes[0].cause.cause
+        given.causes[0].cause.cause
         for event, page in pages
-        if KNOWN[name] in {cause.cause for cause in page.causes} and (told := advice(event, page)).causes
+        if KNOWN[name] in {cause.cause for cause in page.causes} and (given := advice(event, page)).causes
     ]
 
 
@@ -88,8 +88,8 @@ def test_the_first_cause_is_mostly_the_true_one() -> None:
 
 
 def test_a_training_on_frozen_weights_far_from_its_start_is_not_told_of_initial_weights() -> None:
-    told = specimen("idefics-spike-2023-05-27").story.events
-    (event,) = (e for e in told if e.step == 14524 and "divergence-no-spike" in e.patterns)
+    events = specimen("idefics-spike-2023-05-27").story.events
+    (event,) = (e for e in events if e.step == 14524 and "divergence-no-spike" in e.patterns)
     last = advice(event, PAGES["divergence-no-spike"]).causes[-1]
     assert last.cause.cause == "Initial weights too large for the width"
     assert last.against == ("far from the start of the run",)
@@ -104,8 +104,8 @@ def test_after_a_resume_replay_comes_first() -> None:
 
 
 def test_explain_prints_what_the_page_of_the_run_ranks() -> None:
-    one = specimen("lab-lr-kick")
-    lines = list(explain(one.diagnosis, one.story, "1", PAGES))
+    run = specimen("lab-lr-kick")
+    lines = list(explain(run.diagnosis, run.story, "1", PAGES))
     at = lines.index("   likely causes, by what this run shows:")
     assert lines[at + 1 : at + 5] == [
         "     1 The learning rate was raised: by hand, by a schedule that ended, by a resume (proved). "

@@ -62,8 +62,8 @@ def facts(pattern_id: str) -> list[str]:
 
 def sources(pattern_id: str) -> set[str]:
     """Words by which a text names a source of its page: names, and what is told by digits (13B, SmolLM3)."""
-    told = " ".join(f"{s['title']} {s['by']} {s['note']}" for s in page(pattern_id)[0]["sources"])
-    words = set(re.findall(r"[A-Za-z0-9]\w{2,}", told))
+    words_of_all = " ".join(f"{s['title']} {s['by']} {s['note']}" for s in page(pattern_id)[0]["sources"])
+    words = set(re.findall(r"[A-Za-z0-9]\w{2,}", words_of_all))
     return {
         w
         for w in words
@@ -89,7 +89,7 @@ def unexplained(pattern_id: str, text: str) -> list[str]:
 
 @pytest.mark.parametrize("pattern_id", IDS)
 def test_every_number_has_a_limit_a_source_a_run_or_a_sum(pattern_id: str) -> None:
-    assert {t: found for t in facts(pattern_id) if (found := unexplained(pattern_id, t))} == {}
+    assert {t: reason for t in facts(pattern_id) if (reason := unexplained(pattern_id, t))} == {}
 
 
 def test_a_number_from_nowhere_is_seen() -> None:

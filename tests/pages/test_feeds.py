@@ -119,7 +119,7 @@ def test_a_feed_that_is_none_is_refused(keys: dict[str, object], said: str) -> N
 def test_an_id_stays_when_the_site_moves_and_both_feeds_have_it() -> None:
     data = small(rollback())
     moved = replace(data, site_url="https://log.example.org/")
-    ids = [[item["id"] for item in json.loads(json_feed(one))["items"]] for one in (data, moved)]
+    ids = [[item["id"] for item in json.loads(json_feed(place))["items"]] for place in (data, moved)]
     assert ids[0] == ids[1] == re.findall(r"<entry><id>([^<]+)", atom(data))
 
 

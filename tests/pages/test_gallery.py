@@ -158,7 +158,7 @@ def test_no_number_of_a_criterion_is_without_its_limit_in_the_code(pattern_id: s
     left = criteria_of(path_of(pattern_id).read_text("utf-8"))
     held = [pattern(words) for of, _, words in SAID if of == pattern_id]
     held += [re.escape(words) for of, *_, words in WRITTEN if of == pattern_id]
-    spans = sorted((m.start(), m.end()) for one in held for m in re.finditer(one, left))
+    spans = sorted((m.start(), m.end()) for expression in held for m in re.finditer(expression, left))
     inside = {place for start, end in spans for place in range(start, end)}
     inside |= {place for m in re.finditer(r"needs: .*", left) for place in range(*m.span())}  # of the log
     numbers = re.finditer(r"(?<![\w.])\d[\d.]*", left)

@@ -111,10 +111,14 @@ def test_shelves_by_project_the_newest_first_and_single_runs_together() -> None:
 
     runs = [run(f"a{day}", "A", day) for day in range(1, 7)]
     runs += [run("b1", "B", 20), run("b2", "B", 1), run("c", "C", 30), run("none", "", 2)]
-    told = [
+    shelves_shown = [
         (name, number, [card.href.split("/")[1] for card in cards]) for name, number, cards in shelves(runs)
     ]
-    assert told == [("B", 2, ["b1", "b2"]), ("A", 6, ["a6", "a5", "a4", "a3"]), ("", 2, ["c", "none"])]
+    assert shelves_shown == [
+        ("B", 2, ["b1", "b2"]),
+        ("A", 6, ["a6", "a5", "a4", "a3"]),
+        ("", 2, ["c", "none"]),
+    ]
     assert ON_A_SHELF == 4
 
 

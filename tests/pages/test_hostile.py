@@ -39,7 +39,7 @@ def poisoned(value: Any, text: str) -> Any:
     return text if isinstance(value, str) and not isinstance(value, Enum) else value
 
 
-def told() -> Entry:
+def ordinary() -> Entry:
     """An entry that has something to say in every section of a page."""
     about = {"project": "p", "source": "s", "licence": "l", "quote": "q", "description": "d", "tags": ["t"]}
     return replace(rollback(), about={**about, "data": "log"})
@@ -49,7 +49,7 @@ def hostile_site(text: str) -> SiteData:
     page = replace(
         poisoned(LOST, text), id=LOST.id, title=text, lookalikes=LOST.lookalikes, causes=LOST.causes
     )
-    data = small(poisoned(told(), text), healthy("other", diagnosis=told().diagnosis))
+    data = small(poisoned(ordinary(), text), healthy("other", diagnosis=ordinary().diagnosis))
     page = replace(page, body=LOST.body, specimens=LOST.specimens)
     return replace(
         data, patterns=(replace(FAST, title=text, lead=text), page), unreadable=[(text, text)], title=text

@@ -352,8 +352,8 @@ def test_plain_lists_go_on_over_pages_of_their_own() -> None:
     full = site(many(2 * LISTED + 1))
     data = {page.path: page.text for page in browse(full, renderer(full.templates))}
     lists = [data[name] for name in ("browse.md", "browse-2.md", "browse-3.md")]
-    found = [run for page in lists for run in re.findall(r'<li><a href="runs/([^/]+)/', page)]
-    assert sorted(found) == [entry.run_id for entry in many(2 * LISTED + 1)]
+    links = [run for page in lists for run in re.findall(r'<li><a href="runs/([^/]+)/', page)]
+    assert sorted(links) == [entry.run_id for entry in many(2 * LISTED + 1)]
     assert '<b>list 2</b> <a href="browse-3.html">list 3</a>' in lists[1]
 
 

@@ -23,15 +23,17 @@ def run(number: int, *, steps: int | None, day: int = 1, noted: bool = False) ->
     )
 
 
-def told(*entries: Entry) -> list[str]:
+def sentences_of(*entries: Entry) -> list[str]:
     data = small(*entries)
     return list(statistics(data, PATTERN, precedents(data, PATTERN)))
 
 
 def test_those_that_somebody_spoke_of_first_then_the_newest() -> None:
     runs = [run(1, steps=3, day=1), run(2, steps=3, day=2), run(3, steps=3, day=1, noted=True)]
-    found = precedents(small(*runs, healthy()), PATTERN)
-    assert [(one.entry.run_id, len(one.notes), one.after) for one in found] == [
+    precedents_found = precedents(small(*runs, healthy()), PATTERN)
+    assert [
+        (precedent.entry.run_id, len(precedent.notes), precedent.after) for precedent in precedents_found
+    ] == [
         ("run-3", 1, "The log ends at step 100\u202f000."),
         ("run-2", 0, "The log ends at step 100\u202f000."),
         ("run-1", 0, "The log ends at step 100\u202f000."),
@@ -41,7 +43,7 @@ def test_those_that_somebody_spoke_of_first_then_the_newest() -> None:
 
 def test_numbers_in_full() -> None:
     runs = [run(k, steps=k * 10) for k in range(1, 8)] + [run(8, steps=None), healthy(), healthy("b")]
-    assert told(*runs) == [
+    assert sentences_of(*runs) == [
         "80 % (95 % interval 49 to 94 %) of the 10 runs here show it.",
         "88 % (95 % interval 53 to 98 %) of its 8 events were over when the log ended.",
         "Half of 7 took 40 steps or fewer (95 % interval 10 to 70).",
@@ -49,13 +51,13 @@ def test_numbers_in_full() -> None:
 
 
 def test_of_fewer_than_five_nothing_is_counted() -> None:
-    assert told(*(run(k, steps=9) for k in range(FEWEST - 1))) == []
-    assert len(told(*(run(k, steps=9) for k in range(FEWEST)))) == 2
+    assert sentences_of(*(run(k, steps=9) for k in range(FEWEST - 1))) == []
+    assert len(sentences_of(*(run(k, steps=9) for k in range(FEWEST)))) == 2
 
 
 def test_steps_are_counted_where_the_log_counts_steps() -> None:
     epochs = [replace(run(k, steps=9), attempts=({"axis": "epoch"},)) for k in range(9)]
-    assert not any("steps" in sentence for sentence in told(*epochs))
+    assert not any("steps" in sentence for sentence in sentences_of(*epochs))
 
 
 @pytest.mark.parametrize("n", range(6, 60))
@@ -82,5 +84,5 @@ def test_the_interval_of_a_share_solves_its_equation(part: int, n: int) -> None:
 
 def test_what_speaks_of_a_whole_run_is_never_over() -> None:
     data = small(*(healthy(f"calm-{k}") for k in range(9)))
-    told = list(statistics(data, "near-perfect", precedents(data, "near-perfect")))
-    assert told == ["100 % (95 % interval 70 to 100 %) of the 9 runs here show it."]
+    sentences = list(statistics(data, "near-perfect", precedents(data, "near-perfect")))
+    assert sentences == ["100 % (95 % interval 70 to 100 %) of the 9 runs here show it."]

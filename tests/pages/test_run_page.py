@@ -200,16 +200,16 @@ def test_findings_keep_their_numbers_and_the_gravest_comes_first() -> None:
 def test_a_note_that_speaks_of_no_event_is_an_event() -> None:
     *events, note, end = EVENTS
     page = page_of(replace(rollback(), events=(*events, replace(note, of="", kind=EventKind.NOTE), end)))
-    told = section(page, "Events")
-    assert '<li id="note-202611182241"><span class="ch-n dot" data-kind="note"></span>' in told
-    assert "ch-aside" not in told
+    events_shown = section(page, "Events")
+    assert '<li id="note-202611182241"><span class="ch-n dot" data-kind="note"></span>' in events_shown
+    assert "ch-aside" not in events_shown
 
 
 def test_a_finding_on_a_discarded_branch_says_so() -> None:
     events = tuple(replace(e, live=e.mark != "2") for e in EVENTS)
-    told = section(page_of(replace(rollback(), events=events)), "Events")
-    assert '<li id="rise-a1-59000" class="dead">' in told
-    assert '<h3>Spike, not fully recovered <span class="ch-no">discarded</span></h3>' in told
+    events_shown = section(page_of(replace(rollback(), events=events)), "Events")
+    assert '<li id="rise-a1-59000" class="dead">' in events_shown
+    assert '<h3>Spike, not fully recovered <span class="ch-no">discarded</span></h3>' in events_shown
 
 
 def test_a_run_that_nobody_can_judge_has_a_badge_of_its_own() -> None:
@@ -225,8 +225,8 @@ def test_what_was_not_logged_is_grouped_by_what_is_missing() -> None:
         NotAssessed("repeat-data", ("attempts",)),
     )
     entry = replace(rollback(), diagnosis=replace(rollback().diagnosis, not_assessed=missing))
-    told = section(page_of(entry), "Evidence").split("by what was not logged</summary>")[1]
-    assert re.findall("<li>(.*)</li>", told) == [
+    section_shown = section(page_of(entry), "Evidence").split("by what was not logged</summary>")[1]
+    assert re.findall("<li>(.*)</li>", section_shown) == [
         "<strong>Gradient norm:</strong> Gradient norm leads",
         "<strong>A second attempt:</strong> Resume spike, Learning rate not restored (also learning rate), "
         "Repeated data after a resume",
@@ -298,13 +298,16 @@ def test_a_run_without_figures_has_a_page() -> None:
 
 def test_the_same_in_other_runs_says_what_was_done_and_how_it_ended() -> None:
     other = replace(rollback(), run_id="other", title="The other one")
-    told = section(page_of(rollback(), other, healthy()), "The same in other runs")
-    assert "demo-rollback" not in told
-    assert '<a href="../../runs/other/index.html&#35;rise-a1-59000">The other one</a> The loss jumped' in told
-    assert "<b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500." in told
+    precedents = section(page_of(rollback(), other, healthy()), "The same in other runs")
+    assert "demo-rollback" not in precedents
+    assert (
+        '<a href="../../runs/other/index.html&#35;rise-a1-59000">The other one</a> The loss jumped'
+        in precedents
+    )
+    assert "<b>Decision</b>, ada<br>Back to 56 000.<br>Not 58 500." in precedents
     assert (
         "Then: The run went back from step 61\u202f400 to step 56\u202f000 and 5\u202f400 steps were discarded."
-        in told
+        in precedents
     )
 
 

@@ -19,7 +19,7 @@ from chronicle.pages.words import renderer
 from chronicle.workspace.folders import shipped
 
 RUNS = 1000
-BUILT = 80  # pages of runs that the engine builds: each is as large as it is in a site of any size
+BUILT = 20  # pages of runs that the engine builds: each is as large as it is in a site of any size
 PAGE_BYTES = 100_000
 
 

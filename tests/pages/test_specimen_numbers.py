@@ -151,7 +151,9 @@ def test_repeat_data() -> None:
     said = f"took {gone:.2f} nats off their loss, and the step up at the end was {step:.2f}"
     rose = kept.values[kept.steps == 550][0] - kept.values[kept.steps == 400][0]
     assert_said("unexpected/repeat-data", said, f"it rose by {rose:.2f} meanwhile")
-    noise = [np.concatenate([one - one.mean() for one in part]) for part in (passes[:9], passes[1:10])]
+    noise = [
+        np.concatenate([values - values.mean() for values in part]) for part in (passes[:9], passes[1:10])
+    ]
     assert_said("unexpected/repeat-data", f"to {100 * np.corrcoef(*noise)[0, 1]:.0f} %")
 
 

@@ -58,11 +58,11 @@ def test_assets_come_from_both_and_the_workspace_wins(tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "favicon.svg").write_text("<svg/>", "utf-8")
     (folder / "logo.png").write_bytes(b"png")
-    found = dict(assets(with_templates(tmp_path)))
-    assert found["assets/favicon.svg"] == folder / "favicon.svg"
-    assert found["assets/logo.png"] == folder / "logo.png"
-    assert found["assets/chronicle.css"] == shipped("templates") / "assets" / "chronicle.css"
-    assert sorted(found) == [
+    files = dict(assets(with_templates(tmp_path)))
+    assert files["assets/favicon.svg"] == folder / "favicon.svg"
+    assert files["assets/logo.png"] == folder / "logo.png"
+    assert files["assets/chronicle.css"] == shipped("templates") / "assets" / "chronicle.css"
+    assert sorted(files) == [
         "assets/browse.js",
         "assets/chronicle.css",
         "assets/chronicle.js",

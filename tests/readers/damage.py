@@ -132,10 +132,10 @@ def main() -> None:
     """The command."""
     target = Path(sys.argv[1])
     for example in examples():
-        for one in damaged((EXAMPLES / example).read_bytes()):
-            folder = target / example.parent / one.name
+        for copy in damaged((EXAMPLES / example).read_bytes()):
+            folder = target / example.parent / copy.name
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / example.name).write_bytes(one.content)
+            (folder / example.name).write_bytes(copy.content)
 
 
 if __name__ == "__main__":

@@ -65,13 +65,13 @@ def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path
     few_rows = len({step for _, step, _ in points_of(content)}) < 8
     forget_the_peak()
     before_kb = memory_kb("VmRSS")
-    for one in damaged(content, each=EACH, long_bytes=LONG_BYTES if example in LONGEST else LINE_BYTES):
-        reading = reading_of(one.content, file)
-        begun = one.name.startswith("cut")  # an event file without a whole record is a log that has begun
-        assert reading.attempts or reading.problems or begun, one.name
+    for copy in damaged(content, each=EACH, long_bytes=LONG_BYTES if example in LONGEST else LINE_BYTES):
+        reading = reading_of(copy.content, file)
+        begun = copy.name.startswith("cut")  # an event file without a whole record is a log that has begun
+        assert reading.attempts or reading.problems or begun, copy.name
         for problem in reading.problems:
-            assert "Remedy: " in str(problem) and str(file) in str(problem), (one.name, str(problem))
-        before = intact_part(content, one.intact)
-        if before and not one.name.startswith("cut") and not (few_rows and one.name.startswith("number")):
-            assert points_of(before) <= points(reading.attempts), one.name
+            assert "Remedy: " in str(problem) and str(file) in str(problem), (copy.name, str(problem))
+        before = intact_part(content, copy.intact)
+        if before and not copy.name.startswith("cut") and not (few_rows and copy.name.startswith("number")):
+            assert points_of(before) <= points(reading.attempts), copy.name
     assert memory_kb("VmHWM") - before_kb < GROWTH_KB

@@ -460,8 +460,8 @@ def test_an_end_without_a_time_tells_nothing_of_the_end(tmp_path: Path) -> None:
     """`add_hparams` writes start and end together, when the training begins."""
     whole = field(0x1A, field(0x0A, field(0x0A, b"n") + field(0x12, b"\x11" + struct.pack("<d", 32.0))))
     records = [
-        event(1.7e9, 0, summary([(f"_hparams_/session_{i}", plugin("hparams", one))]))
-        for i, one in enumerate((whole, field(0x22, b"\x08\x01")))
+        event(1.7e9, 0, summary([(f"_hparams_/session_{i}", plugin("hparams", session))]))
+        for i, session in enumerate((whole, field(0x22, b"\x08\x01")))
     ]
     (attempt,) = events.read(write(tmp_path / "x.tfevents", [*records, *healthy()]))
     assert attempt.facts == {"config/n": 32}
@@ -532,8 +532,8 @@ def test_parts_of_a_file_are_read_as_the_whole(
     nested = event(1.7e9, 1, summary([("loss", simple(1)), ("bulk", field(0x22, inside))]))
     content = write(tmp_path / "whole.tfevents", [*healthy(20), nested, *healthy(5)]).read_bytes()
     file = tmp_path / "x.tfevents"
-    for one in few(damaged(content, each=6), 14):
-        file.write_bytes(one.content)
+    for copy in few(damaged(content, each=6), 14):
+        file.write_bytes(copy.content)
         readings = []
         for batch_bytes in (1 << 23, size):
             monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", batch_bytes)
@@ -541,9 +541,10 @@ def test_parts_of_a_file_are_read_as_the_whole(
                 readings.append(text(events.read(file)))
             except BadLog as err:
                 readings.append(str(err))
-        assert readings[0] == readings[1], one.name
+        assert readings[0] == readings[1], copy.name
 
 
+@pytest.mark.slow
 def test_a_record_that_ends_with_the_file_is_found_in_any_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -637,9 +638,9 @@ def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
     filled = list(events._batches(map(events.Log, paths)))
-    assert [piece.log.path for one in filled for piece in one.pieces if piece.is_last] == paths
-    for one, following in pairwise(filled):
-        assert not np.shares_memory(one.buffer, following.buffer)
+    assert [piece.log.path for batch in filled for piece in batch.pieces if piece.is_last] == paths
+    for batch, following in pairwise(filled):
+        assert not np.shares_memory(batch.buffer, following.buffer)
 
 
 def test_a_file_that_shrinks_while_it_is_read_ends_nothing(

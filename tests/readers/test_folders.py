@@ -226,7 +226,7 @@ def test_a_json_of_unknown_kind_alone_is_a_problem(tmp_path: Path) -> None:
     assert str(caught.value) == (
         f"{tmp_path}/golden.json: no reader knows this format. "
         f"Known formats: {', '.join(reader.NAME for reader in READERS)}. "
-        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+        "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
     )
 
 
@@ -322,10 +322,10 @@ def test_aliases_give_roles(tmp_path: Path) -> None:
 
 def test_archives_of_comet_side_by_side_are_attempts_of_the_experiment_of_their_key(tmp_path: Path) -> None:
     archive = (Path(__file__).parent / "examples" / "comet" / "client-3.58.8.zip").read_bytes()
-    one, other = "0" * 32, "f" * 32
-    for name in (f"{one}.zip", f"{one}-iCJOHP.zip", f"{other}.zip"):
+    key, another = "0" * 32, "f" * 32
+    for name in (f"{key}.zip", f"{key}-iCJOHP.zip", f"{another}.zip"):
         (tmp_path / name).write_bytes(archive)
-    assert runs(tmp_path) == {one: [f"{one}-iCJOHP.zip", f"{one}.zip"], other: [f"{other}.zip"]}
+    assert runs(tmp_path) == {key: [f"{key}-iCJOHP.zip", f"{key}.zip"], another: [f"{another}.zip"]}
 
 
 def test_offline_runs_of_neptune_are_found_in_the_hidden_folder_where_it_keeps_them(tmp_path: Path) -> None:

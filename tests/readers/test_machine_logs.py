@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis.strategies import from_regex, lists
+from tests.pages.samples import site
 from tests.readers.gold import EXAMPLES
 
+from chronicle.build.entry import to_json
+from chronicle.build.produce import Product, produce
 from chronicle.metrics.values import MOST_HOSTS, canonical, expand, fold
+from chronicle.pages import pages
 from chronicle.readers import read, read_all, runs_below
 from chronicle.readers.console.chunks import stamp
 from chronicle.readers.console.machine import KINDS, MOST_FAULTS, Faults, identify
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
+from chronicle.workspace.config import WorkspaceConfig
+from chronicle.workspace.folders import run_in
 
 START = 1700467200.0  # 2023-11-20T08:00:00Z, as in the examples
 
@@ -58,14 +63,12 @@ def test_classify_and_the_entry_tell_of_them(folder: Path, chronicle) -> None:
     sentence = f"At step 850 a fault was logged on nid003: “{xid}”."
     line = f"fault: {sentence} (2023-11-20T08:28:20Z)"
     assert line in " ".join(ran.out.replace("\u202f", "").split())
-    out = folder.parent / "site"
-    assert chronicle("build", str(folder), "--out", str(out)).code == 0
-    (entry,) = [json.loads(file.read_text("utf-8")) for file in out.rglob("entry.json")]
-    assert entry["faults"][0] == {
+    entry = produce(Product(run_in(folder), WorkspaceConfig(), folder.parent / "entry")).full_entry()
+    assert to_json(entry)["faults"][0] == {
         "kind": "xid", "what": xid, "host": "nid003", "step": 850, "time": "2023-11-20T08:28:20Z",
-        "count": 1, "where": entry["faults"][0]["where"],
+        "count": 1, "where": entry.faults[0].where,
     }  # fmt: skip
-    (page,) = [file.read_text("utf-8") for file in (out / "runs").rglob("*.html")]
+    (page,) = [page.text for page in pages(site([entry])) if page.path.startswith("runs/")]
     assert sentence in page.replace("\u202f", "") and "08:28" in page
     assert "Slurm job 123 cancelled: node failure" in page
 

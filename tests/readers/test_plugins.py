@@ -89,8 +89,8 @@ def test_one_that_cannot_be_loaded_is_told_and_stops_nothing(load, installed: li
 def test_the_reader_that_the_guide_shows_is_found_and_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The module and the entry point as they stand in docs/formats.md, installed as a package is."""
-    text = (DOCS / "formats.md").read_text("utf-8").split("## A reader of your own")[1]
+    """The module and the entry point as they stand in docs/own-reader.md, installed as a package is."""
+    text = (DOCS / "own-reader.md").read_text("utf-8")
     module, project, log = (
         re.search(rf"```{kind}\n(.*?)```", text, re.S)[1] for kind in ("python", "toml", "text")
     )

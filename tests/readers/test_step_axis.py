@@ -123,11 +123,11 @@ def test_episodes_begin_anew_with_a_launch(counter: str, tmp_path: Path) -> None
 
 
 def test_a_counter_says_how_far_it_is_of_all(tmp_path: Path) -> None:
-    told = [
+    records = [
         {"loss": 2.5, "global_step/max_steps": f"{n}/438", "percentage": f"{n / 4.38:.2f}%"}
         for n in (1, 10, 20)
     ]
-    assert steps(log(tmp_path, told)) == [1, 10, 20]
+    assert steps(log(tmp_path, records)) == [1, 10, 20]
 
 
 def test_a_table_stands_on_the_axis_of_its_event_file(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_step_column_is_found_by_name(name: str, axis: str, tmp_path: Path) -> N
     [("step names", [name for name, _ in STEP_NAMES]), ("in-epoch names", IN_EPOCH_NAMES + EPOCH_NAMES[1:])],
 )
 def test_the_page_lists_the_names_in_their_order(part: str, names: list[str]) -> None:
-    listed = between(part, (DOCS / "formats.md").read_text("utf-8").replace(": <!--", ":\n<!--"))[2]
+    listed = between(part, (DOCS / "metrics.md").read_text("utf-8").replace(": <!--", ":\n<!--"))[2]
     assert " ".join(listed.split()) == ", ".join(f"`{name}`" for name in names)
 
 

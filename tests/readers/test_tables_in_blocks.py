@@ -29,13 +29,13 @@ def attempts(read: Callable[[Path], list[Attempt]], file: Path) -> Any:
         return str(err)
     return [
         (
-            repr((one.name, one.facts, one.faults, one.truncated, one.axis)),
+            repr((attempt.name, attempt.facts, attempt.faults, attempt.truncated, attempt.axis)),
             [
                 (name, s.steps.tolist(), s.values.tobytes(), s.times.tobytes())
-                for name, s in one.series.items()
+                for name, s in attempt.series.items()
             ],
         )
-        for one in outcome
+        for attempt in outcome
     ]
 
 

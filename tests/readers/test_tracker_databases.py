@@ -63,11 +63,11 @@ def test_all_points_of_a_folder(tmp_path: Path) -> None:
 def test_a_line_that_is_cut_or_odd_in_a_folder(tmp_path: Path) -> None:
     mlflow_folder(tmp_path / "r1", {"loss": [(1, 0.5), (2, 0.25), (3, 0.125)], "system/gpu": [(0, 1.0)]})
     file = tmp_path / "r1" / "metrics" / "loss"
-    file.write_text(file.read_text().replace("0.25", "O.25")[:-1] + "0")
+    file.write_text("1700000000000\n\n" + file.read_text().replace("0.25", "O.25")[:-1] + "0")
     (attempt,) = mlflow.read_folder(tmp_path / "r1")
     assert attempt.series["loss"].steps.tolist() == [1]
     assert attempt.truncated
-    assert [(fault.what, fault.count) for fault in attempt.faults] == [("point is no number; skipped", 1)]
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [("point is no number; skipped", 2)]
     assert list(attempt.series) == ["loss"]
 
 

@@ -73,11 +73,11 @@ def test_no_answer_scores_nothing() -> None:
 def test_an_onset_at_the_edge_of_its_tolerance_is_found(side: int) -> None:
     for label in own_labels():
         for event in label.events:
-            one = replace(label, events=(replace(event, optional=False),))
+            required = replace(label, events=(replace(event, optional=False),))
             moved = finding(event.pattern, event.start_step + side * event.tolerance_steps, event.series)
-            assert judge(one, {"findings": [moved]}).events[0].found
+            assert judge(required, {"findings": [moved]}).events[0].found
             beyond = {**moved, "start_step": moved["start_step"] + side}
-            assert not judge(one, {"findings": [beyond]}).events[0].found
+            assert not judge(required, {"findings": [beyond]}).events[0].found
 
 
 def test_the_wrong_type_is_found_and_not_typed() -> None:

@@ -378,9 +378,9 @@ def spiked(values: list[float], step: int = 1) -> tuple[np.ndarray, np.ndarray]:
 PLAIN = RunConfig()
 
 
-def sentence(steps: np.ndarray, loss: np.ndarray, found: Finding, config: RunConfig = PLAIN) -> str:
+def sentence(steps: np.ndarray, loss: np.ndarray, of: Finding, config: RunConfig = PLAIN) -> str:
     timeline = run(steps, loss)
-    return finding_words(RunView(timeline, diagnosis(found), config), found)[0].sentence
+    return finding_words(RunView(timeline, diagnosis(of), config), of)[0].sentence
 
 
 @pytest.mark.parametrize(
@@ -398,8 +398,8 @@ def test_a_duration_is_never_finer_than_the_log(
     step: int, last: int, config: dict[str, float], said: str
 ) -> None:
     steps, loss = spiked([9.0, 5.0, 3.0], step)
-    found = finding("spike-fast-recovery", 20 * step, last)
-    whole = sentence(steps, loss, found, RunConfig(**config))
+    spike = finding("spike-fast-recovery", 20 * step, last)
+    whole = sentence(steps, loss, spike, RunConfig(**config))
     assert whole == f"The loss jumped from 2.00 to 9.00 at step {Axis().place(20 * step)[5:]} {said}"
 
 
@@ -407,24 +407,24 @@ def test_a_peak_that_nobody_saw_is_a_lower_bound() -> None:
     steps, loss = spiked([9.0, np.nan, np.nan])
     assert "to at least 9.00 at" in sentence(steps, loss, finding("divergence-after-spike", 20, None))
     steps, loss = spiked([9.0, 5.0, 9.0])
-    found = finding("spike-fast-recovery", 20, 23)
-    assert "to 9.00 at" in sentence(steps, loss, found)
+    spike = finding("spike-fast-recovery", 20, 23)
+    assert "to 9.00 at" in sentence(steps, loss, spike)
     picture = RunConfig(data="digitised picture")
-    assert "to at least 9.00 at" in sentence(steps, loss, found, picture)
+    assert "to at least 9.00 at" in sentence(steps, loss, spike, picture)
 
 
 def test_a_rise_at_the_foot_of_a_fall_is_told_from_its_foot() -> None:
     loss = np.concatenate([np.linspace(4.0, 2.0, 40), np.linspace(2.0, 3.0, 40)])
-    found = finding("divergence-no-spike", 38, None)
-    assert sentence(np.arange(80), loss, found) == (
+    rise = finding("divergence-no-spike", 38, None)
+    assert sentence(np.arange(80), loss, rise) == (
         "The loss turned upwards at step 38, without a spike, and rose from 2.00 to 3.00."
     )
 
 
 def test_what_did_not_rise_is_not_told_as_a_rise() -> None:
     loss = np.linspace(4.0, 2.0, 80)
-    found = replace(finding("spike-fast-recovery", 40, 42), evidence={"height_log": 0.15})
-    assert sentence(np.arange(80), loss, found) == (
+    spike = replace(finding("spike-fast-recovery", 40, 42), evidence={"height_log": 0.15})
+    assert sentence(np.arange(80), loss, spike) == (
         "The loss stood 16 % above its course at step 40 and was back after 2 steps."
     )
 
@@ -479,8 +479,8 @@ def test_numbers_in_words() -> None:
 def test_what_ought_to_rise_is_told_to_fall() -> None:
     reward = np.array([20.0] * 30 + [5.0] + [20.0] * 30)
     timeline = run(np.arange(61), reward, "reward", role=Role.OBJECTIVE)
-    found = finding("spike-fast-recovery", 30, 31, "reward")
-    words = finding_words(RunView(timeline, diagnosis(found)), found)[0]
+    spike = finding("spike-fast-recovery", 30, 31, "reward")
+    words = finding_words(RunView(timeline, diagnosis(spike)), spike)[0]
     assert words[:2] == (
         "The objective dropped from 20.00 to 5.00 at step 30 and was back after 1 step.",
         "20.00 → 5.00 at step 30",
@@ -493,8 +493,8 @@ def test_what_ought_to_rise_is_told_to_fall() -> None:
 
 def calm(values: list[float], metric: str = "loss", role: Role = Role.LOSS) -> str:
     timeline = run(np.arange(len(values)), values, metric, role=role)
-    found = finding("near-perfect", 0, 2, metric)
-    return finding_words(RunView(timeline, diagnosis(found)), found)[0].sentence
+    calm_finding = finding("near-perfect", 0, 2, metric)
+    return finding_words(RunView(timeline, diagnosis(calm_finding)), calm_finding)[0].sentence
 
 
 def test_a_calm_course_falls_rises_or_stays_as_its_metric_ought_to() -> None:
@@ -507,9 +507,9 @@ def test_a_calm_course_falls_rises_or_stays_as_its_metric_ought_to() -> None:
 
 def test_a_calm_course_of_several_trainings_is_that_of_the_farthest() -> None:
     logs = [attempt(f"{k}.csv", series("loss", np.arange(n), np.linspace(4, last, n))) for k, n, last in TWO]
-    found = replace(finding("near-perfect", 0, 59), attempt=None)
-    run = RunView(stitch(logs, relation="seeds"), diagnosis(found))
-    assert finding_words(run, found)[0].sentence == (
+    calm_finding = replace(finding("near-perfect", 0, 59), attempt=None)
+    run = RunView(stitch(logs, relation="seeds"), diagnosis(calm_finding))
+    assert finding_words(run, calm_finding)[0].sentence == (
         "The loss fell from 4.00 to 1.00 over steps 0 to 59, and nothing disturbed it for long."
     )
 
@@ -536,8 +536,8 @@ def test_what_was_not_over_is_told_by_when_it_was_last_seen() -> None:
 def test_repeated_data_without_a_level_has_no_number_for_it() -> None:
     steps, loss = spiked([1.0])
     evidence = {"low_start_step": 20.0, "replayed_steps": 3.0, "jump_log": 0.0953, "low_log": np.nan}
-    found = replace(finding("repeat-data", 23, 24), evidence=evidence)
-    assert sentence(steps, loss, found) == (
+    repeat = replace(finding("repeat-data", 23, 24), evidence=evidence)
+    assert sentence(steps, loss, repeat) == (
         "After the restart at step 20 the run was fed 3 steps of data that it had seen before: the loss "
         "jumped by 10 % at step 23, where new data began."
     )

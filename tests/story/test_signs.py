@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from tests.story.told_specimens import RUNS, specimen
+from tests.timeline.timeline_logs import log
 
 import chronicle
 from chronicle.model import Diagnosis, Event, EventKind, Verdict
@@ -103,16 +104,16 @@ def test_a_reward_that_was_lost_has_causes_of_its_own() -> None:
     )
     assert event.signs["objective"] and not around()["objective"]
     page = next(page for page in load(RUNS.parent / "gallery") if page.id == "divergence-no-spike")
-    told, of_loss = (
+    of_reward, of_loss = (
         [row.cause.cause for row in advice(replace(event, signs=signs), page).causes]
         for signs in (event.signs, around())
     )
-    assert told[:2] == [
+    assert of_reward[:2] == [
         "The policy went too far in one step: rate too high, nothing that holds it near its reference",
         "Advantages that are estimated within a group (GRPO) make the updates unstable",
     ]
-    assert not {"Initial weights too large for the width", "Learning rate too high"} & set(told)
-    assert "Initial weights too large for the width" in of_loss and not set(told[:2]) & set(of_loss)
+    assert not {"Initial weights too large for the width", "Learning rate too high"} & set(of_reward)
+    assert "Initial weights too large for the width" in of_loss and not set(of_reward[:2]) & set(of_loss)
 
 
 def test_at_a_restart_and_after_one() -> None:
@@ -122,3 +123,32 @@ def test_at_a_restart_and_after_one() -> None:
     (later,) = (event.signs for event in shifted.story.events if event.patterns)
     assert later["after-resume"] and not later["resumed"] and "first-sample" not in later
     assert not around()["after-resume"]
+
+
+def signs_of(*events: Event) -> dict[str, bool]:
+    """The signs around the last of these events, in three attempts that went on from each other."""
+    logs = [log(name, range(first, first + 200), k) for k, (name, first) in enumerate(FIRST_STEPS.items())]
+    timeline = chronicle.stitch(logs)
+    assert [join.kind.value for join in timeline.joins] == ["resume", "resume"]
+    diagnosis = Diagnosis(Verdict.GOOD, (), (), timeline.joins, ())
+    return dict(placed(RunView(timeline, diagnosis), events[-1], events).signs)
+
+
+FIRST_STEPS = {"a": 0, "b": 200, "c": 400}
+
+
+def rise(event_id: str, step: int, attempt: str, ending: str = "") -> Event:
+    return Event(event_id, EventKind.FINDING, "Rise", "It rose.", step=step, attempt=attempt, ending=ending)
+
+
+def test_a_rise_at_one_of_two_restarts_does_not_come_at_each() -> None:
+    assert signs_of(rise("e", 400, "c"))["every-resume"] is False
+    assert signs_of(rise("d", 200, "b"), rise("e", 400, "c"))["every-resume"] is True
+
+
+def test_what_still_lasts_of_an_earlier_event_of_the_attempt_is_no_calm() -> None:
+    event = rise("e", 550, "c")
+    assert signs_of(rise("d", 420, "c"), event)["calm-before"] is True  # it is over
+    assert signs_of(rise("d", 420, "c", "it did not end"), event)["calm-before"] is False
+    assert signs_of(rise("d", 220, "b", "it did not end"), event)["calm-before"] is True
+    assert signs_of(replace(rise("d", 530, "c"), title="Shift"), event)["calm-before"] is False

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from functools import cache
+from typing import Any
 
 import pytest
 from click import unstyle
@@ -18,9 +19,11 @@ from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
 from chronicle.figures.layout import scene, whole, zoom
 from chronicle.metrics.values import count
-from chronicle.pages import assets, pages
+from chronicle.pages import PAGE_KINDS, assets, lists
 from chronicle.pages.chronology import markdown, rows
 from chronicle.pages.lists import card
+from chronicle.pages.run_page import runs
+from chronicle.pages.words import renderer
 from chronicle.story import deciding, picture_edge
 
 pytestmark = pytest.mark.slow
@@ -43,117 +46,118 @@ def recorded(specimen: Specimen) -> set[str]:
 
 
 @cache
-def made(name: str) -> dict[str, str]:
-    """The pages and data of a site of one specimen."""
+def made(name: str, kinds: tuple[Any, ...] = (lists.browse, runs)) -> dict[str, str]:
+    """Pages of these kinds, and the data, of a site of one specimen."""
     data = site([specimen(name).entry])
-    texts = {page.path: page.text for page in pages(data)}
+    render = renderer(data.templates)
+    texts = {page.path: page.text for kind in kinds for page in kind(data, render)}
     return texts | {path: text for path, text in assets(data) if isinstance(text, str)}
 
 
 @each
 def test_headline_and_story_have_no_number_of_their_own(name: str) -> None:
-    one = specimen(name)
-    for words in (one.story.headline, *one.story.paragraphs[:-1]):
-        assert numbers(words) <= recorded(one), words
+    run = specimen(name)
+    for words in (run.story.headline, *run.story.paragraphs[:-1]):
+        assert numbers(words) <= recorded(run), words
 
 
 @each
 def test_the_deciding_sentence_is_the_headlines(name: str) -> None:
-    one = specimen(name)
-    for event in deciding(one.story.events, one.diagnosis.verdict)[:1]:
-        assert event.sentence in one.story.headline
+    run = specimen(name)
+    for event in deciding(run.story.events, run.diagnosis.verdict)[:1]:
+        assert event.sentence in run.story.headline
 
 
 @each
 def test_card_browse_list_and_terminal_say_the_same(name: str) -> None:
-    one = specimen(name)
-    first = next(iter(deciding(one.story.events, one.diagnosis.verdict)))
-    short, shown = first.short, card(one.entry).measure
+    run = specimen(name)
+    first = next(iter(deciding(run.story.events, run.diagnosis.verdict)))
+    short, shown = first.short, card(run.entry).measure
     assert shown == short
     row = json.loads(
         made(name)["assets/entries.js"].split("window.chronicleEntries = ")[1].removesuffix(";\n")
     )[0]
     assert row[8] == short
-    assert short in unstyle(next(iter(list_lines([(name, one.entry, "built")]))))
+    assert short in unstyle(next(iter(list_lines([(name, run.entry, "built")]))))
     assert short in made(name)["browse.md"].replace("&#62;", ">")
 
 
 @each
 def test_the_terminal_tells_every_event_by_its_sentence(name: str) -> None:
-    one = specimen(name)
-    shown = one_line(map(unstyle, run_lines(name, one.timeline, one.diagnosis, one.story)))
-    for event in [e for e in one.story.events if e.mark][:30]:
+    run = specimen(name)
+    shown = one_line(map(unstyle, run_lines(name, run.timeline, run.diagnosis, run.story)))
+    for event in [e for e in run.story.events if e.mark][:30]:
         assert one_line([event.sentence]) in shown
-    explained = "\n".join(explain(one.diagnosis, one.story))
-    for event in one.story.events:
+    explained = "\n".join(explain(run.diagnosis, run.story))
+    for event in run.story.events:
         assert not event.patterns or f"{event.mark}  {event.sentence}" in explained
 
 
 @each
 def test_the_page_tells_every_event_by_its_sentence_and_its_key_by_the_short_form(name: str) -> None:
-    one = specimen(name)
+    run = specimen(name)
     page = unescaped(made(name)[f"runs/{name}/index.md"])
-    assert one.story.headline in page
-    for event in one.story.events:
+    assert run.story.headline in page
+    for event in run.story.events:
         assert event.sentence.split("\n")[0] in page
-    for event in [e for e in one.story.events if e.mark][:24]:
+    for event in [e for e in run.story.events if e.mark][:24]:
         assert f'<a href="#{event.id}">{event.title}</a> {event.short}' in page
 
 
 @each
 def test_every_id_is_an_anchor_once(name: str) -> None:
-    one = specimen(name)
+    run = specimen(name)
     anchors = re.findall(r' id="([^"]+)"', made(name)[f"runs/{name}/index.md"])
     assert len(anchors) == len(set(anchors))
-    assert {i for e in one.story.events for i in (e.id, *e.also)} <= set(anchors)
+    assert {i for e in run.story.events for i in (e.id, *e.also)} <= set(anchors)
 
 
 @each
 def test_the_words_of_figures_are_those_of_the_events(name: str) -> None:
-    one = specimen(name)
-    told = {event.mark: event for event in one.story.events if event.patterns}
-    run = scene(one.timeline, one.diagnosis)
-    assert run is not None
-    assert [str(item.number) for item in run.findings] == sorted(told, key=int)
-    alt = whole_alt(name, run, whole(run, 900), told)
-    for item in run.findings[:6]:
-        assert f"{item.number} {told[str(item.number)].title}: {told[str(item.number)].short}" in alt
-    for item in run.zooms()[:1]:
-        assert told[str(item.number)].short in zoom_alt(item.number, told, zoom(run, item, 900))
+    run = specimen(name)
+    by_mark = {event.mark: event for event in run.story.events if event.patterns}
+    drawn = scene(run.timeline, run.diagnosis)
+    assert drawn is not None
+    assert [str(item.number) for item in drawn.findings] == sorted(by_mark, key=int)
+    alt = whole_alt(name, drawn, whole(drawn, 900), by_mark)
+    for item in drawn.findings[:6]:
+        assert f"{item.number} {by_mark[str(item.number)].title}: {by_mark[str(item.number)].short}" in alt
+    for item in drawn.zooms()[:1]:
+        assert by_mark[str(item.number)].short in zoom_alt(item.number, by_mark, zoom(drawn, item, 900))
 
 
 @each
 def test_a_peak_beyond_the_frame_is_a_lower_bound_in_figure_and_sentence_alike(name: str) -> None:
-    one = specimen(name)
-    peaks = {n.value: n.words for event in one.story.events for n in event.numbers if n.name == "peak"}
-    run = scene(one.timeline, one.diagnosis, edge=picture_edge(one.timeline, one.config))
-    assert run is not None
-    for plan in (whole(run, 900), *(zoom(run, item, 900) for item in run.zooms())):
+    run = specimen(name)
+    peaks = {n.value: n.words for event in run.story.events for n in event.numbers if n.name == "peak"}
+    drawn = scene(run.timeline, run.diagnosis, edge=picture_edge(run.timeline, run.config))
+    assert drawn is not None
+    for plan in (whole(drawn, 900), *(zoom(drawn, item, 900) for item in drawn.zooms())):
         for clip in [clip for curves in plan.curves for clip in curves.clips if clip.value in peaks]:
             assert clip.words.startswith("≥ ") is peaks[clip.value].startswith("at least ")
 
 
 @each
 def test_the_chronicle_tells_events_by_their_sentences(name: str) -> None:
-    one = specimen(name)
-    sentences = {one_line([event.sentence]) for event in one.story.events}
+    run = specimen(name)
+    sentences = {one_line([event.sentence]) for event in run.story.events}
     data = json.loads(
         made(name)["assets/events.js"].removeprefix("window.chronicleEvents = ").removesuffix(";\n")
     )
     assert all(row[5] in sentences or row[5].endswith("…") for row in data)
-    written = markdown([one.entry]).replace("\\", "")
-    for row in rows([one.entry]):
+    written = markdown([run.entry]).replace("\\", "")
+    for row in rows([run.entry]):
         assert not row.time or one_line([row.event.sentence]) in written
 
 
 @each
 def test_the_entry_on_disk_is_the_entry(name: str) -> None:
-    one = specimen(name)
-    again = entry_from_json(json.loads(json.dumps(to_json(one.entry), allow_nan=False)))
+    run = specimen(name)
+    again = entry_from_json(json.loads(json.dumps(to_json(run.entry), allow_nan=False)))
     assert (again.events, again.story, again.headline) == (
-        one.entry.events,
-        one.entry.story,
-        one.entry.headline,
+        run.entry.events,
+        run.entry.story,
+        run.entry.headline,
     )
 
 
@@ -167,18 +171,18 @@ def unescaped(page: str) -> str:
 
 def surfaces(name: str) -> dict[str, str]:
     """Every text that tells a run's events, without markup."""
-    one = specimen(name)
-    told = {event.mark: event for event in one.story.events if event.patterns}
-    run = scene(one.timeline, one.diagnosis)
+    run = specimen(name)
+    by_mark = {event.mark: event for event in run.story.events if event.patterns}
+    drawn = scene(run.timeline, run.diagnosis)
     shown = {
-        "headline and story": " ".join([one.story.headline, *one.story.paragraphs]),
-        "terminal": unstyle("\n".join(run_lines(name, one.timeline, one.diagnosis, one.story))),
-        "explain": unstyle("\n".join(explain(one.diagnosis, one.story))),
-        "list": unstyle("\n".join(list_lines([(name, one.entry, "built")]))),
-        "export": markdown([one.entry]).replace("\\", ""),
-        "figure": whole_alt(name, run, whole(run, 900), told) if run is not None else "",
+        "headline and story": " ".join([run.story.headline, *run.story.paragraphs]),
+        "terminal": unstyle("\n".join(run_lines(name, run.timeline, run.diagnosis, run.story))),
+        "explain": unstyle("\n".join(explain(run.diagnosis, run.story))),
+        "list": unstyle("\n".join(list_lines([(name, run.entry, "built")]))),
+        "export": markdown([run.entry]).replace("\\", ""),
+        "figure": whole_alt(name, drawn, whole(drawn, 900), by_mark) if drawn is not None else "",
     }
-    return {place: one_line([unescaped(text)]) for place, text in {**made(name), **shown}.items()}
+    return {place: one_line([unescaped(text)]) for place, text in {**made(name, PAGE_KINDS), **shown}.items()}
 
 
 def agreeing(name: str) -> tuple[int, int]:
@@ -191,8 +195,8 @@ def agreeing(name: str) -> tuple[int, int]:
 
 def test_the_surfaces_are_counted() -> None:
     """`python -m tests.story.test_surfaces` prints the counts over all specimens."""
-    tellings, told = agreeing("104B-glitch-1")
-    assert tellings >= 20 and told >= 60
+    tellings, n_numbers = agreeing("104B-glitch-1")
+    assert tellings >= 20 and n_numbers >= 60
 
 
 if __name__ == "__main__":

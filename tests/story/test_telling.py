@@ -32,14 +32,15 @@ from chronicle.workspace.config import RunConfig
 LONG = run(np.arange(900), falling(900))
 
 
-def told(timeline: Timeline, judged: Diagnosis, *notes: Note) -> dict[str, Event]:
+def events_by_id(timeline: Timeline, judged: Diagnosis, *notes: Note) -> dict[str, Event]:
     """The events of a run by their ids."""
     return {event.id: event for event in tell(timeline, judged, RunConfig(), notes).events}
 
 
-def groups(*found: object) -> list[list[tuple[str, int]]]:
+def groups(*findings: object) -> list[list[tuple[str, int]]]:
     return [
-        [(part.pattern, part.start_step) for part in one.parts] for one in happenings(LONG, diagnosis(*found))
+        [(part.pattern, part.start_step) for part in happening.parts]
+        for happening in happenings(LONG, diagnosis(*findings))
     ]
 
 
@@ -62,8 +63,8 @@ def test_a_consequence_is_a_happening_of_its_own() -> None:
 
 def test_a_divergence_that_goes_on_is_one_happening() -> None:
     def rise(start: int, height_log: float, residual_log: float) -> Finding:
-        found = finding("divergence-no-spike", start, None)
-        return replace(found, evidence={"height_log": height_log, "residual_log": residual_log})
+        divergence = finding("divergence-no-spike", start, None)
+        return replace(divergence, evidence={"height_log": height_log, "residual_log": residual_log})
 
     assert groups(rise(100, 4.0, 2.0), rise(300, 9.0, 9.0)) == [
         [("divergence-no-spike", 100), ("divergence-no-spike", 300)]
@@ -73,7 +74,9 @@ def test_a_divergence_that_goes_on_is_one_happening() -> None:
     loss = np.concatenate([np.full(100, 2.0), np.full(200, 6.0), np.linspace(7.0, 50.0, 100)])
     event = next(
         e
-        for e in told(run(np.arange(400), loss), diagnosis(rise(100, 1.1, 1.1), rise(300, 2.1, 2.1))).values()
+        for e in events_by_id(
+            run(np.arange(400), loss), diagnosis(rise(100, 1.1, 1.1), rise(300, 2.1, 2.1))
+        ).values()
         if e.patterns
     )
     assert event.sentence == (
@@ -99,16 +102,20 @@ def test_a_property_of_the_log_and_the_speed_are_not_mixed_with_the_loss() -> No
 
 
 def test_attempts_are_not_mixed() -> None:
-    one, other = finding("spike-fast-recovery", 100, 110), finding("level-shift", 100, None, name="b.csv")
-    assert [len(one.parts) for one in happenings(rolled_back(), diagnosis(one, other))] == [1, 1]
+    spike, shift = finding("spike-fast-recovery", 100, 110), finding("level-shift", 100, None, name="b.csv")
+    assert [len(spike.parts) for spike in happenings(rolled_back(), diagnosis(spike, shift))] == [1, 1]
 
 
 def test_the_gravest_name_leads_over_the_steps_of_all() -> None:
-    (one,) = happenings(
+    (happening,) = happenings(
         LONG,
         diagnosis(finding("spike-fast-recovery", 98, 110), finding("spike-slow-recovery", 100, 300)),
     )
-    assert (one.lead.pattern, one.lead.start_step, one.lead.end_step) == ("spike-slow-recovery", 98, 300)
+    assert (happening.lead.pattern, happening.lead.start_step, happening.lead.end_step) == (
+        "spike-slow-recovery",
+        98,
+        300,
+    )
 
 
 @pytest.mark.parametrize("steps", [(58_897, 58_900), (7, 7), (1_234_567, 1_240_000)])
@@ -119,13 +126,13 @@ def test_a_detection_that_moves_a_little_keeps_its_id(steps: tuple[int, int]) ->
 
 def test_an_id_names_family_attempt_and_place() -> None:
     timeline, judged = rolled_back(), diagnosis(finding("divergence-no-spike", 312, None, name="b.csv"))
-    (event,) = [e for e in told(timeline, judged).values() if e.patterns]
+    (event,) = [e for e in events_by_id(timeline, judged).values() if e.patterns]
     assert (event.id, event.also) == ("rise-a2-310", ("rise-a2-300", "rise-a2-320"))
 
 
 def test_the_same_rise_under_another_name_has_the_same_id() -> None:
     ids = {
-        next(i for i, e in told(LONG, diagnosis(finding(pattern, 400, 450))).items() if e.patterns)
+        next(i for i, e in events_by_id(LONG, diagnosis(finding(pattern, 400, 450))).items() if e.patterns)
         for pattern in ("spike-fast-recovery", "spike-slow-recovery", "level-shift", "divergence-no-spike")
     }
     assert ids == {"rise-a1-400"}
@@ -133,8 +140,8 @@ def test_the_same_rise_under_another_name_has_the_same_id() -> None:
 
 def test_events_of_one_place_are_told_apart_by_a_number() -> None:
     timeline = run(np.arange(0, 90_000, 10), falling(9000))
-    found = [finding("spike-fast-recovery", at, at + 20) for at in (58_600, 58_900, 59_200)]
-    events = told(timeline, diagnosis(*found))
+    spikes = [finding("spike-fast-recovery", at, at + 20) for at in (58_600, 58_900, 59_200)]
+    events = events_by_id(timeline, diagnosis(*spikes))
     assert [i for i, e in events.items() if e.patterns] == [
         "rise-a1-59000",
         "rise-a1-59000.2",
@@ -143,8 +150,8 @@ def test_events_of_one_place_are_told_apart_by_a_number() -> None:
 
 
 def test_ids_are_unique_and_old_ones_lead_to_one_event() -> None:
-    found = [finding("spike-fast-recovery", at, at + 2) for at in range(10, 800, 9)]
-    events = tell(LONG, diagnosis(*found)).events
+    spikes = [finding("spike-fast-recovery", at, at + 2) for at in range(10, 800, 9)]
+    events = tell(LONG, diagnosis(*spikes)).events
     names = [name for event in events for name in (event.id, *event.also)]
     assert len(names) == len(set(names))
 
@@ -167,7 +174,7 @@ SPIKE = finding("spike-fast-recovery", 100, 110)
     ],
 )
 def test_which_event_a_note_speaks_of(note: Note, of: str) -> None:
-    events = told(LONG, diagnosis(SPIKE), note)
+    events = events_by_id(LONG, diagnosis(SPIKE), note)
     assert events["note-undated"].of == of
     if of and note.event:
         assert note.event in (events[of].id, *events[of].also)
@@ -176,7 +183,7 @@ def test_which_event_a_note_speaks_of(note: Note, of: str) -> None:
 def test_notes_are_events_by_their_kind() -> None:
     decision = Note("Back to 300.", "2026-11-18T22:41+01:00", "decision", 350, "ada")
     lesson = Note("Clip earlier.", "2026-11-18T22:41+01:00", "lesson", None, "bo")
-    events = told(LONG, diagnosis(), decision, lesson)
+    events = events_by_id(LONG, diagnosis(), decision, lesson)
     first, second = events["note-202611182241"], events["note-202611182241.2"]
     assert (first.kind, first.title, first.who, first.step) == (EventKind.DECISION, "Decision", "ada", 350)
     assert (second.kind, second.title, second.time) == (EventKind.NOTE, "Lesson", "2026-11-18T22:41+01:00")
@@ -186,7 +193,7 @@ def test_notes_on_one_event_stand_as_they_were_written() -> None:
     kinds = ("hypothesis", "decision", "tried", "decision", "outcome")
     days = ("2026-11-18", "2026-11-18", "2026-11-18", "2026-11-19", "2026-11-19")
     notes = [Note(kind, day, kind, None, "ada", "rise-a1-100") for kind, day in zip(kinds, days, strict=True)]
-    events = told(LONG, diagnosis(SPIKE), *notes)
+    events = events_by_id(LONG, diagnosis(SPIKE), *notes)
     assert [event.sentence for event in events.values() if event.of] == list(kinds)
 
 
@@ -238,10 +245,10 @@ def test_the_restarts_of_a_headline_are_a_sentence() -> None:
 
 
 def test_what_the_headline_tells_the_first_paragraph_tells_too() -> None:
-    found = [finding("level-shift", at, None, severity=at / 1000) for at in (100, 300, 500, 700)]
-    story = tell(LONG, diagnosis(*found, verdict=Verdict.WORRYING))
-    told = [e.sentence for e in story.events if e.sentence in story.headline and e.patterns]
-    assert len(told) == 2 and all(sentence in story.paragraphs[0] for sentence in told)
+    shifts = [finding("level-shift", at, None, severity=at / 1000) for at in (100, 300, 500, 700)]
+    story = tell(LONG, diagnosis(*shifts, verdict=Verdict.WORRYING))
+    in_headline = [e.sentence for e in story.events if e.sentence in story.headline and e.patterns]
+    assert len(in_headline) == 2 and all(sentence in story.paragraphs[0] for sentence in in_headline)
     assert "“Level shift” occurred twice more, over steps 100 to 500." in story.paragraphs[0]
 
 
@@ -277,12 +284,12 @@ def test_nobody_can_tell_is_a_badge() -> None:
 )
 def test_how_a_run_ended(facts: dict[str, str], sentence: str) -> None:
     log = replace(attempt("a.csv", series("loss", np.arange(900), falling(900))), facts=facts)
-    assert told(stitch([log]), diagnosis())["end"].sentence == sentence
+    assert events_by_id(stitch([log]), diagnosis())["end"].sentence == sentence
 
 
 def test_a_log_that_is_cut_may_go_on() -> None:
     log = replace(attempt("a.csv", series("loss", np.arange(900), falling(900))), truncated=True)
-    assert told(stitch([log]), diagnosis())["end"].sentence == (
+    assert events_by_id(stitch([log]), diagnosis())["end"].sentence == (
         "The last record, at step 899, is cut: the training goes on, or it was killed."
     )
 
@@ -294,7 +301,7 @@ def faulty(*faults: Fault) -> Timeline:
 def test_faults_of_one_kind_and_step_are_one_event() -> None:
     place = Place("dmesg.log", 7)
     faults = [Fault(place, "Xid 79: gone", kind="xid", host=host, at_step=280) for host in ("n1", "n2")]
-    events = told(faulty(*faults, Fault(place, "Xid 79: gone", kind="xid", at_step=300)), diagnosis())
+    events = events_by_id(faulty(*faults, Fault(place, "Xid 79: gone", kind="xid", at_step=300)), diagnosis())
     assert events["fault-xid-280"].sentence == (
         "At step 280 a fault was logged twice on n1, n2: “Xid 79: gone”."
     )
@@ -303,15 +310,15 @@ def test_faults_of_one_kind_and_step_are_one_event() -> None:
 
 def test_very_many_faults_end_in_one_event() -> None:
     faults = [Fault(Place("x"), f"fault {k}", kind="nccl", at_step=k) for k in range(500)]
-    found = [e for e in told(faulty(*faults), diagnosis()).values() if e.kind is EventKind.FAULT]
-    assert len(found) == 200 and found[-1].sentence == "301 more faults followed."
+    events = [e for e in events_by_id(faulty(*faults), diagnosis()).values() if e.kind is EventKind.FAULT]
+    assert len(events) == 200 and events[-1].sentence == "301 more faults followed."
 
 
 def test_what_came_shortly_before_a_finding_is_named_the_nearest_first() -> None:
     fault = Fault(Place("x"), "NCCL timeout", kind="nccl", at_step=95)
-    events = told(faulty(fault), diagnosis(SPIKE))
+    events = events_by_id(faulty(fault), diagnosis(SPIKE))
     assert events["rise-a1-100"].causes == ("Fault: NCCL, 5 steps earlier",)
-    assert told(faulty(replace(fault, at_step=20)), diagnosis(SPIKE))["rise-a1-100"].causes == ()
+    assert events_by_id(faulty(replace(fault, at_step=20)), diagnosis(SPIKE))["rise-a1-100"].causes == ()
 
 
 def test_the_story_tells_a_cause_before_its_consequence_and_faults_before_the_restart() -> None:
@@ -320,8 +327,8 @@ def test_the_story_tells_a_cause_before_its_consequence_and_faults_before_the_re
         series("loss", steps, np.where(steps < 305, falling(900), 9.0)),
         series("lr", steps, rate, Role.LEARNING_RATE),
     )
-    found = diagnosis(finding("divergence-after-spike", 305, None))
-    story = tell(stitch([attempt("a.csv", *series_of)]), found)
+    judged = diagnosis(finding("divergence-after-spike", 305, None))
+    story = tell(stitch([attempt("a.csv", *series_of)]), judged)
     assert story.paragraphs[0].startswith(
         "The learning rate rose from 0.001 to 0.01 at step 300. The loss jumped from"
     )
@@ -357,8 +364,8 @@ def test_what_leads_a_rise_belongs_to_that_rise_alone() -> None:
     """A gradient that grew once before two rises told them as one, with the numbers of the smaller."""
 
     def leads(start: int, rise: int) -> Finding:
-        found = finding("grad-norm-precursor", start, rise, "grad_norm")
-        return replace(found, evidence={"loss_start_step": float(rise)})
+        precursor = finding("grad-norm-precursor", start, rise, "grad_norm")
+        return replace(precursor, evidence={"loss_start_step": float(rise)})
 
     assert groups(
         leads(70, 80),
@@ -385,15 +392,15 @@ def test_what_was_found_often_is_told_in_its_place() -> None:
 def changing(values: Sequence[float], role: Role, name: str) -> dict[str, Event]:
     steps = np.arange(len(values))
     log = attempt("a.csv", series("loss", steps, falling(len(values))), series(name, steps, values, role))
-    return told(stitch([log]), diagnosis())
+    return events_by_id(stitch([log]), diagnosis())
 
 
 def test_a_jump_of_the_learning_rate_is_a_change_of_schedule_and_a_warm_up_is_none() -> None:
     rate = [1e-4 * k for k in range(1, 21)] + [2e-3 * 0.99**k for k in range(60)]
     assert all(e.kind is not EventKind.SCHEDULE for e in changing(rate, Role.LEARNING_RATE, "lr").values())
     from_almost_nothing = [1e-6 + 1e-5 * k for k in range(60)] + [6e-4 * k / 60 for k in range(60, -1, -1)]
-    told = changing(from_almost_nothing, Role.LEARNING_RATE, "lr").values()
-    assert [e.sentence for e in told if e.kind is EventKind.SCHEDULE] == []
+    events = changing(from_almost_nothing, Role.LEARNING_RATE, "lr").values()
+    assert [e.sentence for e in events if e.kind is EventKind.SCHEDULE] == []
     kicked = changing([3e-3] * 40 + [3e-1] * 2 + [3e-3] * 40, Role.LEARNING_RATE, "lr")
     assert [e.sentence for e in kicked.values() if e.kind is EventKind.SCHEDULE] == [
         "The learning rate rose from 0.003 to 0.3 at step 40.",
@@ -419,8 +426,8 @@ def test_a_batch_that_grows_is_told_stage_by_stage_and_a_ramp_at_once() -> None:
 
 def test_a_warm_up_of_few_samples_is_one_change() -> None:
     rate = [1e-3, 2e-3, 3e-3, 4e-3, 5e-3] + [5e-3] * 40
-    told = changing(rate, Role.LEARNING_RATE, "lr")
-    assert [(e.sentence, e.short, e.end_step) for e in told.values() if e.kind is EventKind.SCHEDULE] == [
+    events = changing(rate, Role.LEARNING_RATE, "lr")
+    assert [(e.sentence, e.short, e.end_step) for e in events.values() if e.kind is EventKind.SCHEDULE] == [
         (
             "The learning rate rose from 0.001 to 0.005 in 4 stages over steps 1 to 4.",
             "learning rate 0.001 → 0.005 in 4 stages",
@@ -464,8 +471,8 @@ def test_what_changed_at_a_restart_is_told_in_sentences() -> None:
     def sentence(number: int) -> str:
         joins = tuple(replace(join, changes=changes[:number]) for join in timeline.joins)
         events = tell(replace(timeline, joins=joins), diagnosis(joins=joins)).events
-        told = next(event.sentence for event in events if event.kind is EventKind.ROLLBACK)
-        return told.partition("discarded.")[2].strip()
+        rollback = next(event.sentence for event in events if event.kind is EventKind.ROLLBACK)
+        return rollback.partition("discarded.")[2].strip()
 
     assert sentence(0) == ""
     assert sentence(1) == "The seed was 2 in place of 1."

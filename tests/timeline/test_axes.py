@@ -13,13 +13,15 @@ from tests.figures.runs import diagnosis, finding
 from tests.timeline.test_timeline_laws import RUNS
 from tests.timeline.timeline_logs import HOUR, log, series
 
+from chronicle.build.produce import Product, produce
 from chronicle.errors import UsageError
 from chronicle.figures import draw
 from chronicle.figures.scales import time_ticks
 from chronicle.model import Fault, Place
 from chronicle.story import tell
 from chronicle.timeline import on_axis, stitch
-from chronicle.workspace.config import AXES, RunConfig
+from chronicle.workspace.config import AXES, RunConfig, WorkspaceConfig
+from chronicle.workspace.folders import run_in
 
 UP, AGAIN = range(1000), range(800, 1600)
 
@@ -122,15 +124,14 @@ def test_clocks_have_round_ticks():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("key", ["x"])
-def test_a_build_says_why_it_draws_over_steps(chronicle, tmp_path, key):
+def test_an_entry_says_why_it_is_drawn_over_steps(tmp_path):
     (tmp_path / "run").mkdir()
     rows = "\n".join(f"{k},{3 - k / 1000}" for k in range(200))
     (tmp_path / "run" / "log.csv").write_text(f"step,loss\n{rows}\n")
-    (tmp_path / "run" / "run.toml").write_text(f'{key} = "tokens"\n')
-    assert chronicle("build", "run", "--engine", "mkdocs").code == 0
-    entry = next(tmp_path.rglob("entry.json")).read_text("utf-8")
-    assert "drawn over steps: log.csv has no tokens axis" in entry
+    (tmp_path / "run" / "run.toml").write_text('x = "tokens"\n')
+    entry = produce(Product(run_in(tmp_path / "run"), WorkspaceConfig(), tmp_path / "entry")).full_entry()
+    (warning,) = entry.warnings
+    assert warning.startswith("drawn over steps: log.csv has no tokens axis")
 
 
 def slow_places(steps, sizes, base):

@@ -147,21 +147,21 @@ def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
     """Each log against each of those kept."""
     kept: list[Course] = []
     dropped: list[str] = []
-    for one in sorted(courses, key=copies._worth):
-        pairs = [Pair(other, one, other) for other in kept]
+    for candidate in sorted(courses, key=copies._worth):
+        pairs = [Pair(other, candidate, other) for other in kept]
         twins = [i for i, pair in enumerate(pairs) if pair.copied is Relation.SAME]
         parts = [i for i, pair in enumerate(pairs) if pair.copied is Relation.PART]
         if twins:
-            dropped.append(one.name)
+            dropped.append(candidate.name)
         for home in (twins or parts)[:1]:
             by = pairs[home].shift or 0
-            other = {m: moved(s, by) for m, s in one.attempt.series.items()}
+            other = {m: moved(s, by) for m, s in candidate.attempt.series.items()}
             kept[home] = course_of(
-                copies.with_series_of(kept[home].attempt, replace(one.attempt, series=other))
+                copies.with_series_of(kept[home].attempt, replace(candidate.attempt, series=other))
             )
         if not twins and not parts:
-            kept.append(one)
-    return [one.name for one in kept], dropped
+            kept.append(candidate)
+    return [candidate.name for candidate in kept], dropped
 
 
 def test_noisy_seeds_are_ruled_out_as_copies_by_a_few_of_their_values(monkeypatch):
@@ -169,8 +169,8 @@ def test_noisy_seeds_are_ruled_out_as_copies_by_a_few_of_their_values(monkeypatc
     rng = np.random.default_rng(0)
     loss = (2 + 8 * (np.arange(50) + 50.0) ** -0.4) + 0.02 * rng.standard_normal((100, 50))
     logs = [log(f"s{k}", range(50)) for k in range(100)]
-    for one, values in zip(logs, loss, strict=True):
-        one.series["loss"].values[:] = values
+    for seed_log, values in zip(logs, loss, strict=True):
+        seed_log.series["loss"].values[:] = values
     looked_at = []
 
     def noted(*two):
@@ -178,7 +178,7 @@ def test_noisy_seeds_are_ruled_out_as_copies_by_a_few_of_their_values(monkeypatc
         return Pair(*two)
 
     monkeypatch.setattr(copies, "Pair", noted)
-    kept, dropped = copies.without_copies([course_of(one) for one in logs])
+    kept, dropped = copies.without_copies([course_of(seed_log) for seed_log in logs])
     assert (len(kept), dropped) == (100, [])
     assert len(looked_at) < 36 + 10  # the first nine are looked at pair by pair
 
@@ -189,4 +189,6 @@ def test_copies_are_those_that_a_look_at_each_pair_finds(seed, number):
     rng = np.random.default_rng(seed)
     courses = [course_of(log_of_two(rng, k)) for k in range(number)]
     kept, dropped = copies.without_copies(courses)
-    assert ([one.name for one in kept], [one.name for one in dropped]) == slow_one_of_each(courses)
+    assert ([course.name for course in kept], [course.name for course in dropped]) == slow_one_of_each(
+        courses
+    )

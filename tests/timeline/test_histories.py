@@ -30,9 +30,9 @@ def at(
     name: str, steps: range, hours: float | None = 0.0, noise: int = 0, shift: int = 0, **facts: Any
 ) -> Attempt:
     """A log launched at an hour; its loss is that of ``shift`` steps further on."""
-    one = log(name, steps, noise, None if hours is None else hours * HOUR)
-    one.series["loss"].values[:] = course([step + shift for step in steps], noise)
-    return replace(one, facts=facts)
+    attempt = log(name, steps, noise, None if hours is None else hours * HOUR)
+    attempt.series["loss"].values[:] = course([step + shift for step in steps], noise)
+    return replace(attempt, facts=facts)
 
 
 def of(name: str, steps: Sequence[int], hours: float, values: Sequence[float], metric: str) -> Attempt:
@@ -56,15 +56,17 @@ def counting(name: str, steps: range, hours: float, metric: str, first: float, e
 
 def epochs_of_steps() -> Attempt:
     """Ten epochs, in each of which the steps are counted from 0."""
-    one = one_file(*[range(100)] * 10, e=series("epoch", [*range(100)] * 10, np.repeat(np.arange(10.0), 100)))
-    one.series["loss"].values[:] = course(UP)
-    return one
+    attempt = one_file(
+        *[range(100)] * 10, e=series("epoch", [*range(100)] * 10, np.repeat(np.arange(10.0), 100))
+    )
+    attempt.series["loss"].values[:] = course(UP)
+    return attempt
 
 
 def fit_again() -> Attempt:
-    one = one_file(range(10), range(10))
-    one.series["loss"].values[:] = course(range(20))
-    return one
+    attempt = one_file(range(10), range(10))
+    attempt.series["loss"].values[:] = course(range(20))
+    return attempt
 
 
 def sweep(ends: Sequence[int], hours: Callable[[int], float | None], **facts: Any) -> list[Attempt]:

@@ -50,14 +50,14 @@ def slow_course(launches: list[Launch]) -> dict[int, float]:
     the place of all from there on, and at the start the place of everything."""
     way: list[Launch] = []
     for after in launches:
-        reaching = [k for k, one in enumerate(way) if reaches(one.steps, after.steps)]
+        reaching = [k for k, launch in enumerate(way) if reaches(launch.steps, after.steps)]
         way = [*way[: reaching[-1] + 1 if reaching else len(way)], after]
     course: dict[int, float] = {}
-    for one in way:
-        begin = -1 if one.steps[0] <= 2 else one.steps[0]
+    for launch in way:
+        begin = -1 if launch.steps[0] <= 2 else launch.steps[0]
         course = {step: value for step, value in course.items() if step < begin}
-        values = one.log("").series["loss"].values
-        course |= dict(zip(one.steps, values.tolist(), strict=True))
+        values = launch.log("").series["loss"].values
+        course |= dict(zip(launch.steps, values.tolist(), strict=True))
     return course
 
 
@@ -70,12 +70,14 @@ def course_of(logs: list[Attempt]) -> dict[int, float]:
     return dict(zip(steps.tolist(), values.tolist(), strict=True))
 
 
-def prefix(one: Attempt, rows: int) -> Attempt:
-    return replace(one, series={m: s.pick(slice(rows)) for m, s in one.series.items()})
+def prefix(attempt: Attempt, rows: int) -> Attempt:
+    return replace(attempt, series={m: s.pick(slice(rows)) for m, s in attempt.series.items()})
 
 
-def rounded(one: Attempt) -> Attempt:
-    return replace(one, series={m: replace(s, values=np.round(s.values, 6)) for m, s in one.series.items()})
+def rounded(attempt: Attempt) -> Attempt:
+    return replace(
+        attempt, series={m: replace(s, values=np.round(s.values, 6)) for m, s in attempt.series.items()}
+    )
 
 
 @pytest.mark.slow
@@ -83,12 +85,12 @@ def rounded(one: Attempt) -> Attempt:
 def test_logs_in_any_order_with_copies_of_them_and_of_their_beginnings(
     launches: list[Launch], data: Any
 ) -> None:
-    logs = [one.log(f"log-{one.number}") for one in launches]
-    for k, one in enumerate(list(logs)):
+    logs = [launch.log(f"log-{launch.number}") for launch in launches]
+    for k, whole in enumerate(list(logs)):
         for how in data.draw(st.lists(st.sampled_from(["whole", "beginning", "rounded"]), max_size=2)):
-            rows = len(one.series["loss"])
+            rows = len(whole.series["loss"])
             kept = data.draw(st.integers(LEAST, rows)) if how == "beginning" else rows
-            copy = prefix(rounded(one) if how == "rounded" else one, kept)
+            copy = prefix(rounded(whole) if how == "rounded" else whole, kept)
             name = f"copy-{k}-{len(logs)}"
             logs.append(replace(copy, name=name, sources=(name,)))
     expected = slow_course(launches)
@@ -100,7 +102,7 @@ def test_logs_in_any_order_with_copies_of_them_and_of_their_beginnings(
 @pytest.mark.slow
 @given(histories())
 def test_one_log_to_which_every_launch_appends(launches: list[Launch]) -> None:
-    parts = [one.log("").series["loss"] for one in launches]
+    parts = [launch.log("").series["loss"] for launch in launches]
     arrays = {
         name: np.concatenate([getattr(s, name) for s in parts]) for name in ("steps", "values", "times")
     }

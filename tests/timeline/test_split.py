@@ -285,11 +285,11 @@ def untidy(draw):
 
 
 @given(untidy())
-def test_the_glance_at_all_falls_at_once_says_what_a_look_at_each_says(one):
-    fast = starts(one)
+def test_the_glance_at_all_falls_at_once_says_what_a_look_at_each_says(loss):
+    fast = starts(loss)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys.modules[starts.__module__], "_quiet", lambda series, down: [False] * len(down))
-        assert starts(one) == fast
+        assert starts(loss) == fast
 
 
 def swapped_neighbours(number):
@@ -320,9 +320,9 @@ def swapped():
 def late():
     """Rows written block by block in the wrong order, and their wall clock tells."""
     steps = [*range(600, 1000), *range(600)]
-    one = log("f", steps)
+    attempt = log("f", steps)
     times = np.asarray(steps, float)
-    return replace(one, series={"loss": replace(one.series["loss"], times=times)})
+    return replace(attempt, series={"loss": replace(attempt.series["loss"], times=times)})
 
 
 def again():

@@ -28,9 +28,9 @@ def test_points_are_in_memory_once(n_attempts: int) -> None:
     loss, lr, validation = (timeline.series[metric] for metric in ("loss", "lr", "val/loss"))
     assert loss.steps is lr.steps and loss.live is lr.live and loss.attempt is lr.attempt
     assert len(validation.steps) < len(loss.steps)
-    for one, before in zip(timeline.attempts, given, strict=True):
-        assert list(one.series) == list(before.series)
-        for metric, series in one.series.items():
+    for held, before in zip(timeline.attempts, given, strict=True):
+        assert list(held.series) == list(before.series)
+        for metric, series in held.series.items():
             track = timeline.series[metric]
             for column in ("steps", "values", "times"):
                 points = getattr(series, column)
@@ -62,6 +62,8 @@ def test_discarded_counts_steps_and_wall_clock():
     assert discarded(timeline) == {
         "discarded_steps": 199,
         "discarded_s": 200.0,
+        "discarded_tokens": None,
+        "discarded_samples": None,
         "live_steps": 1599,
         "total_steps": 1798,
     }
@@ -102,6 +104,8 @@ def test_discarded_of_separate_trainings_is_summed():
     assert discarded(timeline) == {
         "discarded_steps": 0,
         "discarded_s": None,
+        "discarded_tokens": None,
+        "discarded_samples": None,
         "live_steps": 2 * 999,
         "total_steps": 2 * 999,
     }

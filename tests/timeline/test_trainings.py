@@ -41,10 +41,10 @@ def slow_speaks_for(tip: Course, after: Course) -> tuple[bool, int, bool, bool, 
 def tip_of(rng, number: int) -> Course:
     first, folder = rng.integers(50), some(rng, "a/", "b/")
     steps = range(first, first + rng.integers(1, 60))
-    one = log(folder + str(number), steps, number, some(rng, None, 0.0, 30.0, HOUR))
+    attempt = log(folder + str(number), steps, number, some(rng, None, 0.0, 30.0, HOUR))
     stated = {"run": some(rng, "x", "y"), "seed": some(rng, 1, "1", 2), "host": some(rng, "m", "n"), "pid": 1}
     facts = {name: value for name, value in stated.items() if rng.integers(2)}
-    return course_of(replace(one, facts=facts))
+    return course_of(replace(attempt, facts=facts))
 
 
 @given(st.integers(0, 2**32), st.integers(2, 9))
@@ -88,8 +88,8 @@ def facts(attempt, **stated):
     return replace(attempt, facts=stated)
 
 
-def scaled(one, factor):
-    return replace(one, values=one.values * factor)
+def scaled(series, factor):
+    return replace(series, values=series.values * factor)
 
 
 def seeds(how):
@@ -98,15 +98,15 @@ def seeds(how):
         log("a1", UP, 0, 0), log("b1", range(900), 1, 10),
         log("a2", range(600, 1600), 2, HOUR), log("b2", range(500, 1500), 3, HOUR + 10),
     ]  # fmt: skip
-    return [how(one, k % 2) for k, one in enumerate(logs)]
+    return [how(attempt, k % 2) for k, attempt in enumerate(logs)]
 
 
 WAYS = {
-    "run": lambda one, k: facts(one, run=f"run-{k}"),
-    "seed": lambda one, k: facts(one, seed=k),
-    "folder": lambda one, k: replace(one, name=f"seed-{k}/{one.name}"),
-    "host": lambda one, k: facts(one, host=f"node-{k}", pid=one.name),
-    "level": lambda one, k: log_of(one.name, [scaled(one.series["loss"], 1 + k)]),
+    "run": lambda attempt, k: facts(attempt, run=f"run-{k}"),
+    "seed": lambda attempt, k: facts(attempt, seed=k),
+    "folder": lambda attempt, k: replace(attempt, name=f"seed-{k}/{attempt.name}"),
+    "host": lambda attempt, k: facts(attempt, host=f"node-{k}", pid=attempt.name),
+    "level": lambda attempt, k: log_of(attempt.name, [scaled(attempt.series["loss"], 1 + k)]),
 }  # fmt: skip
 
 
@@ -125,7 +125,7 @@ def test_restarts_of_two_seeds_that_interleave_go_each_to_their_own(way):
 
 
 def test_seeds_that_nothing_tells_apart_are_a_doubt():
-    doubts = stitch(seeds(lambda one, k: one)).doubts
+    doubts = stitch(seeds(lambda attempt, k: attempt)).doubts
     assert [d for d in doubts if "may belong to any" in d] == [
         "a2 may belong to any of several trainings, and no process, seed, folder or level of the loss says "
         "to which. It was taken to go on from b1, the latest. Give each training a run of its own and name "

@@ -103,10 +103,10 @@ def test_a_folder_and_a_log_in_it_of_one_name(workspace, tmp_path):
 
 
 def test_logs_that_nothing_tells_apart_are_refused(workspace, tmp_path):
-    one, other = (written(tmp_path / place / "t.csv", "1,1") for place in (".a", "a"))
+    hidden, plain = (written(tmp_path / place / "t.csv", "1,1") for place in (".a", "a"))
     with pytest.raises(UsageError) as err:
-        add(workspace, [one, other], "run", {})
-    assert str(err.value) == f"{one} and {other} have one name. Remedy: give one of them another"
+        add(workspace, [hidden, plain], "run", {})
+    assert str(err.value) == f"{hidden} and {plain} have one name. Remedy: give one of them another"
     assert list(workspace.runs_folder.iterdir()) == []
 
 

@@ -73,10 +73,10 @@ def test_facts_need_an_equals_sign():
 
 
 @given(st.text(), st.text())
-def test_ids_are_safe_and_distinct(one, other):
-    made = safe_id(one)
+def test_ids_are_safe_and_distinct(name, other):
+    made = safe_id(name)
     assert made and "/" not in made and not made.startswith(".") and made.isascii() and len(made) <= 100
-    assert (safe_id(other) == made) == (other == one)
+    assert (safe_id(other) == made) == (other == name)
 
 
 @pytest.mark.parametrize(

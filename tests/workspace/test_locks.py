@@ -138,6 +138,28 @@ def test_what_is_added_is_added_whole_or_not_at_all(tmp_path: Path, monkeypatch:
     with pytest.raises(OSError, match="No space left"), appending(file) as add:
         add(b"half a line\n")
     assert file.read_bytes() == b"one\n"
+    with pytest.raises(OSError, match="No space left"), appending(tmp_path / "new.md") as add:
+        add(b"half a line\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.md"]
+
+
+def test_nothing_is_added_to_a_file_that_was_removed_while_it_was_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, real = tmp_path / "notes.md", os.path.samefile
+    asked = []
+
+    def samefile(path: Path, descriptor: int) -> bool:
+        if not asked:
+            path.unlink()
+            path.touch()
+        asked.append(real(path, descriptor))
+        return asked[-1]
+
+    monkeypatch.setattr(os.path, "samefile", samefile)
+    with appending(file) as add:
+        add(b"one\n")
+    assert (file.read_bytes(), asked) == (b"one\n", [False, True])
 
 
 def test_removing_never_goes_through_a_link(tmp_path: Path) -> None:

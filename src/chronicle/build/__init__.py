@@ -27,7 +27,7 @@ from chronicle.build.site import SiteRecord, claim, last_record, make_site
 from chronicle.build.sources import only_machines, remedy, runs_concerned
 from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
-from chronicle.errors import ChronicleError, ConfigError, MissingExtra
+from chronicle.errors import ChronicleError, ConfigError, MissingExtra, UsageError
 from chronicle.model import Attempt, Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig, require_no_link
@@ -86,7 +86,8 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
 
     Raises:
         ConfigError: the workspace has no mkdocs.yml.
-        UsageError: a folder that a build makes is a link to another one.
+        UsageError: a folder that a build makes is a link to another one, or the site would lie in or
+            around one of them or the runs.
     """
     root = workspace.root if workspace else Path.cwd()
     out = out or (workspace.root / workspace.config.out if workspace else Path("chronicle-site"))
@@ -95,6 +96,12 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     work = root if own else site.with_name(f".{site.name}-cache")
     folders = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
     require_no_link(root, site, *folders)  # a build removes what it does not know from these
+    if workspace:
+        folders += [root / getattr(workspace.config, name) for name in ("runs", "gallery", "templates")]
+    if any(site.is_relative_to(folder) or folder.is_relative_to(site) for folder in folders):
+        raise UsageError(
+            f"{site} is where the workspace or a build keeps its own. Remedy: name another --out"
+        )
     if not own:
         claim(site)
         write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())

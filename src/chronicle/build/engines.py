@@ -27,9 +27,7 @@ Stamps = dict[str, list[int]]  # path below a folder: size, and time of content 
 
 
 class Engine(NamedTuple):
-    """``python -m module build``. Those ``in_parts`` are mkdocs or grew from it: they can be asked for single
-    pages, see `chronicle.build.part`.
-    """
+    """``python -m module build``; one ``in_parts`` can be asked for single pages: `chronicle.build.part`."""
 
     module: str
     extra: str

@@ -232,7 +232,11 @@ def make_entry(
         warnings=(*warnings, *timeline.doubts, *_unused(timeline)),
         about={k: v for k, v in stated.items() if v not in ("", [], 0, False)},
         attempts=tuple(rows),
-        metrics=tuple(map(_metric_row, timeline.series.values())),
+        metrics=tuple(
+            {"metric": t.metric, "role": t.role.value, "unit": t.unit, "points": len(t)}
+            | dict(zip(("first_step", "last_step"), _ends([t]), strict=True))
+            for t in timeline.series.values()
+        ),
         inputs_sha256=inputs_sha256,
         classifier_version=classifier_version,
         faults=machine_faults(timeline),
@@ -256,6 +260,9 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     yield Fact(f"First and last {axis.noun}", reach, axis.unit, "as logged")
     names = clipped(", ".join(a.name for a in timeline.attempts), 200)
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
+    if timeline.copies:
+        names = clipped(", ".join(a.name for a in timeline.copies), 200)
+        yield Fact("Copies", len(timeline.copies), "logs", f"the same values, judged once: {names}")
     yield from _step_backs(timeline)
     loss = shown_metric(tracks)
     if loss is not None:
@@ -348,21 +355,14 @@ def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     if not steps:
         return
     yield Fact("Hours discarded", _hours(seconds), "h", "wall clock of the discarded steps")
-    yield _tokens_discarded(timeline, steps, config)
+    tokens, how = lost["discarded_tokens"], "counted by the logs"
+    if tokens is None:
+        tokens = steps * config.tokens_per_step or None
+        how = "steps × tokens_per_step of run.toml" if tokens else ""
+    yield Fact("Tokens discarded", tokens, "tokens", how)
     gpus, how = _accelerators(timeline, config)
     gpu_hours = _hours(seconds * gpus) if seconds is not None and gpus else None
     yield Fact("GPU hours discarded", gpu_hours, "GPU h", f"hours × {how}" if gpu_hours else "")
-
-
-def _tokens_discarded(timeline: Timeline, steps: int, config: RunConfig) -> Fact:
-    """What the logs counted, where every join that discarded steps has it; else by tokens_per_step."""
-    counted = [j.evidence.get("discarded_tokens") for j in timeline.joins if j.discarded_steps]
-    known = [tokens for tokens in counted if tokens is not None]
-    if known and len(known) == len(counted):
-        return Fact("Tokens discarded", sum(known), "tokens", "counted by the logs")
-    tokens = steps * config.tokens_per_step or None
-    how = "steps × tokens_per_step of run.toml" if tokens else ""
-    return Fact("Tokens discarded", tokens, "tokens", how)
 
 
 def _accelerators(timeline: Timeline, config: RunConfig) -> tuple[float, str]:
@@ -396,11 +396,6 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
         **{name: str(attempt.facts.get(name, "")) for name in ("format", "job", "nodes")},
         "faults": [f"{f.where}: {f.what}" for f in _reading_faults(attempt)[:20]],
     }
-
-
-def _metric_row(track: Track) -> Mapping[str, Any]:
-    named = {"metric": track.metric, "role": track.role.value, "unit": track.unit, "points": len(track)}
-    return named | dict(zip(("first_step", "last_step"), _ends([track]), strict=True))
 
 
 def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:

@@ -11,12 +11,10 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
-from functools import partial
 from gzip import GzipFile
 from io import TextIOWrapper
 from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -39,11 +37,8 @@ from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, shown
 from chronicle.workspace.locks import remove
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 READ_ON = "read-on"  # beside the entries: where logs that grow were left
-_DATA, _VIEW = "series.csv.gz", "view.js"
+POINTS, _VIEW = "series.csv.gz", "view.js"
 _DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
 
 
@@ -144,7 +139,7 @@ def _make(product: Product) -> Outcome:
     entry = _write(product, timeline, diagnosis, problems, key, redact)
     gc.collect()  # figures are full of cycles, and would wait for those of ten more runs
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
-    files: Rows = {name: [] for name in (*drawn, ENTRY, _DATA, _VIEW)}
+    files: Rows = {name: [] for name in (*drawn, ENTRY, POINTS, _VIEW)}
     if not problems and product.key() == key:  # else it is tried again next time
         files = keep(folder, key, (*files, ROW))
     return product.outcome(files, problems)
@@ -190,13 +185,6 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
     if not built:
         raise NothingToRead("no run was built yet. Remedy: chronicle build")
     return built
-
-
-def last_points(root: Path, run_id: str) -> pd.DataFrame:
-    """The points that the last build kept of a run, in long form. Raises OSError where it kept none."""
-    import pandas as pd
-
-    return pd.read_csv(root / "build" / "entries" / run_id / _DATA)
 
 
 def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], list[str]]:
@@ -255,7 +243,7 @@ def _write(
     redact: Redactor,
 ) -> Entry:
     """Writes the entry, its figures, its points as a table, and as the script of the interactive view."""
-    from chronicle.figures import draw
+    from chronicle.figures import draw, view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
@@ -280,18 +268,12 @@ def _write(
     )
     row = {"entry": to_json(listed(entry)), "names": redact.names}
     whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    view = _view(timeline, diagnosis, entry, config.tokens_per_step)
+    words = {"title": entry.title, "headline": entry.headline, "tokens_per_step": config.tokens_per_step}
+    view = view_script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs), **words)
     for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
-    _write_points(folder / _DATA, timeline)
+    _write_points(folder / POINTS, timeline)
     return entry
-
-
-def _view(timeline: Timeline, diagnosis: Diagnosis, entry: Entry, tokens_per_step: float) -> str:
-    from chronicle.figures import view_script
-
-    script = partial(view_script, title=entry.title, headline=entry.headline, tokens_per_step=tokens_per_step)
-    return script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs))
 
 
 def _write_points(file: Path, timeline: Timeline) -> None:

@@ -1,12 +1,13 @@
 """What is withheld before a run is published: secrets, and on request who and where.
 
 Logs hold configurations, command lines and environments, and those hold keys. Nothing here is certain: a
-secret that looks like any other word, under a name that says nothing, is published. Three things are looked
+secret that looks like any other word, under a name that says nothing, is published. Four things are looked
 for in every text of a run:
 
 - what has the shape of a key: the rules of detect-secrets, and the shapes of `_SHAPES`;
 - what stands under a name of a secret (``api_key``, ``hub_token``, ``password``): as a fact, as
   ``NAME=VALUE`` or as ``--name VALUE``;
+- what a program is known to take as a secret (``mysql -pVALUE``, ``curl -u NAME:VALUE``): `_ARGUMENTS`;
 - with ``identities``: hosts, users, e-mail and network addresses, and the folders of users.
 
 Hosts and users get numbers (``host-1``), so that a page can still say that one node failed twice.
@@ -32,8 +33,8 @@ WITHHELD = "(withheld)"
 
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _SECRET = re.compile(
-    r"(?:.* )?(?:pass(?:words?|wd|phrase)|secrets?|credentials?|apikeys?|authorization|cookie"
-    r"|(?:db|root|admin|user|sql) (?:pass|pwd)"
+    r"(?:.* )?(?:\w*pass(?:words?|wd|phrase)|secrets?|credentials?|apikeys?|authorization|cookie"
+    r"|(?:(?:db|root|admin|user|\w*sql) |ssh ?)(?:pass|pwd)|rediscli auth"
     r"|(?:api|access|secret|private|account|auth|signing|encryption|ssh|service) keys?"
     r"|(?:api|access|auth|bearer|refresh|session|bot|hf|hub|huggingface|github|gitlab|wandb|slack|user) "
     r"token)"
@@ -46,11 +47,51 @@ _NAME = r"[A-Za-z][\w.-]{2,60}"
 # A name and its value: in quotes to the one that closes them, else to a space or a sign that ends an item.
 _ASSIGNED = re.compile(
     rf"(?P<before>(?:(?P<name>(?:[A-Za-z]{{1,20}} )?{_NAME})\\?[\"']?\s*(?:[=:]|,(?=\s*[\"']))\s*"
-    rf"|--?(?P<option>{_NAME})[\"']?,?\s+|(?P<title>(?:[A-Za-z]{{1,20}} )?{_NAME})[ \t.]+(?={_MADE.pattern}))"
+    rf"|--?(?P<option>{_NAME})[\"']?,?\s+"
+    rf"|(?P<title>(?:[A-Za-z]{{1,20}} )?{_NAME})[ \t.]+(?={_MADE.pattern}|[\w+/]{{40}}(?![\w+/])))"
     r"(?P<quote>\\?[\"'])?)"
     r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:(?i:basic|bearer|digest|token) +)?"
     r"(?:\(withheld\)|[^\s\"',;&)}\]]|[\"',;&)}\]](?=[\w@#$%^*!/+-])(?![\w.-]+[\"']?\s*[=:]))+))"
 )
+# Programs, and what stands before a secret among their arguments, which may be those of a printed list.
+_GAP, _ITEM = r"[\s\"',]+", r"[^\s\"',]+[\s\"',]+"
+_LATER = rf"[^\n]{{0,200}}?{_GAP}"  # up to another argument
+_APART_OR_NOT = rf"(?:{_GAP})?+"
+_ARGUMENTS = {
+    r"mysql\w*|mariadb[\w-]*|7z[ar]?|rar|unrar": "-p",
+    r"sshpass|mongo\w*|twine": f"-p{_APART_OR_NOT}",
+    "docker|podman|nerdctl|skopeo|buildah|singularity|apptainer|helm|oras|oc|az": (
+        rf"login\b{_LATER}-p{_APART_OR_NOT}"
+    ),
+    "curl|wget|https?": (
+        rf"(?:-[a-zA-Z]*[uUa]|--(?:proxy-)?user|--auth)(?:=|{_GAP})?+[^\s\"',:=-][^\s\"',:]*:(?!//)"
+    ),
+    "redis-cli": f"(?:-a|--pass){_GAP}",
+    "lftp": rf"-u{_GAP}[^\s\"',]+,",
+    "smbclient|rpcclient": rf"-U{_APART_OR_NOT}[^\s\"',%]+%",
+    r"ldap\w+": f"-w{_APART_OR_NOT}",
+    "zip|unzip|sqlcmd|bcp": f"-P{_APART_OR_NOT}",
+    "openssl": f"-k{_GAP}|pass:",
+    "plink|pscp|psftp": f"-pw{_GAP}",
+    "[xw]freerdp": "/p:",
+    "htpasswd": rf"-\w*b\w*{_GAP}{_ITEM}{_ITEM}",
+    "mc": f"alias{_GAP}set{_GAP}{_ITEM}{_ITEM}{_ITEM}",
+    "kaggle": rf"config{_GAP}set\b{_LATER}-v{_GAP}",
+    "poetry": rf"config{_GAP}(?:http-basic\.{_ITEM}|pypi-token\.){_ITEM}",
+    "aws": rf"configure{_GAP}set{_GAP}[\w.]*(?:secret|token)\w*{_GAP}",
+}
+# Each program with the rest of its command (a sign between two others ends none), and what is sought there.
+_COMMANDS = [
+    (
+        re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"'])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
+        re.compile(
+            rf"(?<=[\s\"',])(?P<before>(?:{said})(?P<quote>\\?[\"'])?)"
+            r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:[^\s\"',)}\]]|,(?=\S))+))"
+        ),
+    )
+    for program, said in _ARGUMENTS.items()
+]
+_COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"'])")
 # How keys begin, and what follows.
 _PREFIXES = (
     r"hf|r8|nvapi|dckr_pat|github_pat|gl(?:pat|ptt|dt)|xox[abeprs]|xapp|ya29|gsk|xai|pplx|fw|tgp_v1|wandb_v1"
@@ -64,7 +105,12 @@ _SHAPES = (
     r"\bdapi[0-9a-f]{32}",
     r"\bAGE-SECRET-KEY-1[0-9A-Z]{20,}",
     r"\beyJ[A-Za-z0-9_-]{20,}[=.\w-]*",  # JSON in base 64: a JWT, a token of Neptune
-    r"(?<=/api/webhooks/)\d+/[\w-]{20,}",
+    # Addresses that are secrets themselves: of chats, and signed ones of a store.
+    r"(?:(?<=/api/webhooks/)|(?<=/webhookb2/)|(?<=/bot/v2/hook/)|(?<=/webhook/send\?key=))[\w@/-]{20,}",
+    # What is piped into a program that asks for it.
+    r"(?:(?<=\becho )|(?<=\becho -n )|(?<=\bprintf ))(?![\"']?\$)[^\s|]+"
+    r"(?=[^|\n]{0,100}\|[^|\n]{0,200}(?:-stdin|--with-token|sudo -S))",
+    r"(?<=[?&]sig=)[\w%+/=-]{40,}",
     r"(?i)(?<=\bbearer )[A-Za-z0-9._~+/=-]{12,}",
     r"(?<=://)[^\s/:@\"'<>]*:(?!\d+/)[^\s\"'<>]+(?=@)",
     rf"(?<=://){_MADE.pattern}(?=@)",
@@ -159,7 +205,7 @@ class Redactor:
         if self._secrets:
             for shape in (*_shapes(), *self._own):
                 new = shape.sub(self._withheld, new)
-            new = self._assignments(new)
+            new = self._assignments(self._arguments(new))
             if new != text:
                 self.texts["secret"].add(text)
         if self._identities:
@@ -182,6 +228,17 @@ class Redactor:
 
     def _withheld(self, match: re.Match[str], by: str = WITHHELD) -> str:
         return match[0] if self._is_allowed(match[0]) else by
+
+    def _arguments(self, text: str) -> str:
+        """The text without what programs take as secrets."""
+
+        def withheld(match: re.Match[str]) -> str:
+            is_secret = not (_NO_SECRET.fullmatch(match["value"]) or self._is_allowed(match["value"]))
+            return match["before"] + WITHHELD if is_secret else match[0]
+
+        for command, secret in _COMMANDS if _COMMAND.search(text) else ():
+            text = command.sub(lambda match, secret=secret: secret.sub(withheld, match[0]), text)
+        return text
 
     def _assignments(self, text: str) -> str:
         """The text without the values that stand under names of secrets.

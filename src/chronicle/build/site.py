@@ -31,14 +31,15 @@ from chronicle.workspace.locks import remove
 MEMORY = "build/made.json"
 _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
 MARKER = ".chronicle-site"  # a folder without it is not ours, and is left alone
-_NOT_WHOLE = (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)  # where two names cannot be exchanged
-# A mount point, or a folder of others above.
-_NO_RENAME = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
+# Where two folders cannot exchange their names: a mount point, a folder of others above, some systems.
+_NO_EXCHANGE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
+_NO_EXCHANGE += (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 
 class SiteRecord(NamedTuple):
-    """The last site: engine, title, a ``key`` of all it is rendered with, the time it speaks of, and files.
+    """The last site: engine, title, a ``key`` of all it is rendered with, the time it speaks of, the files of
+    build/docs, and a hash of what its own look like.
 
     ``in_parts`` says whether the engine can be asked for single pages of it (None: nobody has tried), and
     ``parts`` what each page of build/docs was rendered from, where that is known.
@@ -51,7 +52,7 @@ class SiteRecord(NamedTuple):
     key: str = ""
     in_parts: bool | None = None
     docs: engines.Stamps = {}
-    site: engines.Stamps = {}
+    site: str = ""
     parts: Mapping[str, str] = {}
 
 
@@ -59,9 +60,8 @@ def last_record(root: Path) -> SiteRecord:
     """What is known of the last site; nothing where there is none, or nothing that can be used."""
     try:
         record = SiteRecord(*json.loads((root / MEMORY).read_bytes()))
-        rows = [*record.docs.items(), *record.site.items()]
-        within = all(path[0] != "/" and ".." not in path.split("/") for path, _ in rows)
-        stamped = all(isinstance(stamp, list) for _, stamp in rows)
+        within = all(path[0] != "/" and ".." not in path.split("/") for path in record.docs)
+        stamped = all(isinstance(stamp, list) for stamp in record.docs.values())
         return record if within and stamped and isinstance(record.parts, dict) else SiteRecord()
     except (OSError, ValueError, TypeError, AttributeError, IndexError):
         return SiteRecord()
@@ -82,7 +82,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     ours = now.engine, now.title, now.strict, engines.code_sha256(), config.read_bytes()
     now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
     changed = _changed(before.docs, now.docs, docs)
-    same = before.key == now.key and before.site == engines.stamps(out)
+    same = before.key == now.key and before.site == _looks(engines.stamps(out))
     if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
     site = partial(
@@ -104,11 +104,16 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     if printed is None:
         remove(new_site)
         printed = site()
-    now = now._replace(site=engines.stamps(new_site), in_parts=in_parts)
+    made = engines.stamps(new_site)
+    now = now._replace(site=_looks(made), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # until the new one is in its place nothing is known
-    put_in_place(new_site, out, lacking(now.site, now.docs))
+    put_in_place(new_site, out, lacking(made, now.docs))
     engines.write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
+
+
+def _looks(site: engines.Stamps) -> str:
+    return hashlib.sha256(repr(sorted(site.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def _changed(before: engines.Stamps, now: engines.Stamps, docs: Path) -> set[str]:
@@ -132,11 +137,11 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
-    files = (engines.files_below(str(folder)) for folder in (new_site, out))
+    files = engines.files_below(str(new_site)), engines.files_below(str(out), hidden=False)
     there, here = ({path: file.inode() for path, file in below} for below in files)
     for path in there.keys() - (standing & here.keys()):
         engines.remove_file(new_site, path)
-    for path in before.site.keys() - again:
+    for path in here.keys() - again:
         if path not in standing or there.get(path) != here.get(path):
             target = new_site / path
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -187,11 +192,11 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         spare = new_site if is_spare else shutil.copytree(new_site, _beside(out))
         _exchange(spare, out)
     except OSError as err:
-        if err.errno not in _NO_RENAME:
+        if err.errno not in _NO_EXCHANGE:
             raise
-        # Where a folder cannot be renamed, it is filled file by file: each page is old or new, never half.
-        files = [file for file in new_site.rglob("*") if file.is_file()]
-        content = [(file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files]
+        # The folder is filled file by file then: each page is old or new, never half.
+        files = (file for file in new_site.rglob("*") if file.is_file())
+        content = ((file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files)
         engines.write_tree(out, content, engines.stamps(out))
         spare, is_spare = new_site, False
     hidden_to(out, spare)
@@ -204,13 +209,9 @@ def clear(new_site: Path, out: Path) -> None:
 
     What people hid goes on in ``out``; ``new_site`` may hold anything else afterwards.
     """
-    away, beside = _away(new_site), _beside(out)
-    if not out.exists() and away.is_dir():  # killed between two steps
-        away.rename(out)
-    for left in (new_site, away, beside):
+    for left in (new_site, _beside(out)):
         hidden_to(out, left)
-    for left in (away, beside):
-        remove(left)
+    remove(_beside(out))
 
 
 def hidden_to(out: Path, old: Path) -> None:
@@ -231,27 +232,11 @@ def _beside(out: Path) -> Path:
     return out.with_name(f".{out.name}.chronicle-next")
 
 
-def _exchange(new_site: Path, out: Path) -> None:
-    """Lets two folders change their names, in one step where the system can."""
-    if not out.exists():
-        new_site.rename(out)
+def _exchange(path: Path, other: Path) -> None:
+    """Lets two folders exchange their names in one step; where there is only one, it gets the other name."""
+    if not other.exists():
+        path.rename(other)
         return
-    try:
-        _exchanged(new_site, out)
-    except OSError as err:
-        if err.errno not in _NOT_WHOLE:
-            raise
-        away = _away(new_site)  # two steps: who reads in between finds nothing
-        out.rename(away)
-        new_site.rename(out)
-        away.rename(new_site)
-
-
-def _away(new_site: Path) -> Path:
-    return new_site.with_name(f"{new_site.name}.old")
-
-
-def _exchanged(path: Path, other: Path) -> None:
     libc: Any = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
     first, second = os.fsencode(path), os.fsencode(other)
     if sys.platform == "linux" and hasattr(libc, "renameat2"):

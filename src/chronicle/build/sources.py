@@ -13,6 +13,7 @@ same metrics, under one name where a tracker keeps it.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import re
@@ -111,7 +112,14 @@ def no_logs(aside: Iterable[Path]) -> str:
 
 def must_exist(path: Path) -> None:
     """Raises UsageError for a path that somebody named and that leads nowhere; a broken link is a log."""
-    if not path.exists() and not path.is_symlink():
+    if path.is_symlink():
+        try:
+            path.stat()
+        except OSError as err:
+            if err.errno == errno.ELOOP:
+                what = "is a link that leads back to itself. Remedy: remove it"
+                raise UsageError(f"{shown(path)} {what}") from err
+    elif not path.exists():
         raise UsageError(f"no such file or folder: {shown(path)}")
 
 
@@ -180,7 +188,8 @@ class _Presence:
             [datetime.fromisoformat(str(t)).timestamp() for t in ends] for ends in times if all(ends)
         ]
         self.jobs = {row["job"] for row in rows if row.get("job")}
-        self.hosts = {_short(host) for row in rows for host in hosts_of(row.get("nodes") or "")}
+        # Without their domains: logs write one name both ways.
+        self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}
 
     def was_there(self, fault: Fault) -> bool:
         """Whether the fault happened while an attempt ran, on a host that may be one of its own."""
@@ -188,7 +197,7 @@ class _Presence:
             first - AROUND_S <= in_year_of(fault.at_time, last) <= last + AROUND_S  # False for NaN
             for first, last in self.spans
         )
-        return near and not (self.hosts and fault.host and _short(fault.host) not in self.hosts)
+        return near and not (self.hosts and fault.host and fault.host.partition(".")[0] not in self.hosts)
 
 
 def only_machines(entry: Entry) -> bool:
@@ -224,11 +233,6 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
 
 def _present(log: Attempt, runs: Sequence[_Presence]) -> list[list[_Presence]]:
     return [[run for run in runs if run.was_there(fault)] for fault in log.faults]
-
-
-def _short(host: str) -> str:
-    """A host without its domain: logs write one name both ways."""
-    return host.partition(".")[0]
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:

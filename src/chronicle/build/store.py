@@ -144,12 +144,6 @@ def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:
     return rows
 
 
-def forget(folder: Path) -> None:
-    """The next build reads the inputs of an entry, and makes it, again."""
-    for name in (KEPT, MEMORY):
-        (folder / name).unlink(missing_ok=True)
-
-
 def kept(folder: Path, key: str) -> Rows:
     """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
 
@@ -282,8 +276,10 @@ def _of_entry(folder: Path) -> Iterator[str]:
         what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
         remedy = "compare it with a copy of yours; the next build reads it again"
         yield f"{log}: {what}. Remedy: {remedy}"
-    if spoiled or unseen:
-        forget(folder)
+    for name in (
+        (KEPT, MEMORY) if spoiled or unseen else ()
+    ):  # the next build reads the inputs, and makes it, again
+        (folder / name).unlink(missing_ok=True)
 
 
 def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:

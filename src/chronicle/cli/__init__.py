@@ -9,6 +9,7 @@ from __future__ import annotations
 import click
 
 from chronicle.cli.commands import CONTEXT, Words, cli, workspace_here
+from chronicle.errors import UsageError
 
 __all__ = ["CONTEXT", "cli"]
 
@@ -35,6 +36,8 @@ def note(
     It is held against what the last build knows of the run: an event that it does not have is an error, a
     step outside of it a warning.
     """
+    if not text.strip():
+        raise UsageError("the note says nothing. Remedy: give it a TEXT")
     _write(run, text, kind or "", event, step, at, author)
 
 
@@ -52,7 +55,6 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
     is the one that pages, facets and exit codes go by; the classifier's stays beside it. A review clears a
     run from "Needs attention". It is kept in runs/RUN/notes.md.
     """
-    from chronicle.errors import UsageError
     from chronicle.workspace.notes import STANCES
 
     of_event = says in STANCES
@@ -71,6 +73,7 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
 def go_through_runs(runs: tuple[str, ...], author: str) -> None:
     """Go through the findings of RUNS (by default all) that nobody has judged, the gravest run first.
 
+    Asked for are those that make a run worse than good, in runs that nobody has reviewed as a whole.
     Each is told and drawn as the last build saw it, and answered with a key: c confirms it, d disputes it, n
     adds a note, s skips it, q ends. After the findings of a run its verdict may be given. What is answered
     is written to notes.md at once.

@@ -31,12 +31,18 @@ if TYPE_CHECKING:
 class _Path(click.Path):
     """A path, or an address (`s3://bucket/run`), which is fetched."""
 
+    may_be_address = True  # not of what is made
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from chronicle.workspace.folders import is_address
 
+        if not value:  # of a variable that is not set: the current folder is not meant
+            raise UsageError("a path is empty. Name a file or folder; the current one is `.`")
         if isinstance(value, str) and is_address(value):
             from chronicle.readers import local
 
+            if not self.may_be_address:
+                raise UsageError(f"{value} is an address. Name a folder of this machine")
             return local(value)
         return super().convert(value, param, ctx)
 
@@ -53,7 +59,8 @@ class Words(click.Choice[str]):
         return tuple(map(str, getattr(import_module(f"chronicle.{module}"), name)))
 
 
-PATH = _Path(path_type=Path)
+PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
+MADE.may_be_address = False
 VERDICTS = Words("model", "Verdict")
 PRESETS = Words("classify.presets", "PRESETS")
 
@@ -80,7 +87,7 @@ def cli(context: click.Context) -> None:
 
 
 @cli.command(short_help="Make a workspace.")
-@click.argument("folder", type=PATH)
+@click.argument("folder", type=MADE)
 def init(folder: Path) -> None:
     """Make a workspace in FOLDER: its settings (chronicle.toml, mkdocs.yml) and an empty runs/.
 
@@ -291,7 +298,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 @cli.command(short_help="Build the gallery of the workspace, or of any logs.")
 @click.argument("paths", nargs=-1, type=PATH)
 @click.option(
-    "--out", type=PATH, help="Folder of the site. [default: chronicle-site; in a workspace build/site]"
+    "--out", type=MADE, help="Folder of the site. [default: chronicle-site; in a workspace build/site]"
 )
 @ENGINE
 @click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one a core.")
@@ -381,7 +388,7 @@ def serve(port: int, engine: str | None) -> None:
 
 
 @cli.command(short_help="Score the classifier on labelled runs.")
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("folder", type=_Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="The score as one JSON object.")
 def score(folder: Path, as_json: bool) -> None:
     """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""

@@ -64,7 +64,7 @@ def _differing(runs: Sequence[Judged]) -> list[tuple[str, list[str]]]:
     stated = []
     for run, timeline, _, _ in runs:
         of_run = facts(timeline, run.folder.config)
-        stated.append({f.quantity: with_unit(f.value, f.unit) for f in of_run})
+        stated.append({f.quantity: with_unit(f.value, f.unit) for f in of_run if f.value is not None})
     names = dict.fromkeys(name for table in stated for name in table)
     rows = [(name, [table.get(name) or "–" for table in stated]) for name in names]
     return [(name, cells) for name, cells in rows if len(set(cells)) > 1]

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import click
 import numpy as np
+import pandas as pd
 
-from chronicle.build.produce import last_entries, last_points
+from chronicle.build.produce import POINTS, last_entries
 from chronicle.cli.terminal import badge, event_lines, printable
 from chronicle.metrics.values import count, level, plural
 from chronicle.model import Entry, Event, EventKind, Floats, Note, Steps, Verdict
@@ -127,7 +128,7 @@ def _drawn(home: Workspace, entry: Entry, event: Event) -> Iterator[str]:
     finding = next((f for f in parts if f.start_step == event.step), next(iter(parts), None))
     losses = [str(row["metric"]) for row in entry.metrics if row["role"] == "loss"]
     metric = finding.metric if finding and finding.metric else next(iter(losses), "")
-    points = last_points(home.root, entry.run_id)
+    points = pd.read_csv(home.root / "build" / "entries" / entry.run_id / POINTS)
     points = points[points["metric"] == metric]
     if event.attempt in set(points["attempt"]):
         points = points[points["attempt"] == event.attempt]

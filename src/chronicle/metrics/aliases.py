@@ -2,7 +2,7 @@
 
 A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`): lower case, words parted
 by one blank. Order matters: what is logged of an evaluation, for example, comes before the same word alone.
-docs/formats.md prints the table; a test holds the two together. Words of training in other languages stand
+docs/metrics.md prints the table; a test holds the two together. Words of training in other languages stand
 behind it. Below them, what counts the steps of a log, by name, how far apart they are, and clocks that tell
 no year.
 """
@@ -54,8 +54,8 @@ FROM_REFERENCE = rf"^(?!.*\b({_OTHER_KL})\b).*\bkl\b"
 A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
     r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|fitness|ep ret|top ?\d|hellaswag|hella|mmlu"
-    r"|score|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi|mean ?io?u|win ?rate"
-    r"|(?<!neg )(?<!negative )log ?likelihood)\b"
+    r"|score|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi|mean ?io?u"
+    r"|(win|success|solve) ?rate|(?<!neg )(?<!negative )log ?likelihood)\b"
 )
 
 
@@ -311,7 +311,7 @@ ALIASES: tuple[Alias, ...] = (
         "train-rmse, Cost, perplexity, l_pix, l_g_percep, error_rate, MultiClass (where no loss is logged)",
     ),
     Alias(Role.OTHER, r"^score$", "score"),
-    Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, episode_reward_max"),
+    Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, success_rate, episode_reward_max"),
 )
 
 # What a trainer prints in other languages, and the word of it that all names are known by.

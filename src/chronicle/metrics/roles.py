@@ -34,6 +34,7 @@ _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _CLOCKS = ("time", "seconds")  # of a step, or since the start
 _MOST_NAMED = 4  # names that a reason lists
+_LONGEST = 1000  # characters of a name that is looked at: the work grows with their square, and more
 _MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
@@ -58,8 +59,8 @@ def plain(metric: str) -> str:
 
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
-    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown name."""
-    return _role_of(_A_NUMBER.sub("0", plain(metric)))
+    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
+    return Role.OTHER if len(metric) > _LONGEST else _role_of(_A_NUMBER.sub("0", plain(metric)))
 
 
 @lru_cache(maxsize=4096)
@@ -255,6 +256,10 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
     read off the loss. A bare score, or what an evaluation was rewarded with, is the objective where no losses
     stand beside it but an agent's. An entropy that is added to such losses is the policy's."""
+    # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
+    names = set(map(plain, roles))
+    learned = [n for n in roles if plain(n).replace("returns", "advantages") in names - {plain(n)}]
+    roles = dict(roles) | dict.fromkeys((n for n in learned if n not in given), Role.OTHER)
     rewards = _named(roles, Role.OBJECTIVE, but=given)
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)

@@ -70,7 +70,7 @@ __all__ = [
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
-    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/formats.md)"
+    "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
 )
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
 _AIM = ".aim"  # the folder of a repository that only Aim's own package opens

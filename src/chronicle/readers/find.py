@@ -1,4 +1,4 @@
-"""Which files are logs, by which reader, and which of them make a run. docs/formats.md states the same rules.
+"""Which files are logs, by which reader, and which of them make a run. docs/folders.md states the same rules.
 
 Hidden files are passed over, and a folder is entered once, whatever links lead to it.
 """

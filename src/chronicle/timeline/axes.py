@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Finding, Floats, Role, Series, Steps, Timeline, Track
 from chronicle.timeline.courses import Mask, clock
+from chronicle.timeline.joins import COSTS
 from chronicle.timeline.trainings import Training
 from chronicle.workspace.config import AXES
 
@@ -290,36 +291,30 @@ def live(track: Track) -> tuple[Steps, Floats]:
     return track.steps[rows], track.values[rows]
 
 
-def discarded(timeline: Timeline) -> Mapping[str, Any]:
+def discarded(timeline: Timeline) -> dict[str, Any]:
     """What was trained and thrown away.
 
-    ``discarded_steps`` (sum over joins), ``discarded_s`` (wall clock of the dead points; None where it was
-    not logged), ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``.
+    ``discarded_steps`` and what they cost (see `chronicle.timeline.joins.COSTS`; None where a join that
+    discarded some does not tell), summed over joins; ``live_steps`` (span of the live course, summed over
+    separate trainings), ``total_steps``.
     """
+    lost = [join for join in timeline.joins if join.discarded_steps]
+    costs = {name: [join.evidence.get(name) for join in lost] for name in COSTS}
+    steps = sum(join.discarded_steps for join in lost)
     source = {j.after: j.before for j in timeline.joins}
     training: dict[int, int] = {}  # by the attempt that no join leads into
     ends: dict[int, list[int]] = {}
-    seconds: list[float] = []
     for k, attempt in enumerate(timeline.attempts):
-        ticks = clock(attempt)
-        if ticks is None:
-            continue
-        training[k] = training[source[k]] if k in source else k
-        track = timeline.series[ticks.metric]
-        logged = track.attempt == k
-        steps = track.steps[track.live & logged]
-        if len(steps):
-            ends.setdefault(training[k], []).extend((int(steps.min()), int(steps.max())))
-        # Wall clock from its last live point, else its first, to its end, if it has dead ones.
-        timed = logged & np.isfinite(track.times)
-        dead, alive = track.times[timed & ~track.live], track.times[timed & track.live]
-        if len(dead):
-            before = alive[alive <= dead.min()]
-            seconds.append(float(dead.max() - (before.max() if len(before) else dead.min())))
+        if (ticks := clock(attempt)) is not None:
+            training[k] = training[source[k]] if k in source else k
+            track = timeline.series[ticks.metric]
+            rows = slice(*np.searchsorted(track.attempt, np.array([k, k + 1], np.int32)))
+            if len(alive := track.steps[rows][track.live[rows]]):
+                ends.setdefault(training[k], []).extend((int(alive.min()), int(alive.max())))
     live_steps = sum(max(span) - min(span) for span in ends.values())
     return {
-        "discarded_steps": (lost := sum(join.discarded_steps for join in timeline.joins)),
-        "discarded_s": sum(seconds) if seconds else None,
+        "discarded_steps": steps,
+        **{name: sum(told) if told and None not in told else None for name, told in costs.items()},
         "live_steps": live_steps,
-        "total_steps": live_steps + lost,
+        "total_steps": live_steps + steps,
     }

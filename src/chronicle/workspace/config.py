@@ -21,6 +21,7 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -325,10 +326,11 @@ class Confines:
 
     def require_links(self, folder: Path) -> None:
         """Raises ConfigError for the first link below ``folder``, or above it, that may not be followed."""
-        above = [place for place in folder.parents if place != self.root and place.is_relative_to(self.root)]
+        within = folder != self.root and folder.is_relative_to(self.root)
+        above = takewhile(self.root.__ne__, folder.parents) if within else ()
         for link in (*filter(Path.is_symlink, above), *links_below(folder)):
-            within = link != folder and link.is_relative_to(folder)
-            name = f"{folder.name}/{link.relative_to(folder)}" if within else link.name
+            below = link != folder and link.is_relative_to(folder)
+            name = f"{folder.name}/{link.relative_to(folder)}" if below else link.name
             if not self.links:
                 raise ConfigError(name, "", "is a link, and none is followed in what is not trusted")
             if link.exists():  # what leads nowhere is a log that cannot be read

@@ -135,8 +135,9 @@ class Workspace:
         """All runs, in the order of their ids; a bad run.toml is kept as that run's problem."""
         if not self.runs_folder.is_dir():
             return []
-        folders = [f for f in sorted(self.runs_folder.iterdir()) if f.is_dir() and not f.name.startswith(".")]
-        return told_apart(run_in(folder, self.confines) for folder in folders)
+        names = sorted(name for name in os.listdir(self.runs_folder) if not name.startswith("."))
+        folders, confines = (self.runs_folder / name for name in names), self.confines
+        return told_apart(run_in(folder, confines) for folder in folders if folder.is_dir())
 
     @property
     def confines(self) -> Confines:
@@ -333,7 +334,11 @@ def add(
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    for log in logs if link else ():
+    for log in logs:
+        if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
+            raise UsageError(f"{log} holds the runs of the workspace. Name a log or folder beside them")
+        if not link:
+            continue
         if address := address_of(log):
             workspace.confines.require_address(address, "--link")
         else:

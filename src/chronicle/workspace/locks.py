@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 if sys.platform == "win32":
@@ -58,7 +58,10 @@ def locked(file: Path, what: str, say: Say) -> Iterator[None]:
 
 @contextmanager
 def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
-    """A function that adds bytes to the end of a file whole or not at all; nobody else does meanwhile."""
+    """A function that adds bytes to the end of a file whole or not at all; nobody else does meanwhile.
+
+    Where nothing could be added to a file that was not there, there is none afterwards.
+    """
 
     def add(data: bytes) -> None:
         size = os.fstat(stream.fileno()).st_size
@@ -69,11 +72,17 @@ def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
             os.fsync(stream.fileno())
         except BaseException:
             os.truncate(stream.fileno(), size)
+            if not size:
+                with suppress(OSError):  # Windows removes no file that is open
+                    file.unlink()
             raise
 
-    with file.open("ab", buffering=0) as stream:
-        _wait(stream.fileno())
-        yield add
+    while True:
+        with file.open("ab", buffering=0) as stream:
+            _wait(stream.fileno())
+            if file.exists() and os.path.samefile(file, stream.fileno()):  # else its holder has removed it
+                yield add
+                return
 
 
 @contextmanager

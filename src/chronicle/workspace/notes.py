@@ -86,7 +86,7 @@ def write_note(file: Path, note: Note) -> None:
         raise UsageError(f"{named} cannot be kept in {file.name}. Remedy: leave out ·, colons and line ends")
     with appending(file) as add:
         ends_a_line = file.read_bytes()[-1:] in (b"", b"\n")
-        add((b"" if ends_a_line else b"\n") + line_of(note).encode() + b"\n")
+        add((b"" if ends_a_line else b"\n") + line_of(note).encode("utf-8", "replace") + b"\n")
 
 
 def line_of(note: Note) -> str:

@@ -29,9 +29,9 @@ def expressions() -> Iterator[tuple[str, re.Pattern[Any]]]:
                 yield name, value
             elif isinstance(value, tuple | list | dict):
                 inner = value.values() if isinstance(value, dict) else value
-                left += [(name, one) for one in inner]
+                left += [(name, expression) for expression in inner]
             elif hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-                left += [(name, one) for one in vars(value).values()]
+                left += [(name, expression) for expression in vars(value).values()]
 
 
 def runs_away(tree: Any, literals: frozenset[int] | None = None) -> bool:
@@ -58,8 +58,8 @@ def _inner(argument: Any) -> Iterator[Any]:
     if isinstance(argument, _parser.SubPattern):
         yield argument
     elif isinstance(argument, tuple | list):
-        for one in argument:
-            yield from _inner(one)
+        for part in argument:
+            yield from _inner(part)
 
 
 @pytest.mark.parametrize(
@@ -83,5 +83,7 @@ def test_no_expression_runs_away() -> None:
     all_of_them = dict.fromkeys(expressions())
     assert len(all_of_them) > 150
     assert [
-        name for name, one in all_of_them if runs_away(_parser.parse(one.pattern, one.flags & ~re.UNICODE))
+        name
+        for name, expression in all_of_them
+        if runs_away(_parser.parse(expression.pattern, expression.flags & ~re.UNICODE))
     ] == []

@@ -95,7 +95,7 @@ def both(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
         fast = contents(records(numbered))
         patch.setattr(Shapes, "reading", lambda self, raw: None)
         assert fast == contents(records(numbered))
-    return sum(one is not None for one in by_shape)
+    return sum(record is not None for record in by_shape)
 
 
 @pytest.mark.parametrize("example", TEXTS, ids=str)

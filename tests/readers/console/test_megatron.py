@@ -7,6 +7,7 @@ import random
 
 import numpy as np
 import pytest
+from tests.depth import few
 from tests.readers.console.test_traps import points, read_text
 
 from chronicle.model import Attempt
@@ -83,7 +84,7 @@ def same(attempt: Attempt, other: Attempt) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", few(range(60), 20))
 def test_the_fast_way_gives_what_the_slow_way_gives(seed, tmp_path, monkeypatch):
     random_ = random.Random(seed)
     log = tmp_path / "train.out"

@@ -170,7 +170,7 @@ def test_steps_that_begin_again_in_each_epoch_go_on():
 
 def test_the_length_of_an_epoch_counts_where_it_is_told():
     course = Epochs()
-    assert [course.step(*one) for one in [(1, 90, 100), (2, 0, 100), (2, 90, 100), (3, 0, 100)]] == [
+    assert [course.step(*place) for place in [(1, 90, 100), (2, 0, 100), (2, 90, 100), (3, 0, 100)]] == [
         90,
         100,
         190,

@@ -2,8 +2,8 @@
 
 This source as it stands is the oracle, and what numba compiles: results are bitwise the same. For numba the
 functions are cloned into one namespace of their own, so that the originals stay plain Python and numba, which
-takes a third of a second to import, is imported only when a long log needs it. docs/classifier.md explains
-the kernel in a page.
+takes a third of a second to import, is imported only when a long log needs it. The kernel in a page:
+docs/classifier-kernel.md.
 
 `detect` runs it over a series: values in, events out; a `Detector` takes them one at a time.
 """

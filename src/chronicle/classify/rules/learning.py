@@ -19,7 +19,7 @@ plateau
     change since is enough, for a fast fall to a floor is the same curve. The loss has not fallen to a fifth
     of its first value (what has, has converged), no other loss or score moves on, no event follows. A
     learning rate that falls by 1.3 around the place, or is under a tenth of its highest there, explains it.
-    Or: "waits", with a tenth of the log or more before the fall, and nine tenths of the fall after the place:
+    Or: "waits", with 15 % of the log or more before the fall, and nine tenths of the fall after the place:
     nothing was learned until something was changed. A fall that is over within a tenth of the log is a
     sudden improvement instead (grokking).
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,

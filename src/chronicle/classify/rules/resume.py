@@ -2,7 +2,7 @@
 
 reinitialised
     Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), at once
+    Rule: the loss is back at the very first level of the run (within 22.5 % of what was learned), at once
     and no higher, and the tenths of the way down take as long as the first time (median, within a factor of
     1.6). Time may also be counted in steps times the learning rate: without the warm-up of the first time
     it is learned faster, and late in a schedule slower.

@@ -28,8 +28,9 @@ failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, 
     or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
     with, and may rise while it gets better; so the objective is judged in their place.
     Rule: of medians of sixteen blocks of at least 50 points (of fewer, from 16 on, blocks of three, and what
-    does not rise is no more than a plateau), none lies four errors above the first two, and
-    less than 95 % of what follows those lies above the first five values (else it had learned at once); or
+    does not rise is no more than a plateau), none lies four errors above the first two,
+    the ranks of 64 means do not go up with time by three errors, and less than 95 % of what follows the first
+    five values lies above them (else it had learned at once); or
     the last two lie at least a third of the way down from the best to the first two, deeper than any fall
     that it had come back from, and both ways are six errors or more (or they lie six below the first, of what
     began at its best); from 60 % on that is bad, less worries.
@@ -68,6 +69,7 @@ BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
 OBJECTIVE = 50  # points of an objective, three a block
 STARTS, AT_ONCE = 5, 0.95  # values, and the share after two blocks above them: it had learned at once
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
+TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in one of fifty random walks
 
 
 def find(view: View) -> Iterable[Finding]:
@@ -208,7 +210,7 @@ class Ascent:
 
     ``gained`` is what it rose by at its best, ``lost`` what it fell by since, in errors of one block;
     ``at_once`` is what it had gained against its first three values, which a block of many may hide;
-    ``swung`` the deepest fall that it had come back from.
+    ``swung`` the deepest fall that it had come back from, ``trend`` the way of the whole course.
     """
 
     first: float
@@ -219,6 +221,7 @@ class Ascent:
     lost: float
     at_once: float
     swung: float
+    trend: float
 
     @property
     def collapsed(self) -> bool:
@@ -234,7 +237,12 @@ class Ascent:
     @property
     def learned(self) -> bool:
         """Whether it rose, and most of that is there at the end."""
-        return self.gained >= RISES and not self.collapsed
+        return self.rose and not self.collapsed
+
+    @property
+    def rose(self) -> bool:
+        """Whether its best level lies above the first, or all of it goes up, by more than chance."""
+        return self.gained >= RISES or self.trend >= TREND
 
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
@@ -258,7 +266,23 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
     start = np.array_split(steps, len(parts))[at][0]
     sag = float(np.max(np.maximum.accumulate(levels) - levels, where=np.arange(len(parts)) < at, initial=0.0))
     rises = (best - first, best - last, best - median(v[:3]), sag)
-    return Ascent(first, best, last, start, *(rise / error for rise in rises))
+    return Ascent(first, best, last, start, *(rise / error for rise in rises), trend(v))
+
+
+def trend(values: Floats) -> float:
+    """The rank correlation of an objective with time, in errors: what noise hides from block to block adds up
+    over the course. Of means over a 64th of it, as if there were fewer where they are like their neighbours.
+    """
+    means = np.array([part.mean() for part in np.array_split(values, min(4 * BLOCKS, len(values)))])
+    places, ordered = np.arange(len(means)), np.sort(means)
+    ranks = np.searchsorted(ordered, means) + np.searchsorted(ordered, means, "right")  # equal ones share one
+    off = means - np.polyval(np.polyfit(places, means, 1), places)
+    spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
+    if ranks.min() == ranks.max():
+        return 0.0
+    alike = max(float(off[1:] @ off[:-1]) / spread, 0.0) if spread > 0 else 0.0
+    fewer = (len(means) - 1) * (1 - alike) / (1 + alike)
+    return float(np.corrcoef(ranks, places)[0, 1] * fewer**0.5)
 
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -276,12 +300,13 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
-    elif way.gained < RISES:
+    elif not way.rose:
         values = finite(series).values
         over = float(np.mean(values[len(values) // 8 :] > values[:STARTS].max()))
         checks = [
             *measured,
             Check("best level over the first", way.gained, "errors", f"< {RISES:g}"),
+            Check("trend of the whole course", way.trend, "errors", f"< {TREND:g}"),
             Check("above the first five values later", over, "share", f"< {AT_ONCE:g}", over < AT_ONCE),
         ]
         at = At(attempt, series, series.steps[0])
