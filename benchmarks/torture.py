@@ -210,7 +210,7 @@ def tree(folder: Path) -> dict[str, str]:
 
 
 def written(folder: Path) -> dict[str, str]:
-    """The same without files that hold nothing: a note that is killed before it writes leaves notes.md empty."""
+    """The same without empty files: a note that is killed before it writes leaves notes.md empty."""
     nothing = hashlib.sha256().hexdigest()
     return {path: content for path, content in tree(folder).items() if content != nothing}
 

@@ -21,12 +21,12 @@ from benchmarks.page import arguments, markdown, replace
 from chronicle.build.entry import diagnosis_json
 from chronicle.build.produce import runs
 from chronicle.classify import classify
-from chronicle.classify.presets import PRESETS, Preset
 from chronicle.errors import ChronicleError
 from chronicle.metrics.roles import judged_loss
 from chronicle.model import Timeline
 from chronicle.score import judge, labelled, load_label, one_answer, total, unlabelled
 from chronicle.score.labels import Label
+from chronicle.score.presets import PRESETS, Preset
 
 PAGE = page.PAGE.with_name("trust-the-verdict.md")
 HEAD = ("rule", "runs", "events found", "of its words right", "false alarms /100k healthy points")

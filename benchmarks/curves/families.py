@@ -300,6 +300,28 @@ def agent_collapses(r: Rng) -> Log:
     return Log(agent(r, reward, 8, "episode_reward"), ("bad", "worrying"), names)
 
 
+def agent_crashes(r: Rng) -> Log:
+    """It learns, and one episode in twelve costs a hundred times what all others bring."""
+    n = size(r, 300, 2000)
+    reward = 900 / (1 + np.exp(-(share(n) - 0.2) / 0.05)) - 400 + r.normal(0, 60, n)
+    return Log({"reward": reward - np.where(r.random(n) < 0.08, r.exponential(3e4, n), 0)}, required=())
+
+
+def agent_skewed(r: Rng) -> Log:
+    """It learns; few episodes bring most of the reward."""
+    n = size(r, 300, 3000)
+    tall = 8 * np.exp(r.normal(1, 1, n)) / (1 + np.exp(-(share(n) - 0.3) / 0.05))
+    return Log({"reward": tall - 9 + r.normal(0, 0.3, n)}, required=())
+
+
+def cut_unlogged(r: Rng) -> Log:
+    """A cut of a learning rate that nobody logged: the loss steps down, and stays there."""
+    n = size(r, 2000, 8000)
+    loss = power(n, 30, 0.1, 0.9, 0.003) * noise(r, n, 0.2, 0)
+    loss[int(n * r.uniform(0.4, 0.7)) :] *= r.uniform(0.75, 0.9)
+    return Log({"loss": loss}, allowed=("level-shift",))
+
+
 # ---- in trouble, and looks healthy ---------------------------------------------------------------------
 
 
@@ -358,6 +380,52 @@ def overfits(r: Rng) -> Log:
     return Log({"loss": train, "val_loss": held}, ("worrying", "bad"), ("overfitting",))
 
 
+def stops_in_epochs(r: Rng) -> Log:
+    """Trained on for two thirds of its epochs and more, in which nothing is learned."""
+    n = int(r.uniform(50, 120))
+    loss, a = power(n, 2.3, 0.5, 0.6, 0.1), int(n * r.uniform(0.2, 0.3))
+    loss[a:] = loss[a]
+    columns = {"loss": loss * noise(r, n, 0.01), "val_loss": 1.05 * loss * noise(r, n, 0.02)}
+    return Log(columns, ("worrying",), ("plateau",))
+
+
+def scores_lost(r: Rng) -> Log:
+    """A held-out score that falls for most of the run, beside a training loss that falls as well."""
+    n = int(r.uniform(30, 150))
+    t = share(n)
+    score = 0.8 - 0.5 * np.exp(-t / 0.06) - r.uniform(0.25, 0.5) * np.maximum(t - r.uniform(0.2, 0.4), 0)
+    columns = {"train_loss": power(n, 2.0, 0.02, 1, 0.2) * noise(r, n, 0.02)}
+    return Log({**columns, "val_accuracy": score + r.normal(0, 0.008, n)}, ("worrying",), ("overfitting",))
+
+
+def held_out_alone(r: Rng) -> Log:
+    """Only the evaluation is logged: its loss turns, and its score goes on."""
+    n = int(r.uniform(100, 300))
+    t = share(n)
+    loss = 0.28 + decay(n, 0.6, 0.0, 0.03) + 0.08 * np.maximum(t - 0.2, 0)
+    score = 0.92 - 0.2 * np.exp(-t / 0.05) + r.normal(0, 0.003, n)
+    columns = {"eval loss": loss * noise(r, n, 0.02), "eval accuracy": score}
+    return Log(columns, ("worrying",), ("divergence-no-spike|overfitting",))
+
+
+def held_out_nan(r: Rng) -> Log:
+    """The loss of validation is NaN from some evaluation on; that of training is not."""
+    n, m = 600, int(r.integers(12, 40))
+    rows, held = np.linspace(n // m, n - 1, m).astype(int), np.full(n, np.nan)
+    loss = power(n, 2.5, 0.4, 0.7, 0.05) * noise(r, n, 0.03)
+    held[rows], at = 1.1 * loss[rows], rows[int(m * r.uniform(0.3, 0.8))]
+    held[rows[rows >= at]] = np.inf
+    return Log({"loss": loss, "val_loss": held}, ("bad", "worrying"), ("nan-inf",))
+
+
+def explodes_at_once(r: Rng) -> Log:
+    """Many times its first value within the first steps, and a third of the log until it is back."""
+    n = size(r, 200, 1500)
+    lift = r.uniform(4, 30) * np.exp(-(((share(n) - 0.15) / 0.06) ** 2))
+    loss = np.where(share(n) > 0.4, 2.7, 3.0) * np.exp(lift) * noise(r, n, r.uniform(0.05, 0.3))
+    return Log({"loss": loss}, ("worrying", "bad"), (RISEN,))
+
+
 def new_weights(r: Rng) -> Log:
     n = size(r, 500, 3000)
     loss, a = power(n, 9, 2.0, 0.6, 0.02), int(n * r.uniform(0.5, 0.8))
@@ -406,9 +474,10 @@ def stands_still_a_while(r: Rng) -> Log:
 FAMILIES: tuple[Callable[[Rng], Log], ...] = (
     plain, noisy, dense_rows, dense_bump, dense_scores, cycles, restarts, dips, tall_start, two_decades,
     finetune, converges, keras, jittery_speed, scale_settles, steps_of_rate, late_score, training_rises_too,
-    pinn, detection, diffusion, agent_learns, agent_never, agent_collapses, chance, falls_to_chance,
-    stops_early, warm_start_climbs, waits_for_cut, late_rise, overfits, new_weights, groks, falls_late,
-    spike_stays, stands_still_a_while,
+    pinn, detection, diffusion, agent_learns, agent_never, agent_collapses, agent_crashes, agent_skewed,
+    cut_unlogged, chance, falls_to_chance, stops_early, stops_in_epochs, warm_start_climbs, explodes_at_once,
+    waits_for_cut, late_rise, overfits, scores_lost, held_out_alone, held_out_nan, new_weights, groks,
+    falls_late, spike_stays, stands_still_a_while,
 )  # fmt: skip
 
 

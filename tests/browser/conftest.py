@@ -24,15 +24,9 @@ from chronicle.pages.gallery import Case
 from chronicle.workspace.folders import shipped
 
 FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
 ABORTED = "net::ERR_ABORTED"  # the reader went on before the file was there
 ATTACK = "<img src=x onerror=alert(1)><script>alert(2)</script>\" onmouseover='alert(3)' {{ 7*7 }} *b*"
 

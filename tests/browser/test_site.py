@@ -15,23 +15,11 @@ from tests.browser.conftest import ATTACK, Opened
 pytestmark = pytest.mark.browser
 
 KINDS = [
-    "index.html",
-    "browse.html",
-    "chronicle.html",
-    "experiments.html",
-    "404.html",
-    "cases/index.html",
-    "patterns/index.html",
-    "patterns/repeat-data.html",
-    "patterns/attention-logit-growth.html",
-    "runs/demo-rollback/index.html",
-    "runs/calm/index.html",
-    "runs/hostile-1f3a/index.html",
-    "reviews.html",
-    "unreadable.html",
-    "guide/index.html",
-    "guide/configuration.html",
-]
+    "index.html", "browse.html", "chronicle.html", "experiments.html", "404.html", "cases/index.html",
+    "patterns/index.html", "patterns/repeat-data.html", "patterns/attention-logit-growth.html",
+    "runs/demo-rollback/index.html", "runs/calm/index.html", "runs/hostile-1f3a/index.html",
+    "reviews.html", "unreadable.html", "guide/index.html", "guide/configuration.html",
+]  # fmt: skip
 PHONE = {"viewport": {"width": 360, "height": 740}, "has_touch": True}
 DARK = {"color_scheme": "dark"}
 CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: {writeText: t => window.copied = t}})"

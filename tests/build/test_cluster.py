@@ -34,13 +34,15 @@ def killed_at_the_first_seven(item: tuple[int, Path]) -> int:
 def cluster() -> Iterator[LocalCluster]:
     """A cluster of two workers, which gives up what has killed one of them twice.
 
-    A worker may take as long as it takes to begin: on a busy machine none came back within half a minute.
+    A worker may take as long as it takes to begin: by default the cluster goes without one that has not come
+    back within 15 s, on a busy machine without all of them, and then waits for ever. A worker has one item at
+    a time: one that only waited behind what kills would be given up with it, or not, as they are timed.
     """
     local = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     settings = {
         "distributed.scheduler.allowed-failures": 1,
-        "distributed.comm.timeouts.connect": "1h",
-        "distributed.comm.timeouts.tcp": "1h",
+        "distributed.scheduler.worker-saturation": 1.0,
+        "distributed.deploy.lost-worker-timeout": "1h",
     }
     with dask.config.set(settings), LocalCluster(**local) as cluster:
         yield cluster

@@ -64,13 +64,7 @@ def test_a_diagnosis_in_full():
                 "confidence": 0.9,
                 "evidence": {"height_nats": None, "samples": 3},
                 "criteria": [
-                    {
-                        "name": "not finite",
-                        "value": 3.0,
-                        "unit": "samples",
-                        "threshold": "≥ 1",
-                        "met": True,
-                    }
+                    {"name": "not finite", "value": 3.0, "unit": "samples", "threshold": "≥ 1", "met": True}
                 ],
                 "runner_up": "frozen-metric",
                 "runner_up_if": "if the values were equal",

@@ -12,10 +12,10 @@ from tests.depth import examples
 from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.classify import DEFAULTS, classify
-from chronicle.classify.restarts import restart
 from chronicle.classify.resumed import alike, noise, period, rereads
 from chronicle.classify.view import look
 from chronicle.model import Role
+from chronicle.story.restarts import restart
 from chronicle.timeline import stitch
 
 BATCHES = 0.04 * np.random.default_rng(7).standard_normal(20_000)  # how hard each batch of the data is

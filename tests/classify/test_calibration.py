@@ -7,7 +7,7 @@ import pytest
 
 from chronicle.build.produce import thresholds
 from chronicle.classify import DEFAULTS, Thresholds, report
-from chronicle.classify.report import calibrated, share_right
+from chronicle.classify.report import calibrated, looked_up
 from chronicle.classify.thresholds import ALARM_RATE, CONFIDENCE, LIMITS, TAILS
 from chronicle.errors import ConfigError
 from chronicle.model import Finding
@@ -51,15 +51,16 @@ def test_more_evidence_is_never_less_confidence(pattern: str) -> None:
     assert min(*given, *right) >= 0 and max(*given, *right) <= 1
 
 
-def test_a_confidence_is_looked_up_between_the_counted_ones(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "CONFIDENCE", {"level-shift": ((0.5, 0.2), (0.9, 0.8))})
-    assert share_right("level-shift", 0.7) == pytest.approx(0.5)
-    assert share_right("level-shift", 0.3) == 0.2 and share_right("level-shift", 1.0) == 0.8
-    assert share_right("level-shift", 0.1) == 0.1  # weaker than any that was counted
-    assert share_right("plateau", 0.7) == 0.7  # never counted: as its rule said
+def test_a_confidence_is_looked_up_between_the_counted_ones() -> None:
+    knots = ((0.5, 0.2), (0.9, 0.8))
+    assert looked_up(knots, 0.7) == pytest.approx(0.5)
+    assert looked_up(knots, 0.3) == 0.2 and looked_up(knots, 1.0) == 0.8
+    assert looked_up(knots, 0.1) == 0.1  # weaker than any that was counted
 
 
 def test_severity_is_another_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report, "CONFIDENCE", {"level-shift": ((0.5, 0.2), (0.9, 0.8))})
     finding = Finding("level-shift", "loss", "a", 5, 5, None, severity=0.4, confidence=0.9)
     assert calibrated(finding).confidence == 0.8 and calibrated(finding).severity == 0.4
+    never_counted = Finding("plateau", "loss", "a", 5, 5, None, severity=0.4, confidence=0.9)
+    assert calibrated(never_counted) == never_counted

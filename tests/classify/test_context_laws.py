@@ -20,9 +20,7 @@ from tests.curves.series import (
     throughput,
     validation,
 )
-from tests.curves.series import (
-    datasets as with_datasets,
-)
+from tests.curves.series import datasets as with_datasets
 from tests.depth import few
 
 from chronicle.classify.patterns import BY_ID

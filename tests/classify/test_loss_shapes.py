@@ -281,3 +281,19 @@ def test_a_training_at_rest_is_no_frozen_metric(validation: bool, first: float, 
     )
     held = np.where(np.arange(400) < (150 if validation else 400), 1.1 * falls, 0.005)
     assert ("frozen-metric" in classify({"loss": loss, "val_loss": held}).patterns) == frozen
+
+
+@pytest.mark.parametrize(("lost", "named"), [(np.nan, {"nan-inf"}), (np.inf, {"nan-inf"}), (1.0, set())])
+def test_a_held_out_loss_that_ends_in_nan_is_said_once(lost: float, named: set[str]) -> None:
+    loss = (
+        3 * (1 + np.arange(400) / 20.0) ** -0.4 * np.exp(0.02 * np.random.default_rng(0).standard_normal(400))
+    )
+    held_out = np.full(20, 1.0)
+    held_out[12:] = lost
+    steps = 20 * np.arange(20) + 19
+    assert set(classify({"loss": loss, "val_loss": (steps, held_out)}).patterns) & {"nan-inf"} == named
+    diverged = np.where(np.arange(400) < 240, loss, 3 * loss)  # it says nothing that the loss does not say
+    found = classify({"loss": diverged, "val_loss": (steps, held_out)}).findings
+    assert [f.metric for f in found if f.pattern == "nan-inf"] == []
+    never = classify({"loss": loss, "val_loss": (steps, np.full(20, np.nan))})  # nobody worked it out
+    assert "nan-inf" not in never.patterns

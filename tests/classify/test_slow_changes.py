@@ -129,5 +129,19 @@ def test_without_a_loss_scores_can_speak() -> None:
 
 
 def test_diagnosis_of_a_shift_says_its_step() -> None:
-    shifted = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+    shifted = diagnosis(Curve(0, 3000).shift(0.5, 6).run())
     assert shifted.because.startswith("Worrying: Level shift in loss from step 1")
+
+
+def test_a_step_down_is_named_and_worries_nobody() -> None:
+    shifted = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+    assert (shifted.verdict, "level-shift" in shifted.patterns) == ("good", True)
+
+
+@pytest.mark.parametrize(("first_step", "named"), [(0, False), (5000, True)])
+def test_the_very_first_value_of_a_run_is_a_guess_and_no_level(first_step: int, named: bool) -> None:
+    """A part of the loss is low before anything is learned; a log that begins later tells of a level."""
+    loss = 0.03 * np.exp(0.01 * np.random.default_rng(2).standard_normal(40))
+    loss[0] = 0.016
+    diagnosis = classify({"loss": (first_step + 10 * np.arange(40), loss)})
+    assert ("level-shift" in diagnosis.patterns) is named

@@ -257,14 +257,7 @@ def test_the_author_of_a_note_is_that_of_git(chronicle, team):
 def test_export_writes_the_events_of_some_days(chronicle, team):
     ran = chronicle("export", "--from", "2026-11-01", "--to", "2026-11-30")
     assert ran.code == 0
-    assert ran.out.splitlines()[:6] == [
-        "# Chronicle",
-        "",
-        "## November 2026",
-        "",
-        "### 20 November",
-        "",
-    ]
+    assert ran.out.splitlines()[:6] == ["# Chronicle", "", "## November 2026", "", "### 20 November", ""]
     assert "- day only **End** (run-7): The log ends at step 400." in ran.out
     assert chronicle("export", "--from", "2026-12-01").out == "# Chronicle\n\nNo dated event.\n"
     assert chronicle("export", "--from", "soon").code == 2

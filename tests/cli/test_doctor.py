@@ -83,10 +83,7 @@ def test_json_says_the_same(chronicle, tmp_path):
     assert report["kinds"][0]["fields"] == ["lm loss", "grad norm"]
     assert report["kinds"][0]["first"][0][0] == 3
     assert report["claimed_by"] == ["megatron"]
-    assert [metric["role"] for metric in report["attempts"][0]["metrics"]] == [
-        "loss",
-        "grad-norm",
-    ]
+    assert [metric["role"] for metric in report["attempts"][0]["metrics"]] == ["loss", "grad-norm"]
     assert report["faults"][0]["step"] == 20
 
 
@@ -188,7 +185,7 @@ def test_a_folder_in_which_nothing_is_read(chronicle, tmp_path):
     assert report["n_bytes"] == 9
     assert report["doubts"] == [
         "no file is a log. No reader knows notes.txt. Remedy: `chronicle doctor` on one of them says what it"
-        " lacks",
+        " lacks"
     ]
 
 

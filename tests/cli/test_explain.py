@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from chronicle.classify import classify
-from chronicle.classify.presets import PRESETS
 from chronicle.cli.commands import PRESETS as CHOICES
 from chronicle.cli.terminal import comparison_lines, explain, flagged_by
 from chronicle.errors import UsageError
+from chronicle.score.presets import PRESETS
 from chronicle.story import tell
 from chronicle.timeline import stitch
 
@@ -47,7 +47,7 @@ def test_a_finding_is_explained_by_its_criteria() -> None:
 
 def test_a_pattern_that_was_not_named_says_why() -> None:
     assert list(explain(DIAGNOSIS, STORY, "overfitting")) == [
-        "overfitting was not assessed. Not logged: validation loss",
+        "overfitting was not assessed. Not logged: validation loss"
     ]
     assert list(explain(DIAGNOSIS, STORY, "spike-slow-recovery")) == [
         "spike-slow-recovery was looked for and not found",

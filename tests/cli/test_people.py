@@ -226,8 +226,7 @@ def test_a_sketch_shows_a_spike_of_one_sample_and_its_onset():
 
 
 @pytest.mark.parametrize(
-    "steps, values",
-    [([], []), ([1], [2.0]), ([1, 2], [np.nan, np.inf]), ([3, 3], [1.0, 2.0])],
+    "steps, values", [([], []), ([1], [2.0]), ([1, 2], [np.nan, np.inf]), ([3, 3], [1.0, 2.0])]
 )
 def test_a_sketch_of_nothing_is_empty(steps, values):
     assert sketch(np.array(steps, np.int64), np.array(values, float), 1) == []

@@ -175,11 +175,7 @@ def test_at_most_six_zooms_the_gravest_first(tmp_path):
 
 def test_a_finding_about_all_of_a_run_needs_no_zoom(tmp_path):
     figures = draw(
-        run(np.arange(300), falling(300)),
-        diagnosis(finding("near-perfect", 0, 299)),
-        tmp_path,
-        (),
-        title="x",
+        run(np.arange(300), falling(300)), diagnosis(finding("near-perfect", 0, 299)), tmp_path, (), title="x"
     )
     assert [f.name for f in figures] == ["whole", "thumb", "share"]
 

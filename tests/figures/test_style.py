@@ -9,16 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.sheet import (
-    DARK,
-    LIGHT,
-    THUMBNAIL,
-    TOKENS,
-    label,
-    literal,
-    on,
-    text_px,
-)
+from chronicle.figures.sheet import DARK, LIGHT, THUMBNAIL, TOKENS, label, literal, on, text_px
 from chronicle.model import Verdict
 
 TEXT = ("ink", "ink2", "accent")
@@ -30,11 +21,7 @@ THEMES = pytest.mark.parametrize("theme", TOKENS.values(), ids=TOKENS.keys())
 NO_CONE = {
     "normal": np.eye(3),
     "protan": np.array(
-        [
-            [0.152286, 1.052583, -0.204868],
-            [0.114503, 0.786281, 0.099216],
-            [-0.003882, -0.048116, 1.051998],
-        ]
+        [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
     ),
     "deutan": np.array(
         [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]

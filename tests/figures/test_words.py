@@ -54,9 +54,7 @@ def passes(steps, values, pane, box) -> bool:
 
 
 @given(
-    values=st.lists(st.floats(0, 10), min_size=4, max_size=40),
-    left=st.floats(0, 250),
-    top=st.floats(0, 180),
+    values=st.lists(st.floats(0, 10), min_size=4, max_size=40), left=st.floats(0, 250), top=st.floats(0, 180)
 )
 def test_a_room_knows_every_curve_that_passes_a_box(values, left, top):
     steps, heights, window = np.arange(len(values)) * 10.0, np.array(values), Window(0, 400, 300)

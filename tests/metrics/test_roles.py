@@ -293,7 +293,7 @@ reward: objective, rewards/format: score, loss: part-loss, reward_std: other
 loss: loss, rewards/chosen: score, rewards/rejected: score, rewards/margins: score
 loss: loss, mean_reward: score, margin: other
 score: objective, actor_loss: part-loss, critic_loss: part-loss
-critic/rewards/mean: objective, critic/returns/mean: other, critic/advantages/mean: other, actor/pg_loss: part-loss
+critic/rewards/mean: objective, critic/returns/mean: other, critic/advantages/mean: other, pg_loss: part-loss
 train/success_rate: score, test/success_rate: validation-score
 score: objective, epsilon: other
 LOSS TOK2VEC: loss, LOSS NER: part-loss, ENTS_F: other, SCORE: other

@@ -69,10 +69,7 @@ PLACES = {
     "block": ("<section><p>{}</p></section>", [("section", ()), ("p", ())]),
     "attribute": ('<p title="{}">.</p>', [("p", ("title",))]),
     "item of a list": ("- of {}", [("ul", ()), ("li", ())]),
-    "markdown in a block": (
-        '<div markdown="1">\n\n## Finding: {}\n\n</div>',
-        [("div", ()), ("h2", ("id",))],
-    ),
+    "markdown in a block": ('<div markdown="1">\n\n## Finding: {}\n\n</div>', [("div", ()), ("h2", ("id",))]),
 }
 
 

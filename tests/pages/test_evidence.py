@@ -12,18 +12,9 @@ from tests.pages.test_gallery import IDS, ROOT, page
 RUNS = {folder.name for folder in (ROOT / "runs").iterdir()}
 NUMBER = re.compile(r"(?<![\w.\-/:^])(\d{1,3}(?:[ \u202f]\d{3})+|\d+(?:\.\d+)?)(?![.\d]*\d|[\w\-]*\w)")
 COMMON = {
-    "the",
-    "and",
-    "training",
-    "language",
-    "model",
-    "models",
-    "learning",
-    "neural",
-    "networks",
-    "deep",
+    "the", "and", "training", "language", "model", "models", "learning", "neural", "networks", "deep",
     "with",
-}
+}  # fmt: skip
 
 # Numbers that follow from others: what a page says, and the sum that gives it.
 SUMS = {

@@ -18,18 +18,9 @@ from chronicle.pages.words import cited
 IDS = [p.id for p in PATTERNS]
 ROOT = GALLERY.parent
 KEYS = [
-    "id",
-    "title",
-    "also_called",
-    "lead",
-    "criteria",
-    "lookalikes",
-    "causes",
-    "now",
-    "prevent",
-    "sources",
+    "id", "title", "also_called", "lead", "criteria", "lookalikes", "causes", "now", "prevent", "sources",
     "specimens",
-]
+]  # fmt: skip
 
 
 @cache

@@ -31,11 +31,7 @@ def test_epochs_beside_steps_stand_at_the_last_step_before_their_end(tmp_path: P
     late = [(1e9 + k, k, "lr", 0.1) for k in range(0, 60, 20)]  # of the same counter, and fewer
     events(tmp_path / "events.out.tfevents.1", sorted(loss + accuracy + late))
     (attempt,) = read(tmp_path)
-    assert steps(attempt) == {
-        "loss": list(range(60)),
-        "lr": [0, 20, 40],
-        "val/acc": [9, 19, 29, 39, 49, 59],
-    }
+    assert steps(attempt) == {"loss": list(range(60)), "lr": [0, 20, 40], "val/acc": [9, 19, 29, 39, 49, 59]}
     assert attempt.facts["step_counter"] == "loss; 6 rows by val/acc"
 
 

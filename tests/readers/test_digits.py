@@ -11,36 +11,12 @@ import pytest
 from chronicle.readers.console.megatron import floats
 
 FORMATS = (
-    "%.6E",
-    "%.1f",
-    "%8.0f",
-    "%.3f",
-    "%.17g",
-    "%g",
-    "%r",
-    "%e",
-    "%.0f.",
-    "-%.0f",
-    "%12.5f",
-    "%.2e0",
-    "+%f",
-)
+    "%.6E", "%.1f", "%8.0f", "%.3f", "%.17g", "%g", "%r", "%e", "%.0f.", "-%.0f", "%12.5f", "%.2e0", "+%f",
+)  # fmt: skip
 ODD = (
-    b"nan",
-    b"-inf",
-    b"",
-    b"  ",
-    b"1.",
-    b".5",
-    b"1_0",
-    b"- 5",
-    b"--5",
-    b"5-",
-    b"1e400",
-    b"1 2",
-    b"0x10",
+    b"nan", b"-inf", b"", b"  ", b"1.", b".5", b"1_0", b"- 5", b"--5", b"5-", b"1e400", b"1 2", b"0x10",
     b"\xb2",
-)
+)  # fmt: skip
 
 
 def read(cells: list[bytes]) -> tuple[np.ndarray, np.ndarray]:

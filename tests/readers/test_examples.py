@@ -13,11 +13,7 @@ from chronicle.readers.find import claims
 from chronicle.readers.runs_in_table import loss_of
 
 # The folder of a format's examples, where it is not called as the format.
-FOLDER_OF = {
-    "event file": "event_files",
-    "trainer_state.json": "trainer_state",
-    "megatron-golden": "golden",
-}
+FOLDER_OF = {"event file": "event_files", "trainer_state.json": "trainer_state", "megatron-golden": "golden"}
 
 
 def folder_of(reader: Reader) -> str:

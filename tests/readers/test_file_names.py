@@ -61,11 +61,7 @@ def test_numbers_without_a_name_are_the_loss_that_the_file_is_named_after(
     assert is_log(file)
 
 
-@given(
-    st.lists(st.floats(), max_size=30),
-    st.sampled_from(["\n", "\r\n"]),
-    st.booleans(),
-)
+@given(st.lists(st.floats(), max_size=30), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_any_numbers_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, values: list[float], end: str, counted: bool
 ) -> None:
@@ -193,8 +189,7 @@ def test_a_single_column_with_the_name_of_a_metric(header: str, role: str, name:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["train\n1\n2\n", "time\n0.5\n0.25\n", "epoch\n0.5\n1.5\n", "x\n2.5\n2.25\n", "loss\nis\nlow\n"],
+    "text", ["train\n1\n2\n", "time\n0.5\n0.25\n", "epoch\n0.5\n1.5\n", "x\n2.5\n2.25\n", "loss\nis\nlow\n"]
 )
 def test_a_single_column_of_anything_else_is_no_log(text: str, tmp_path: Path) -> None:
     assert claims(written(tmp_path, "notes.txt", text)) == []

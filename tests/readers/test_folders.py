@@ -80,10 +80,7 @@ RULES = {
             "runs/May05_12-00-00_h": ["runs/May05_12-00-00_h"],
         },
     ),
-    "a log above runs": (
-        ["summary.csv", "a/x.csv"],
-        {"root": ["summary.csv"], "a": ["a"]},
-    ),
+    "a log above runs": (["summary.csv", "a/x.csv"], {"root": ["summary.csv"], "a": ["a"]}),
     "attempts above runs": (
         ["version_0/metrics.csv", "other/metrics.csv"],
         {"root": ["version_0"], "other": ["other"]},

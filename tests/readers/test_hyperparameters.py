@@ -91,6 +91,14 @@ def test_a_large_hostile_text_ends(part: str) -> None:
     assert list(from_yaml("a" + part * 50_000 + "b")) == KEPT.get(part, [])
 
 
-def test_deep_nesting_ends(tmp_path: object) -> None:
+def test_deep_nesting_ends() -> None:
     assert from_yaml("\n".join(" " * i + "a:" for i in range(5000)))
     assert from_yaml("- " * 5000 + "a")
+
+
+def test_what_stands_before_a_mistake_is_kept_and_aliases_are_not_followed() -> None:
+    assert from_yaml("lr: 1e-4\nadam: &a\n  beta: 0.9\nother: *a\nbad: ]\nmore: 1\n") == {
+        "lr": 1e-4,
+        "adam": {"beta": 0.9},
+        "other": "*a",
+    }

@@ -82,10 +82,7 @@ def test_folder_is_claimed_by_the_modules_that_claim_it(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "imported"),
-    [
-        ("chronicle.readers.all_readers()", []),
-        ("chronicle.readers.read({!r})", ["chronicle.readers.events"]),
-    ],
+    [("chronicle.readers.all_readers()", []), ("chronicle.readers.read({!r})", ["chronicle.readers.events"])],
 )
 def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:
     log = str(EXAMPLES / "event_files" / "events.out.tfevents.1700000000.host.1.0")

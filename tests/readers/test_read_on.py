@@ -21,20 +21,9 @@ from chronicle.readers import events, read_all, read_file, read_on, text
 from chronicle.readers.console import chunks, log
 
 CONSOLES = (
-    "megatron",
-    "nanotron",
-    "torchtitan",
-    "nanogpt",
-    "mlx",
-    "llm.c",
-    "modded-nanogpt",
-    "fairseq",
-    "hf-console",
-    "keras-console",
-    "deepspeed",
-    "mlperf",
-    "dllogger",
-)
+    "megatron", "nanotron", "torchtitan", "nanogpt", "mlx", "llm.c", "modded-nanogpt", "fairseq",
+    "hf-console", "keras-console", "deepspeed", "mlperf", "dllogger",
+)  # fmt: skip
 KINDS = ("csv", "jsonl", "event_files", *CONSOLES)
 KEY_VALUE = "key-value"  # the family of most logs by far
 LOGS = [EXAMPLES / example for example in examples() if example.parts[0] in KINDS]

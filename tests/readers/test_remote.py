@@ -212,14 +212,9 @@ def test_stores_and_packed_logs_are_known_by_their_first_bytes(place: Path) -> N
 
 
 HOSTILE = (
-    "../../../escape.csv",
-    "/abs.csv",
-    "a/../b.csv",
-    "x\\..\\y.csv",
-    "%2e%2e/z.csv",
-    "new\nline.csv",
+    "../../../escape.csv", "/abs.csv", "a/../b.csv", "x\\..\\y.csv", "%2e%2e/z.csv", "new\nline.csv",
     "..csv",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", HOSTILE)

@@ -530,10 +530,7 @@ def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:
     ("name", "text"),
     [
         ("log.jsonl", '{"step": 1, "loss": 2.5, "x": %s}\n{"step": 2, "loss": 2.25, "x": 1}\n'),
-        (
-            "log.json",
-            '{"a": %s, "rows": [' + ", ".join(['{"step": 1, "loss": 2.5}'] * 3) + "]}",
-        ),
+        ("log.json", '{"a": %s, "rows": [' + ", ".join(['{"step": 1, "loss": 2.5}'] * 3) + "]}"),
         (
             "trainer_state.json",
             '{"x": %s, "log_history": [{"step": 1, "loss": 2.5}, {"step": 2, "loss": 2}]}',

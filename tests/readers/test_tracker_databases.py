@@ -157,10 +157,7 @@ def test_an_alert_of_trackio_is_a_fault(tmp_path: Path) -> None:
     trackio_log(tmp_path / "p.db", POINTS)
     with closing(sqlite3.connect(tmp_path / "p.db")) as db, db:
         row = ("r1", "2024-01-01T00:00:05+00:00", "baseline", "loss is NaN", "look", "error", 20)
-        db.execute(
-            "INSERT INTO alerts VALUES (1, ?, ?, ?, ?, ?, ?, ?)",
-            row,
-        )
+        db.execute("INSERT INTO alerts VALUES (1, ?, ?, ?, ?, ?, ?, ?)", row)
     (attempt,) = read(tmp_path / "p.db")
     (fault,) = attempt.faults
     assert (fault.kind, fault.what, fault.at_step) == ("alert", "alert (error): loss is NaN: look", 20)

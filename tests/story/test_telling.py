@@ -108,8 +108,7 @@ def test_attempts_are_not_mixed() -> None:
 
 def test_the_gravest_name_leads_over_the_steps_of_all() -> None:
     (happening,) = happenings(
-        LONG,
-        diagnosis(finding("spike-fast-recovery", 98, 110), finding("spike-slow-recovery", 100, 300)),
+        LONG, diagnosis(finding("spike-fast-recovery", 98, 110), finding("spike-slow-recovery", 100, 300))
     )
     assert (happening.lead.pattern, happening.lead.start_step, happening.lead.end_step) == (
         "spike-slow-recovery",

@@ -81,10 +81,7 @@ def test_a_wide_table_has_its_step_in_a_column_or_the_index():
 
 def test_blank_cells_of_a_wide_table_were_not_measured():
     table = pd.DataFrame({"step": range(4), "loss": [3, 2, NAN, 1], "val_loss": [NAN, 4, NAN, 3]})
-    assert columns(stitch(table)) == {
-        "loss": ([0, 1, 3], [3.0, 2.0, 1.0]),
-        "val_loss": ([1, 3], [4.0, 3.0]),
-    }
+    assert columns(stitch(table)) == {"loss": ([0, 1, 3], [3.0, 2.0, 1.0]), "val_loss": ([1, 3], [4.0, 3.0])}
 
 
 def test_a_loss_that_ends_in_nan_is_data():

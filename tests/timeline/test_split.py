@@ -15,9 +15,9 @@ from tests.timeline.timeline_logs import HOUR, alive, course, joins, log, names,
 from tests.work import n_calls
 
 from chronicle.build.entry import facts
-from chronicle.classify.restarts import step_back_words
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers import read_all
+from chronicle.story.restarts import step_back_words
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import clock
 from chronicle.timeline.split import starts

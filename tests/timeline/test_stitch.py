@@ -36,9 +36,7 @@ def test_a_rollback_leaves_what_it_overtook_dead():
 
 
 def test_the_evidence_of_a_rollback_is_taken_at_equal_steps():
-    lr = {
-        "lr": series("lr", UP, np.full(1000, 3e-4), 0),
-    }
+    lr = {"lr": series("lr", UP, np.full(1000, 3e-4), 0)}
     after = {"lr": series("lr", range(800, 1600), np.full(800, 1.5e-4), HOUR)}
     a, b = log("a", UP, start=0, **lr), log("b", range(800, 1600), seed=1, start=HOUR, **after)
     evidence = stitch([a, b]).joins[0].evidence
@@ -61,10 +59,7 @@ def test_a_second_rollback_may_go_back_beyond_the_first():
         log("c", range(600, 1300), seed=2, start=2 * HOUR),
     ]
     timeline = stitch(logs)
-    assert joins(timeline) == [
-        ("rollback", "a", "b", 999, 800, 199),
-        ("rollback", "b", "c", 1199, 600, 599),
-    ]
+    assert joins(timeline) == [("rollback", "a", "b", 999, 800, 199), ("rollback", "b", "c", 1199, 600, 599)]
     assert alive(timeline) == [("a", 0, 599), ("c", 600, 1299)]
 
 

@@ -12,9 +12,9 @@ from tests.timeline.test_copies import EVENTS
 from tests.timeline.test_timeline_laws import RUNS, log_of
 from tests.timeline.timeline_logs import HOUR, course, joins, log, series
 
-from chronicle.classify.restarts import restart
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Change, Role
+from chronicle.story.restarts import restart
 from chronicle.timeline import on_axis, stitch
 from chronicle.timeline.joins import expected
 from chronicle.workspace.config import AXES

@@ -20,10 +20,7 @@ def test_a_missing_file_gives_the_defaults(tmp_path):
         ),
         ({"jobs": "two"}, "chronicle.toml: jobs: must be a whole number, not 'two'"),
         ({"jobs": True}, "chronicle.toml: jobs: must be a whole number, not True"),
-        (
-            {"engine": "hugo"},
-            "chronicle.toml: engine: 'hugo' is none of 'mkdocs', 'properdocs', 'zensical'",
-        ),
+        ({"engine": "hugo"}, "chronicle.toml: engine: 'hugo' is none of 'mkdocs', 'properdocs', 'zensical'"),
         (
             {"fail_on": "awful"},
             "chronicle.toml: fail_on: 'awful' is none of '', 'good', 'unexpected', 'worrying', 'bad'",

@@ -5,15 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.errors import ConfigError, UsageError
-from chronicle.workspace.folders import (
-    RunFolder,
-    Workspace,
-    add,
-    facts_of,
-    init,
-    safe_id,
-    told_apart,
-)
+from chronicle.workspace.folders import RunFolder, Workspace, add, facts_of, init, safe_id, told_apart
 
 
 @pytest.fixture

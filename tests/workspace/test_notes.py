@@ -84,7 +84,8 @@ def test_bytes_that_are_no_text_do_not_raise(tmp_path):
     (tmp_path / "notes.md").write_bytes(b"\xff\xfe- 2026\n")
     assert len(read_notes(tmp_path / "notes.md")) == 1
     file = tmp_path / "more.md"
-    write_note(file, Note("seen by J\udcf6rg", "2026-11-20", author="J\udcf6rg"))  # as a Latin-1 shell gives it
+    name = "J\udcf6rg"  # as a Latin-1 shell gives it
+    write_note(file, Note(f"seen by {name}", "2026-11-20", author=name))
     assert file.read_text("utf-8") == "- 2026-11-20 · J?rg: seen by J?rg\n"
 
 

@@ -25,7 +25,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from chronicle.classify.restarts import outcome, step_back_words
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import (
@@ -48,6 +47,7 @@ from chronicle.model import (
 )
 from chronicle.story import Story
 from chronicle.story.measured import Axis, axis_of
+from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
 from chronicle.timeline.joins import endings
 from chronicle.workspace.config import RunConfig

@@ -36,6 +36,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
 MOST = 96  # medians a course is fitted to: more cost time and tell no more of five parameters
+LEAST = 32  # samples of a loss that has a course
 GLANCE = 64  # medians that tell whether there is anything to explain
 EARLY, LATE = 0.15, 0.7  # of the log: it waits for longer, or stops before, or nobody asks
 MOST_SORTED = 10_000  # samples that are sorted in one go
@@ -136,7 +137,7 @@ def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     """Whether a course, if it is long enough to be one, may be another one than a descent that goes on:
     whether it stands still at either end, or rises from its first level. A few medians tell."""
     if len(y) < GLANCE:
-        return False
+        return len(y) >= LEAST
     x, level, samples = medians_of(steps, y, GLANCE)
     t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), wiggle(y)
 
@@ -332,18 +333,20 @@ class Contest:
 
     steps: Floats
     level: Floats
-    told: Mapping[str, Explanation]
+    explanations: Mapping[str, Explanation]
 
     @property
     def winner(self) -> str:
-        return max(self.told, key=lambda name: self.told[name].score)
+        return max(self.explanations, key=lambda name: self.explanations[name].score)
 
     def lead(self, name: str, over: tuple[str, ...] = (HEALTHY,)) -> float:
         """By how many nats one explanation leads the best of others, among them always "never", which fits
         everything somehow (minus infinity if it fits nothing)."""
-        if name not in self.told:
+        if name not in self.explanations:
             return -np.inf
-        return self.told[name].score - max(self.told[o].score for o in (NEVER, *over) if o in self.told)
+        return self.explanations[name].score - max(
+            self.explanations[o].score for o in (NEVER, *over) if o in self.explanations
+        )
 
     @property
     def learns(self) -> bool:
@@ -352,13 +355,16 @@ class Contest:
 
     def change_after(self, share: float) -> float:
         """By how much the best course of learning changes after a share of the log, log units."""
-        best = max((self.told[n] for n in (NEVER, HEALTHY, STOPPED) if n in self.told), key=lambda t: t.score)
+        best = max(
+            (self.explanations[n] for n in (NEVER, HEALTHY, STOPPED) if n in self.explanations),
+            key=lambda t: t.score,
+        )
         first = self.steps[0] + share * (self.steps[-1] - self.steps[0])
         return float(np.ptp(best.curve[self.steps >= first]))
 
     def step(self, name: str) -> float:
         """The step at which T of an explanation is."""
-        return float(self.steps[0] + self.told[name].at * (self.steps[-1] - self.steps[0]))
+        return float(self.steps[0] + self.explanations[name].at * (self.steps[-1] - self.steps[0]))
 
 
 def compete(steps: Floats, y: Floats) -> Contest | None:

@@ -42,11 +42,11 @@ class Watched:
     detector: Detector | None = None
     opened: tuple[float, ...] = (0.0, 0.0, 0.0)  # the detector's word on what is open
     again: int = 0  # the sample at which what is open is named anew
-    said: dict[str, str] = field(default_factory=dict)  # the pattern last said of each open event, by its id
+    named: dict[str, str] = field(default_factory=dict)  # the last pattern of each open event, by its id
 
     def save(self) -> State:
         detector = None if self.detector is None else self.detector.save()
-        waiting = {"opened": list(self.opened), "again": self.again, "said": dict(self.said)}
+        waiting = {"opened": list(self.opened), "again": self.again, "named": dict(self.named)}
         return {"rows": self.column.rows().tobytes(), "detector": detector, **waiting}
 
 
@@ -167,15 +167,15 @@ class Monitor:
         series = _series(metric, watched.column.rows(), self._roles[metric])
         index = len(self._attempts) - 1
         findings = provisional(events, series, index, _name(index), self.thresholds)
-        news = [f for f in findings if f.end_step is not None or watched.said.get(f.id) != f.pattern]
+        news = [f for f in findings if f.end_step is not None or watched.named.get(f.id) != f.pattern]
         for finding in news:
-            watched.said[finding.id] = finding.pattern
+            watched.named[finding.id] = finding.pattern
             if finding.end_step is not None:
-                del watched.said[finding.id]
+                del watched.named[finding.id]
         return news
 
     def _restored(self, saved: State) -> Watched:
-        waiting = tuple(saved["opened"]), saved["again"], dict(saved["said"])
+        waiting = tuple(saved["opened"]), saved["again"], dict(saved["named"])
         watched = Watched(self._spool.column(), None, *waiting)
         watched.column.extend(np.frombuffer(saved["rows"], ROW))
         if saved["detector"] is not None:

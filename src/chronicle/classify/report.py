@@ -199,15 +199,17 @@ def calibrated(known: Finding) -> Finding:
     (the event is there, and has this name); the shares in `thresholds.CONFIDENCE` are made isotonic
     (Zadrozny & Elkan 2002). A pattern that was too rare to be counted keeps what its rule said.
     """
-    return replace(known, confidence=unit_share(share_right(known.pattern, known.confidence)))
-
-
-def share_right(pattern: str, evidence: float) -> float:
-    """The share of findings of a pattern that were right, at this evidence (both 0..1)."""
-    return looked_up(CONFIDENCE[pattern], evidence) if pattern in CONFIDENCE else evidence
+    knots = CONFIDENCE.get(known.pattern)
+    return replace(known, confidence=unit_share(looked_up(knots, known.confidence))) if knots else known
 
 
 def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
     """The share between the knots; weaker evidence than any that was counted gets no more than it says."""
     given, right = zip(*knots, strict=True)
     return float(min(evidence, right[0]) if evidence < given[0] else np.interp(evidence, given, right))
+
+
+def drawn(finding: Finding) -> Finding:
+    """The finding over the steps that a figure marks: of a replay all that was read twice, not its end."""
+    low = finding.evidence.get("low_start_step")
+    return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))

@@ -22,8 +22,7 @@ import numpy as np
 
 from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive
 from chronicle.classify.patterns import Trait, having
-from chronicle.classify.report import Check, at_least, noted, tidy
-from chronicle.classify.restarts import drawn
+from chronicle.classify.report import Check, at_least, drawn, noted, tidy
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import step_gap

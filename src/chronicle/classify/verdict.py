@@ -66,7 +66,11 @@ def collect(view: View) -> list[Finding]:
     for rule in RULES:
         new = list(rule.find(view))
         findings = [*rule.unexplained(findings, new), *new]
-    return [f for f in findings if not (schedule.explained_by_restart(view, f) or part_of_game(view, f))]
+    return [
+        f
+        for f in findings
+        if not (schedule.at_restart(view, f, view.thresholds.spike_height) or part_of_game(view, f))
+    ]
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
@@ -126,15 +130,14 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
         return Verdict.UNEXPECTED
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
-    if any(a.loss is not None for a in view.attempts):
+    if view.losses:
         return Verdict.UNEXPECTED if wild(view) and not learns(view) else Verdict.GOOD
     return Verdict.GOOD if learns(view) else Verdict.UNEXPECTED
 
 
 def wild(view: View) -> bool:
     """Whether every positive loss differs by a factor from sample to sample: then nobody can tell."""
-    losses = [a.loss for a in view.attempts if a.loss is not None]
-    positive = [s for s in losses if (s.values[np.isfinite(s.values)] > 0).all()]
+    positive = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
@@ -157,10 +160,12 @@ def _falls(losses: Floats) -> Floats:
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
     that lasts is bad, unless validation stayed; a few values that were lost in passing worry; a step down
-    where an epoch begins does not; nor is a rise bad of a player whose opponent, logged as well, may only
-    have learned, nor a fall of an objective that keeps a part of what it had gained."""
+    does not; nor is a rise bad of a player whose opponent, logged as well, may only have learned, nor one of
+    a held-out loss that is logged alone and stays below twice its best, nor a fall of an objective that keeps
+    a part of what it had gained."""
     evidence, limits = finding.evidence, view.thresholds
-    if EXPLAINED in evidence or (finding.pattern == SHIFT and "epoch" in evidence):
+    down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
+    if EXPLAINED in evidence or down:
         return Verdict.GOOD
     left = float(evidence.get("residual_log", 0.0))
     too_high = left >= limits.bad_end
@@ -173,8 +178,10 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
-    if finding.pattern == NO_SPIKE and float(evidence.get("lost_share", 1.0)) <= limits.lost:
-        return Verdict.WORRYING
+    if finding.pattern == NO_SPIKE:
+        held_out = any(s.role is Role.VALIDATION_LOSS for s in view.losses if s.metric == finding.metric)
+        small = float(evidence.get("lost_share", 1.0)) <= limits.lost or (held_out and left < limits.twice)
+        return Verdict.WORRYING if small else Verdict.BAD
     return BY_ID[finding.pattern].verdict
 
 
@@ -203,7 +210,7 @@ def explanation(view: View, finding: Finding) -> str:
         return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
-    if schedule.at_restart(view, finding):
+    if schedule.at_restart(view, finding, np.inf):
         return "restart of the schedule"
     start_up = first + limits.settling * (last - first)
     return "start-up" if finding.start_step <= finding.end_step <= start_up else ""
@@ -243,7 +250,7 @@ def _lasts(view: View, finding: Finding, share: float) -> bool:
 
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
     """More of the run spent in fast spikes than a good run has, on one metric; two spikes at least."""
-    metrics = {a.loss.metric for a in view.attempts if a.loss is not None}
+    metrics = {loss.metric for loss in view.losses}
     spikes = [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
     lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), view.span
     return len(spikes) >= 2 and lost > view.thresholds.spike_share * max(last - first, 1)
@@ -262,13 +269,13 @@ def logged(view: View, role: str) -> bool:
         series = [s for a in view.attempts for s in a.series.values()]
         return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)
     if role is Role.LOSS:
-        return any(a.loss is not None for a in view.attempts)
+        return bool(view.losses)
     return any(a.first(Role(role), MIN_POINTS) is not None for a in view.attempts)
 
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
-    losses = [a.loss for a in view.attempts if a.loss is not None]
+    losses = view.losses
     if verdict is Verdict.GOOD and not losses:
         return "Good by what got better and stayed so; no loss was logged that could be judged."
     if verdict is Verdict.GOOD:

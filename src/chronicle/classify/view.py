@@ -18,7 +18,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.course import Contest, compete, reviewed
+from chronicle.classify.course import LEAST, Contest, compete, reviewed
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
@@ -119,6 +119,11 @@ class View:
         return by_name
 
     @cached_property
+    def losses(self) -> Sequence[Series]:
+        """The judged losses of all attempts that have one."""
+        return [a.loss for a in self.attempts if a.loss is not None]
+
+    @cached_property
     def span(self) -> tuple[int, int]:
         """The first and the last step of a judged loss or objective (0, 0 without one)."""
         judged = (s for a in self.attempts for s in (a.loss, a.first(Role.OBJECTIVE)))
@@ -135,7 +140,7 @@ class View:
     def contest(self, loss: Series) -> Contest | None:
         """The competition of explanations for the course of a loss; None for a short log."""
         steps, y = positive(loss)
-        return self.once(("contest", loss), lambda: compete(steps, y) if len(y) >= COURSE else None)
+        return self.once(("contest", loss), lambda: compete(steps, y) if len(y) >= LEAST else None)
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""

@@ -62,7 +62,7 @@ class Words(click.Choice[str]):
 PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
 MADE.may_be_address = False
 VERDICTS = Words("model", "Verdict")
-PRESETS = Words("classify.presets", "PRESETS")
+PRESETS = Words("score.presets", "PRESETS")
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FAIL_ON = click.option(

@@ -12,12 +12,12 @@ import numpy as np
 
 from chronicle.build.entry import facts
 from chronicle.build.produce import Run
-from chronicle.classify.restarts import lettered
 from chronicle.cli.terminal import badge, columns, event_lines, filled, printable
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, with_unit
 from chronicle.model import Diagnosis, Event, EventKind, Role, Timeline, Track
 from chronicle.story import Story
+from chronicle.story.restarts import lettered
 
 MOST = 8  # runs that stand beside each other
 _PLACES = 8  # steps at which courses are compared

@@ -14,7 +14,6 @@ import click
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
-from chronicle.classify.presets import PRESETS, Preset
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
@@ -22,6 +21,7 @@ from chronicle.metrics.values import count, plural, value_words
 from chronicle.model import Comparison, Diagnosis, Entry, Event, EventKind, Finding, Note, Timeline, Verdict
 from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
+from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, card
 from chronicle.workspace.config import nearest
 

@@ -23,7 +23,6 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.restarts import lettered
 from chronicle.errors import UsageError
 from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, whole, zoom
 from chronicle.figures.panels import Panel, Segment, all_panels
@@ -31,6 +30,7 @@ from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet,
 from chronicle.metrics.values import plural, with_unit
 from chronicle.model import Diagnosis, Event, EventKind, Fact, Figure, Floats, Join, Timeline
 from chronicle.story.measured import Axis
+from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
 
 __all__ = ["draw", "picture"]

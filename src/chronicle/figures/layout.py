@@ -14,7 +14,7 @@ from itertools import chain
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.restarts import drawn, lettered
+from chronicle.classify.report import drawn
 from chronicle.figures.annotations import (
     AttemptStrip,
     Bars,
@@ -31,6 +31,7 @@ from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Floats, Timeline, Verdict
 from chronicle.story.measured import Happening, axis_of, happenings, ranked
+from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6

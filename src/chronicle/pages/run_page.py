@@ -14,7 +14,6 @@ from functools import cache, partial
 from itertools import islice
 
 from chronicle.classify.patterns import PATTERNS, Trait, having
-from chronicle.classify.restarts import lettered, restart
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, Finding, Verdict
 from chronicle.pages import words
@@ -22,6 +21,7 @@ from chronicle.pages.gallery import Cause, Happened, Page, PatternPage, SiteData
 from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
+from chronicle.story.restarts import lettered, restart
 from chronicle.story.signs import Sign
 from chronicle.workspace.notes import last_review
 

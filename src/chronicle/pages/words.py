@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from chronicle.classify.restarts import duration
-from chronicle.classify.restarts import gap as gap
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import clipped, count, plural, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
+from chronicle.story.restarts import duration
+from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]
 """Renders the template of a name with the values given."""

@@ -1,11 +1,11 @@
-"""Configurations as facts: nested objects made flat, what of them has a name of its own, and plain YAML,
-which is read without a package."""
+"""Configurations as facts: nested objects made flat, what of them has a name of its own, and YAML."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
@@ -23,13 +23,9 @@ _CANONICAL |= {"num_processes": "world_size"}  # of accelerate
 _CANONICAL |= {"dataset": "dataset", "dataset_name": "dataset"}
 
 # Of YAML.
-_DEEPEST = 16  # levels; what lies below is passed over
-_TAG = re.compile(r"^!\S*\s*")
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
-_QUOTED_KEY = re.compile(r"""("(?:[^"\\]|\\.)*"|'[^']*') *:(?: (.*))?$""")
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".nan": "nan", ".inf": "inf"}
-_Line = tuple[int, str]  # indentation, and what follows it
 
 
 def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[str, Scalar]]:
@@ -91,76 +87,35 @@ def as_float(value: float | int) -> float:
 def from_yaml(text: str) -> Any:
     """The mapping or list that a document in YAML is; {} where it is neither.
 
-    Known is what trainers write: nested mappings, lists, plain values. What is beyond that is text: a tag
-    (`!!python/object:...`) is dropped, an anchor stays as it is written, and a line that fits nowhere is
-    passed over. Settings are facts beside a log, so a file is never refused.
+    Settings are facts beside a log, so a file is never refused: a tag (`!!python/object:...`) is dropped, an
+    alias stays as it is written, and what stands before a mistake is kept.
     """
-    lines = [(len(line) - len(line.lstrip(" ")), line.strip()) for line in text.splitlines()]
-    lines = [line for line in lines if line[1] and not line[1].startswith(("#", "---", "...", "%"))]
-    value = _block(lines, 0, lines[0][0], 0)[0] if lines else {}
+    import yaml  # which takes longer than most logs do
+
+    begun: list[tuple[bool, list[Any]]] = [
+        (False, [])
+    ]  # mappings, whose keys and values alternate, and lists
+    with suppress(yaml.YAMLError):
+        for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            if isinstance(event, yaml.CollectionStartEvent):
+                begun.append((isinstance(event, yaml.MappingStartEvent), []))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                _end_last(begun)
+            elif isinstance(event, yaml.AliasEvent):
+                begun[-1][1].append(f"*{event.anchor}")
+            elif isinstance(event, yaml.ScalarEvent):
+                plain = event.value if event.style else scalar(event.value)
+                begun[-1][1].append(plain.rstrip("\n") if event.style in ("|", ">") else plain)
+    while len(begun) > 1:
+        _end_last(begun)
+    value = next(iter(begun[0][1]), {})
     return value if isinstance(value, dict | list) else {}
 
 
-def _block(lines: Sequence[_Line], at: int, indent: int, depth: int) -> tuple[Any, int]:
-    """The mapping or list whose entries stand at an indentation, and the line after it."""
-    if _is_item(lines[at][1]):
-        return _items(lines, at, indent, depth)
-    mapping: dict[str, Any] = {}
-    while at < len(lines) and lines[at][0] >= indent:
-        entry = _entry(lines[at][1])
-        if lines[at][0] > indent or entry is None or _is_item(lines[at][1]):
-            at += 1  # the rest of a value, or nothing that is known
-            continue
-        rest = _TAG.sub("", entry[1])
-        mapping[str(scalar(entry[0]))], at = _value(lines, at + 1, indent, rest, depth)
-    return mapping, at
-
-
-def _items(lines: Sequence[_Line], at: int, indent: int, depth: int) -> tuple[list[Any], int]:
-    items: list[Any] = []
-    while at < len(lines) and (lines[at][0] > indent or (lines[at][0] == indent and _is_item(lines[at][1]))):
-        item = _TAG.sub("", lines[at][1][1:].strip())
-        if lines[at][0] > indent:
-            at += 1
-        elif (_entry(item) or _is_item(item)) and depth < _DEEPEST:
-            inner, end = indent + 2, _end(lines, at + 1, indent)
-            items.append(_block([(inner, item), *lines[at + 1 : end]], 0, inner, depth + 1)[0])
-            at = end
-        else:
-            value, at = _value(lines, at + 1, indent, item, depth)
-            items.append(value)
-    return items, at
-
-
-def _end(lines: Sequence[_Line], at: int, indent: int) -> int:
-    return next((end for end in range(at, len(lines)) if lines[end][0] <= indent), len(lines))
-
-
-def _value(lines: Sequence[_Line], at: int, indent: int, rest: str, depth: int) -> tuple[Any, int]:
-    """What a key or a dash is followed by, on its line or below it."""
-    below = at < len(lines) and (lines[at][0] > indent or (lines[at][0] == indent and _is_item(lines[at][1])))
-    if re.fullmatch(r"[|>][-+\d]*", rest):
-        end = _end(lines, at, indent)
-        return ("\n" if rest[0] == "|" else " ").join(text for _, text in lines[at:end]), end
-    if rest and not rest.startswith("#"):
-        return scalar(rest), at
-    if below and depth < _DEEPEST:
-        return _block(lines, at, lines[at][0], depth + 1)
-    return None, at
-
-
-def _entry(text: str) -> tuple[str, str] | None:
-    if text[:1] in ('"', "'"):
-        match = _QUOTED_KEY.match(text)
-        return (match[1], (match[2] or "").strip()) if match else None
-    key, colon, rest = text.partition(": ")
-    if not colon:
-        key, colon, rest = (text[:-1], ":", "") if text.endswith(":") else (text, "", "")
-    return (key.strip(), rest.strip()) if colon and key.strip() and key[0] not in "#[{" else None
-
-
-def _is_item(text: str) -> bool:
-    return text == "-" or text.startswith("- ")
+def _end_last(begun: list[tuple[bool, list[Any]]]) -> None:
+    is_mapping, items = begun.pop()
+    pairs = zip(map(str, items[::2]), items[1::2], strict=False)
+    begun[-1][1].append(dict(pairs) if is_mapping else items)
 
 
 def scalar(text: str) -> Any:

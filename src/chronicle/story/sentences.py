@@ -15,7 +15,6 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
-from chronicle.classify.restarts import duration
 from chronicle.metrics.values import clipped, count, plural
 from chronicle.model import Finding, Quantity
 from chronicle.story.measured import (
@@ -30,6 +29,7 @@ from chronicle.story.measured import (
     stated,
     times,
 )
+from chronicle.story.restarts import duration
 
 _DOWNWARDS = {
     "jumped": "dropped",

@@ -19,7 +19,6 @@ from operator import attrgetter, itemgetter
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
-from chronicle.classify.restarts import duration, lettered
 from chronicle.metrics.values import clipped, count, fault_words, instant, plural, times_over
 from chronicle.model import (
     Change,
@@ -36,6 +35,7 @@ from chronicle.model import (
     Track,
 )
 from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
+from chronicle.story.restarts import duration, lettered
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct, wall_clock

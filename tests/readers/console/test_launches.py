@@ -68,3 +68,20 @@ def test_what_a_launch_tells_before_its_first_step_is_none_of_the_launch_before(
 def test_other_lines_that_come_again_begin_nothing(between: str, tmp_path: Path) -> None:
     attempts = read(log(tmp_path, between + ARGUMENTS + lines(0, 40) + between + lines(40, 90)))
     assert list(steps(attempts, "loss")) == ["train.log"]
+
+
+@pytest.mark.parametrize(
+    "head", ["Training started on cpu...", "2025-01-02 10:00:0{},500 - INFO - ==== Execution Starts ===="]
+)
+def test_the_head_of_a_log_that_comes_again_begins_another_launch(head: str, tmp_path: Path) -> None:
+    """Also where a launch ends behind its first step; one that tells no step is none."""
+    parts = [lines(1, 40), lines(1, 2), "", lines(1, 2), lines(1, 30)]
+    text = "".join(head.format(k) + "\ndata has 5000 rows\n" + part for k, part in enumerate(parts))
+    wanted = {"train.log#1": (39, 1, 39), "train.log#2": (1, 1, 1), "train.log#3": (1, 1, 1)}
+    assert steps(read(log(tmp_path, text)), "loss") == wanted | {"train.log#4": (29, 1, 29)}
+
+
+@pytest.mark.parametrize("head", ["Training...\n", "> TRAINING (2022-11-03 10:52:23)\n"])
+def test_what_comes_again_in_each_epoch_begins_nothing_where_steps_go_on(head: str, tmp_path: Path) -> None:
+    text = "".join(head + lines(10 * epoch, 10 * epoch + 10) for epoch in range(4))
+    assert steps(read(log(tmp_path, text)), "loss") == {"train.log": (40, 0, 39)}

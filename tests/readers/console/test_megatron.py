@@ -17,14 +17,9 @@ from chronicle.readers.text import Head
 
 NAN = math.nan
 KEYS = (
-    "consumed samples",
-    "learning rate",
-    "lm loss",
-    "grad norm",
-    "loss scale",
-    "TFLOPs",
+    "consumed samples", "learning rate", "lm loss", "grad norm", "loss scale", "TFLOPs",
     "number of skipped iterations",
-)
+)  # fmt: skip
 FORMS = ("%.6E", "%.1f", "%12.0f", "%.3f", "%r", "%.17g", "%g")
 
 
@@ -148,10 +143,7 @@ def test_a_fault_between_records_stands_at_the_step_before_it(tmp_path):
     attempt = read_text(tmp_path, "\n".join(lines) + "\n", "slurm.out")
     assert [
         (fault.kind, fault.at_step, fault.at_time, fault.where.rpartition("/")[2]) for fault in attempt.faults
-    ] == [
-        ("out-of-memory", 7, 1738822327.0, "slurm.out:8"),
-        ("time-limit", 19, 1738823400.0, "slurm.out:21"),
-    ]
+    ] == [("out-of-memory", 7, 1738822327.0, "slurm.out:8"), ("time-limit", 19, 1738823400.0, "slurm.out:21")]
 
 
 def test_a_log_is_known_behind_pages_of_other_text(tmp_path):

@@ -9,6 +9,7 @@ from tests.work import in_proportion
 
 from chronicle.readers import read
 from chronicle.readers.console import generic
+from chronicle.readers.find import claims
 from chronicle.readers.text import Head
 
 STEPS = range(1, 11)
@@ -171,11 +172,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         repeated(
             "{i}0%|#| {i}/10 [0]\nloss: {loss} lr: 0.5\n50%|#| 1/2 [0]\n100%|#| 2/2 [0]\neval_loss: 7.0\n"
         ),
-        {
-            "loss": LOSS,
-            "lr": steps(*STEPS, first=0.5, by=0),
-            "eval_loss": steps(*STEPS, first=7.0, by=0),
-        },
+        {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0), "eval_loss": steps(*STEPS, first=7.0, by=0)},
         "step",
     ),
     "bars of epochs that tell the loss, and a few lines that count over all of them": (
@@ -184,20 +181,12 @@ LOGS: dict[str, tuple[str, Points, str]] = {
             + (f"global_step={n + 1} eval_loss=7.0\n" if n % 5 == 4 else "")
             for n in range(10)
         ),
-        {
-            "epoch": [(n + 1, n // 5) for n in range(10)],
-            "loss": LOSS,
-            "eval_loss": [(5, 7.0), (10, 7.0)],
-        },
+        {"epoch": [(n + 1, n // 5) for n in range(10)], "loss": LOSS, "eval_loss": [(5, 7.0), (10, 7.0)]},
         "step",
     ),
     "the same counter in two spellings, one of them seldom": (
         repeated("iter {i}: loss {loss}, lr 0.5\n") + "Iter 10 | Validation loss 7.0\n",
-        {
-            "loss": LOSS,
-            "lr": steps(*STEPS, first=0.5, by=0),
-            "Validation loss": [(10, 7.0)],
-        },
+        {"loss": LOSS, "lr": steps(*STEPS, first=0.5, by=0), "Validation loss": [(10, 7.0)]},
         "step",
     ),
     "episodes, each with its length": (
@@ -228,10 +217,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     "a few samples that are listed before epochs, and count nothing": (
         "".join(f"[{n}] id=7, start={n * 5}\n" for n in range(5)) * 3
         + "".join(f"Epoch {n}/99 train_loss={5 - n / 2} val_mae=2.5\n" for n in range(1, 41)),
-        {
-            "train_loss": steps(*range(1, 41)),
-            "val_mae": steps(*range(1, 41), first=2.5, by=0),
-        },
+        {"train_loss": steps(*range(1, 41)), "val_mae": steps(*range(1, 41), first=2.5, by=0)},
         "epoch",
     ),
     "a loss beside the best score so far is that of an evaluation": (
@@ -248,10 +234,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     ),
     "a counter of one letter": (
         "".join(f"t={120 * n}, r=3.0, loss={5 - n / 2}\n" for n in STEPS),
-        {
-            "r": steps(*range(120, 1201, 120), first=3.0, by=0),
-            "loss": steps(*range(120, 1201, 120)),
-        },
+        {"r": steps(*range(120, 1201, 120), first=3.0, by=0), "loss": steps(*range(120, 1201, 120))},
         "step",
     ),
     "what was said before, said again": (
@@ -325,7 +308,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         "epoch",
     ),
     "names that nobody knows, beside a counter that has one": (
-        repeated("t=000{i}0 | eps=0.2{i} | r={loss} | H=0.5\n"),
+        "trained by REINFORCE\n" + repeated("t=000{i}0 | eps=0.2{i} | r={loss} | H=0.5\n"),
         {
             "eps": [(10 * i, float(f"0.2{i}")) for i in STEPS],
             "r": [(10 * i, loss) for i, loss in LOSS],
@@ -334,7 +317,8 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         "step",
     ),
     "episodes in each iteration that tell how many steps they took": (
-        "".join(
+        "training with SAC\n"
+        + "".join(
             f"Iter {i}: SR {5 - i / 2}%, Q 12.5\n  Ex 1: Success (R: 9.5, Steps: {n})\n"
             for i, n in zip(STEPS, (74, 73, 118, 180, 532, 1027, 890, 622, 937, 179), strict=True)
         ),
@@ -362,11 +346,7 @@ LOGS: dict[str, tuple[str, Points, str]] = {
     ),
     "scores told in the line of training, and of an evaluation with dots": (
         repeated("step: {i}, score: {loss}, loss: 0.5\nEvaluating...  score: 1.5\n"),
-        {
-            "score": LOSS,
-            "loss": steps(*STEPS, first=0.5, by=0),
-            "eval/score": steps(*STEPS, first=1.5, by=0),
-        },
+        {"score": LOSS, "loss": steps(*STEPS, first=0.5, by=0), "eval/score": steps(*STEPS, first=1.5, by=0)},
         "step",
     ),
     "places in the source in front, as a name, a level and a module": (
@@ -386,6 +366,51 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         repeated("Generation: {i}\nBest fitness: 5.5, average fitness: {loss}\n"),
         {"Best fitness": steps(*STEPS, first=5.5, by=0), "average fitness": LOSS},
         "step",
+    ),
+    "a metric whose name ends with its step": (
+        repeated("Training average loss at step {i}: {loss}\nValid MRR at step {i}: 0.5\n"),
+        {"Training average loss": LOSS, "Valid MRR": steps(*STEPS, first=0.5, by=0)},
+        "step",
+    ),
+    "an epoch and a batch in one number, as cuda-convnet prints them": (
+        "Training ConvNet\n"
+        + repeated("1.{i}... logprob:  {loss}, 0.125 (1.431 sec)\nlogprob:  0.5, 0.25\n"),
+        {"epoch": steps(*STEPS, first=1.0, by=0), "logprob": LOSS},
+        "step",
+    ),
+    "a counter that is cut short": (
+        repeated("INFO - _main - Iter.    {i};  Likelihood:    {loss}5 (G-LL: 0.5)\n"),
+        {
+            "Likelihood": [(i, float(f"{loss}5")) for i, loss in LOSS],
+            "G-LL": steps(*STEPS, first=0.5, by=0),
+        },
+        "step",
+    ),
+    "a bar whose name is that of the training": (
+        repeated("[Train {i}/100] {{'loss_scale': DeviceArray(1.0, dtype=float32), 'train_loss': {loss}}}\n"),
+        {"loss_scale": steps(*STEPS, first=1.0, by=0), "train_loss": LOSS},
+        "step",
+    ),
+    "a line behind a bar from which the cursor went back": (
+        repeated(
+            "Validation: |    | 0/? [00:00<?, ?it/s]\x1b[A[13/09/24 21:52:43] INFO   Epoch {i}: loss {loss}\n"
+        ),
+        {"loss": LOSS},
+        "epoch",
+    ),
+    "a bar of which only the words beside it say that it is of a training": (
+        "Phase 1: Adam\n"
+        + repeated("[Adam] Tot:{loss}00e+00 PDE:2.9e-03:  0%|   | {i}/90 [00:00<?, ?it/s]\n"),
+        {"Tot": LOSS, "PDE": steps(*STEPS, first=2.9e-3, by=0)},
+        "step",
+    ),
+    "blocks of an evaluation that their first line names": (
+        repeated(
+            "[03.24.23|09:56:11] Training epoch: {i}\n[03.24.23|09:56:31] \tmean_loss: {loss}\n"
+            "[03.24.23|09:56:31] Eval epoch: {i}\n[03.24.23|09:56:31] \tmean_loss: 1.5\n"
+        ),
+        {"mean_loss": LOSS, "eval/mean_loss": steps(*STEPS, first=1.5, by=0)},
+        "epoch",
     ),
     "nothing counts, and an agent is rewarded": (
         repeated("2025-01-02 10:00:00,500 DQN INFO episodic return: {loss}\n"),
@@ -454,6 +479,38 @@ def test_a_block_without_its_counter_at_the_end_of_a_log_is_told_and_left_out(be
     assert points(attempt)["loss"] == LOSS
     assert attempt.truncated
     assert not read_text(tmp_path, text).truncated
+
+
+@pytest.mark.parametrize(
+    ("line", "cut", "whole"),
+    [
+        ("step {i} | lr 1e-05 | loss {loss}\n", 1, True),  # of all decimals that lines before have
+        ("step {i} | lr 1e-05 | loss {loss}\n", 2, False),
+        ("loss {loss} | 5 s | step {i}00\n", 1, False),  # a whole number may go on
+        ("step {i} | loss {loss} | 0.5 s\n", 1, True),
+        ("step {i} | loss {loss} | 0.5 s\n", 2, False),
+    ],
+)
+def test_a_last_line_without_an_end_is_whole_where_it_is_written_as_those_before(line, cut, whole, tmp_path):
+    attempt = read_text(tmp_path, repeated(line)[:-cut])
+    assert (len(points(attempt)["loss"]), attempt.truncated) == (9 + whole, not whole)
+
+
+SOLVERS = {
+    "a linear solver": "iteration {i}: residual = 1.{i}e-03, objective = {loss}, error = 0.{i}\n",
+    "a benchmark": "round {i}: latency = {loss} ms, throughput = 900.5 req/s\n",
+    "a server": "2025-03-12 10:00:0{b},123 INFO request step={i} size: {loss} duration=0.0{i}s\n",
+    "molecular dynamics": "Step {i}  Time: 0.{i}  Newton iterations: 3  Residual: {loss}e-08\n",
+    "a table of a solver": "{i}  {loss}  0.5  0.25\n",
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_what_only_counts_and_measures_is_no_log_of_a_training(name, tmp_path):
+    log = tmp_path / "out.txt"
+    head = "Iteration    Objective       Primal Inf.    Dual Inf.\n" if "table" in name else "begun\n"
+    log.write_text(head + repeated(SOLVERS[name]) * 2)
+    assert claims(log) == []
 
 
 def test_what_is_told_of_a_checkpoint_is_an_event_and_no_point(tmp_path):

@@ -31,7 +31,8 @@ plateau
 spike-slow-recovery (a climb from the first step on)
     Sees: a model that was trained before and is worse at once; it needs much of the log to come back.
     Rule: "climbs" leads, by 1.5 % and three noise scales at least, from a level that is not that of guessing,
-    and half of the way back or more is made.
+    and half of the way back or more is made. An explosion follows no law: there the medians of the loss are
+    twice the first one, had not fallen before, and need a quarter of the log to be back at it.
     Blind to: climbs of which the first samples are not logged. False alarm: a slow warm-up is named.
     Source: the field (warm starts whose optimizer begins anew).
 
@@ -43,8 +44,9 @@ overfitting
     time since the minimum and as long before. The training loss, and any evaluation that says it is of the
     training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Where one of
     several validation losses is that of the training loss by name, it alone is asked; else the other ones did
-    not fall by more: then it is a part. Of three to five evaluations each is worse
-    than the one before, by 15 % in all.
+    not fall by more: then it is a part. Of three to five evaluations each is worse than the one before, by
+    15 % in all. Or, where no held-out loss tells: a held-out score of 16 values and more lost a third of what
+    it had gained, a twentieth of its size and six errors for good, and the training loss did not rise.
     Blind to: runs without validation. False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
 
@@ -62,10 +64,11 @@ grokking
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, NEVER, STOPPED, WAITS, Contest, in_doubt
+from chronicle.classify.course import CLIMBS, HEALTHY, LEAD, STOPPED, WAITS, Contest, in_doubt
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
@@ -81,11 +84,11 @@ from chronicle.classify.measure import (
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
-from chronicle.classify.rules.whole_run import CHANCE, guessing, rises
+from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent, guessing, rises
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.roles import direction, plain
+from chronicle.metrics.roles import direction, extreme, plain
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
@@ -103,6 +106,7 @@ SMOOTH = ("near-perfect", "the curve had bent smoothly, as converging ones do")
 OTHERS = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATION_LOSS, Role.LOSS)
 LEAVES = 0.25  # share of the way from which on a held-out score is on it: it may creep before
 ALIKE = 32  # evaluations of which it can be told whether neighbours are alike
+LEAST_FALL = 0.05  # of a score's best value: less is a matter of taste
 EVALUATIONS = 6  # evaluations of which a noise can be told
 
 
@@ -131,18 +135,19 @@ def fall_of(y: Floats) -> float:
 
 
 def moved(v: Floats) -> bool:
-    """Whether eighths of a series differ by a fiftieth of it and by three times what neighbours differ by."""
+    """Whether eighths of a series differ by a fiftieth of it, and by more than those of noise do: 3 errors as
+    a rule, and 5.5 once in a thousand times."""
     eighths = np.array([median(part) for part in np.array_split(v, 8)])
-    usual = 3 * median(np.abs(np.diff(v))) / max(len(v) / 8, 1) ** 0.5
+    usual = 5.5 * MEDIAN_ERROR * wiggle(v) / max(len(v) / 8, 1) ** 0.5
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
 
 
 def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
     """Learning that stopped at some place and was not done."""
-    if STOPPED not in contest.told:
+    if STOPPED not in contest.explanations:
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
-    start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.told[STOPPED].at
+    start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.explanations[STOPPED].at
     soon = place <= EARLY and contest.change_after(EARLY) < limits.moved and lead >= -SMALL
     if (not soon and lead < LEAD) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED:
         return None
@@ -225,7 +230,7 @@ def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: 
 def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
     """Nothing is learned up to a place; then something is."""
     lead = contest.lead(WAITS, (HEALTHY, STOPPED))
-    if lead < LEAD or contest.winner != WAITS or contest.told[WAITS].at < WAITED:
+    if lead < LEAD or contest.winner != WAITS or contest.explanations[WAITS].at < WAITED:
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
     place, span = contest.step(WAITS), steps[-1] - steps[0]
@@ -250,7 +255,7 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     checks = [
         *checks,
         Check("learned before", learned / fall, "share of the fall", f"< {NONE:g}"),
-        *noted(waited_share=contest.told[WAITS].at),
+        *noted(waited_share=contest.explanations[WAITS].at),
     ]
     at_once = (SUDDEN, "the fall had been over at once")
     return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
@@ -259,22 +264,26 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
 def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Worse from the first step on, and back much later at its first level, not that of guessing."""
     contest = course_of(view, loss)
-    lead = -np.inf if contest is None else contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS, NEVER))
-    if contest is None or lead < LEAD:
+    if contest is None:
         return
-    limits, steps, curve = view.thresholds, contest.steps, contest.told[CLIMBS].curve
+    limits, steps, lead = view.thresholds, contest.steps, contest.lead(CLIMBS, (HEALTHY, STOPPED, WAITS))
+    if lead >= LEAD:
+        curve, least, lasts = contest.explanations[CLIMBS].curve, 0.0, WAITED
+    else:  # a loss that explodes follows no law: then medians, a factor of two and a quarter of the log
+        curve, least, lasts = running(contest.level, 5), limits.twice, limits.lasting
     peak = int(np.argmax(curve))
     height, left = float(curve[peak] - curve[0]), curve[-1] - curve[0]
-    low = height < 3 * view.noise(loss) or left > limits.midway * height
+    low = height < max(3 * view.noise(loss), least) or left > limits.midway * height
+    low |= bool(curve[: peak + 1].min() < curve[0] - limits.dip * height)  # it had learned first
     if low or guessing(float(curve[0]))[1] <= limits.moved:
         return
     back = np.flatnonzero(curve[peak:] <= curve[0] + limits.moved)
     last = steps[peak + back[0] if len(back) else -1]
     share = float((last - steps[0]) / (steps[-1] - steps[0]))
     checks = [
-        at_least("climbs, against every other course", lead, "nats", LEAD, "lead_nats"),
+        *([] if least else [at_least("climbs, against every other course", lead, "nats", LEAD, "lead_nats")]),
         at_least("height over the first level", height, "log units", limits.moved, "height_log"),
-        at_least("until it is back", share, "share of the log", WAITED, "back_share"),
+        at_least("until it is back", share, "share of the log", lasts, "back_share"),
     ]
     at = At(attempt, loss, steps[0], steps[peak], last if len(back) else None)
     yield finding(SLOW, at, checks, 0.3 + height, 0.7, (NO_SPIKE, "it had not come back to its first level"))
@@ -282,7 +291,7 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if attempt.loss is not None:
-        yield from _overfitting(view, attempt, attempt.loss)
+        yield from list(_overfitting(view, attempt, attempt.loss)) or lost_scores(attempt, attempt.loss)
     yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
 
 
@@ -317,6 +326,28 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
         confidence = 0.5 + 0.5 * sure(rise, need)
         yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
+        return
+
+
+def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
+    rewarded = attempt.first(Role.OBJECTIVE) is not None  # then it is that which went another way
+    for score in attempt.by_role(Role.VALIDATION_SCORE) if not rewarded else ():
+        way = ascent(replace(score, values=direction(score) * score.values), FEWEST)
+        if extreme(score.metric) or way is None or not way.collapsed:
+            continue
+        share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
+        gain, unsure = train_gain(loss, way.best_step, float(loss.steps[-1])) or (0.0, 0.0)
+        if gain < -unsure:  # then the model is worse in all ways
+            continue
+        checks = [
+            at_least("of the score's rise lost", way.lost_share, "share", LOST, "lost_share"),
+            at_least("fall of the score", way.lost, "errors", FAR),
+            at_least("fall of the score", share, "of its best", LEAST_FALL, "fall_share"),
+            *noted(training_fall_log=gain),
+        ]
+        at = At(attempt, score, way.best_step, score.steps[-1])
+        yield finding("overfitting", at, checks, 0.3 + share, 0.7, ("noisy-healthy", "it had come back"))
         return
 
 

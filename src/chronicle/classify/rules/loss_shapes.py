@@ -33,7 +33,8 @@ nan-inf
     Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written, unless
     more of them end the log than ever came before); or eight exact zeros and more, in a loss that is
     never below a twentieth of its first value elsewhere, or at the end with a gradient norm of which half is
-    NaN, Inf or exactly zero; or two at the end, if it is NaN or Inf in all of them. What is over, and took a
+    NaN, Inf or exactly zero; or two at the end, if it is NaN or Inf in all of them. So is a held-out loss
+    that ends like that, where nothing is open in the one that is judged. What is over, and took a
     twentieth of the samples from its first on at most, worries: weights that are NaN stay so.
     Blind to: a filter that repeats the last mean instead (see frozen-metric). False alarm: a row left blank
     on purpose.
@@ -232,10 +233,14 @@ class Shape:
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
-    if attempt.objective is not None:  # its losses may rise as they like, but not end in NaN
-        for series in attempt.by_role(Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS):
-            if not np.isfinite(series.values[-1]):
-                yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
+    # what is not judged may rise as it likes, but not end in NaN
+    unjudged = () if attempt.objective is None else (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS)
+    lost = attempt.loss is not None and any(f.end_step is None for f in typed_findings(view, attempt.loss))
+    held_out = () if lost else (Role.VALIDATION_LOSS,)
+    for series in attempt.by_role(*unjudged, *held_out):
+        known = np.isfinite(series.values)  # what was never computed is NaN from its first value on
+        if series is not attempt.loss and not known[-1] and (known.any() or series.role in unjudged):
+            yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
 
 
 @kept
@@ -278,10 +283,6 @@ def _spike(shape: Shape) -> Finding | None:
     # a spike past its middle height that still falls, or whose peak is too recent to say more
     coming_down = e.last < 0.5 * e.height and (falling > 0.15 or last - e.peak < RECENT)
     if shape.nearly_back or (shape.is_spike and coming_down):  # slow is all that can be said
-        since, falling = (
-            shape.step(len(shape.series) - 1) - shape.step(shape.event.onset),
-            shape.event.falling,
-        )
         check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])

@@ -48,10 +48,10 @@ import numpy as np
 
 from chronicle.classify.measure import finite, median, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
-from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, ascent
+from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, Ascent, ascent
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import direction, extreme
-from chronicle.model import Finding, Floats, Role, Series
+from chronicle.model import Finding, Role, Series
 
 COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
 BLOW_UP, NO_SPIKE = "kl-blow-up", "divergence-no-spike"
@@ -85,23 +85,26 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
     return float(steps[parts[first][0]]), float(shares[-1])
 
 
-def _best(values: Floats, level: float, own: float) -> tuple[float, float]:
-    """The best that can be told of an objective, and its scale: from there to the worst."""
+def _since(objective: Series | None, step: float) -> tuple[Ascent, Ascent, float, float] | None:
+    """The way of an objective since a step and in all, the best that can be told of it, and its scale: from
+    there to the worst. None for too few values."""
+    way = ascent(objective.pick(objective.steps >= step)) if objective is not None else None
+    whole = ascent(objective) if objective is not None else None
+    if objective is None or way is None or whole is None:
+        return None
+    values = finite(objective).values
     if values.min() >= -1.0 and USED <= values.max() <= 1.0:
-        return 1.0, 2.0 if values.min() < 0 else 1.0
-    return own, own - min(level, median(values[:_START]))
+        return way, whole, 1.0, 2.0 if values.min() < 0 else 1.0
+    return way, whole, whole.best, whole.best - min(way.last, median(values[:_START]))
 
 
 def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    entropy, objective = attempt.first(Role.POLICY_ENTROPY), attempt.first(Role.OBJECTIVE)
+    entropy = attempt.first(Role.POLICY_ENTROPY)
     gone = gone_from(entropy) if entropy is not None else None
-    if entropy is None or objective is None or gone is None:
+    since = _since(attempt.first(Role.OBJECTIVE), gone[0]) if gone is not None else None
+    if entropy is None or gone is None or since is None:
         return
-    since = objective.pick(objective.steps >= gone[0])
-    way, whole = ascent(since), ascent(objective)
-    if way is None or whole is None:
-        return
-    best, scale = _best(objective.values[np.isfinite(objective.values)], way.last, whole.best)
+    way, whole, best, scale = since
     missing, (start, end) = best - way.last, (float(entropy.steps[0]), float(entropy.steps[-1]))
     if missing <= 0 or (best != 1.0 and whole.lost < FAR):
         return
@@ -132,14 +135,12 @@ def left_from(length: Series) -> tuple[float, float, float] | None:
 
 
 def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    length, objective = attempt.first(Role.ANSWER_LENGTH), attempt.first(Role.OBJECTIVE)
+    length = attempt.first(Role.ANSWER_LENGTH)
     left = left_from(length) if length is not None else None
-    if length is None or objective is None or left is None:
+    since = _since(attempt.first(Role.OBJECTIVE), left[0]) if left is not None else None
+    if length is None or left is None or since is None:
         return
-    way, whole = ascent(objective.pick(objective.steps >= left[0])), ascent(objective)
-    if way is None or whole is None:
-        return
-    best, scale = _best(objective.values[np.isfinite(objective.values)], way.last, whole.best)
+    way, _, best, scale = since
     closed = (way.last - way.first) / (max(best - way.first, SHORT * scale) or 1.0)
     checks = [
         at_least("length at the end", left[2] / left[1] if left[1] > 0 else np.inf, "times", GROWN),

@@ -239,18 +239,14 @@ def between(before: Floats, after: Floats) -> float:
     return max(near, far)
 
 
-def explained_by_restart(view: View, rise: Finding) -> bool:
-    """Whether a rise of the loss is no more than what a restart of the schedule does."""
-    small = float(rise.evidence.get("height_log", np.inf)) < view.thresholds.spike_height
-    return small and at_restart(view, rise)
-
-
-def at_restart(view: View, rise: Finding) -> bool:
-    """Whether a rise of the loss begins where the learning rate goes up again."""
+def at_restart(view: View, rise: Finding, below: float) -> bool:
+    """Whether a rise of the loss, ``below`` so many log units high, begins where the learning rate goes up
+    again."""
     attempt = next(iter(view.named(rise.attempt)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
     rate = attempt.learning_rate if attempt is not None else None
-    if loss is None or rate is None or rise.pattern not in BUMPS:
+    low = rise.evidence.get("height_log", np.inf) < below
+    if loss is None or rate is None or rise.pattern not in BUMPS or not low:
         return False
     around, factor = int(view.thresholds.same_time), view.thresholds.lr_falls
     i, known = index_at(loss, rise.start_step), finite(rate)

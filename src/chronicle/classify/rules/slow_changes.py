@@ -22,7 +22,8 @@ level-shift (up or down by about one noise scale)
     event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
     epoch) is no shift.
     Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
-    all values since, by half of the step or more; the step is 10 % and six noise scales or more.
+    all values since, by half of the step or more; the step is 10 % and six noise scales or more. The very
+    first value of a run is that of guessing, and no level.
     False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
     published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
@@ -307,9 +308,10 @@ def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
 
 def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """A step within the first samples: what comes before it and what comes after it do not overlap."""
-    y, limits = positive(loss)[1], view.thresholds
+    (steps, y), limits = positive(loss), view.thresholds
     least = max(limits.bad_end, limits.turn_t * wiggle(y))
-    for i in range(1, BEFORE + 1) if len(loss) == len(y) >= 2 * BEFORE else ():
+    anew = not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]  # its first value is a guess
+    for i in range(1 + anew, BEFORE + 1) if len(loss) == len(y) >= 2 * BEFORE else ():
         height, apart = median(y[i:]) - median(y[:i]), float(y[i:].min() - y[:i].max())
         if height >= least and apart >= limits.midway * height:
             checks = [

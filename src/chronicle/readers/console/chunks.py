@@ -39,6 +39,11 @@ _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 
 
+_MOVE = re.compile(
+    rb"\x1b\[\d*[ABEF](?=[^\r\n])"
+)  # of the cursor to another line, as bars of several lines do
+
+
 @dataclass(frozen=True, eq=False)
 class Chunk:
     """Lines of a log that follow each other.
@@ -110,7 +115,7 @@ def _utf8(source: Source, size: int) -> Iterator[bytes]:
 def plain(data: bytes) -> bytes:
     """The text without colours, every line end as ``\\n`` or a lone ``\\r``."""
     if b"\x1b" in data:
-        data = _ESCAPE.sub(b"", data)
+        data = _ESCAPE.sub(b"", _MOVE.sub(b"\r", data))
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
@@ -185,7 +190,8 @@ def sample(head: Head) -> bytes:
 NAN = math.nan
 
 _STAMP = (
-    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?)[ T_,-]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d{1,2}/\d{1,2}/\d{4},?|\d\d[./]\d\d[./]\d\d)[ T_,|-]"
+    r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
     r"(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d(?!\d)))?"
 )
 

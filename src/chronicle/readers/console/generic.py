@@ -25,16 +25,17 @@ from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import begin, may_be_log, sample
 from chronicle.readers.console.line_records import (
+    BEGINNINGS,
     MAYBE,
     Gatherer,
     Record,
-    is_judged,
+    Repeats,
     is_known,
     may_tell,
     records,
 )
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, axis_of, counts, key_of, settings
+from chronicle.readers.console.pairs import Pair, axis_of, key_of, last_word, settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
@@ -44,7 +45,6 @@ SUFFIXES: tuple[str, ...] = ()
 FALLBACK = True
 
 _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
-_ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is known again that was rounded
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
@@ -53,8 +53,14 @@ _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
 )
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
-_REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
-_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
+_TELLING = 3  # names of arguments by which a line of them is known again
+_OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs tell, too
+# What a log of a training, and of nothing else that counts and measures, speaks of.
+_TRAINS = re.compile(
+    r"(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er|adam|sgd"
+    r"|neural|network|layer|likelihood|logprob|learning.rate)",
+    re.IGNORECASE,
+)
 _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
 
 
@@ -86,22 +92,25 @@ def plan_of(head: Head) -> Plan:
     of the sample are asked.
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
-    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n")) else []
+    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
+    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n"), trains) else []
     if len(raw) < _FEWEST_EPOCHS:
         return Plan()
     windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
-    return next((plan for window in windows if (plan := _plan_of(window)).is_log), Plan())
+    return next((plan for window in windows if (plan := _plan_of(window, trains)).is_log), Plan())
 
 
-def _may_train(lines: Sequence[bytes]) -> bool:
+def _may_train(lines: Sequence[bytes], trains: bool) -> bool:
     """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
     shapes = _DIGITS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
-    return len(lines) >= _FEWEST_EPOCHS and any(may_tell(text[begin(text)[1] :].strip()) for text in texts)
+    return len(lines) >= _FEWEST_EPOCHS and any(
+        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
+    )
 
 
-def _plan_of(raw: Sequence[bytes]) -> Plan:
+def _plan_of(raw: Sequence[bytes], trains: bool) -> Plan:
     lines = (Line(number, text_of(line)) for number, line in enumerate(raw, 1))
     all_records = [record for record in records(lines) if not record.form.event]
     training = [record for record in all_records if record.is_training]
@@ -109,10 +118,10 @@ def _plan_of(raw: Sequence[bytes]) -> Plan:
     counters = _counters(all_records)
     twofold = frozenset(key for key, pairs in counters.items() if _is_twofold(pairs))
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
-    if _repeats(all_records, Course(plan)):
+    if _repeats(all_records, Course(plan), trains):
         return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
-    return Plan(uncounted and _tells_one(training), by_row=True, phases=phases)
+    return Plan(uncounted and _tells_one(training, trains), by_row=True, phases=phases)
 
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
@@ -183,20 +192,24 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
     return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
-def _repeats(all_records: Iterable[Record], course: Course) -> bool:
-    """Whether records of one shape stand at steps that grow."""
+def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
+    """Whether records of one shape stand at steps that grow.
+
+    Solvers, benchmarks and servers print such ones, too: names that nobody knows will do only where the log
+    ``trains`` something by what else it says.
+    """
     seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
-        if step is not None and record.is_training:
+        is_loss = any(role_of(n) in LOSSES and last_word(n) not in _OF_SOLVERS for n in record.shape)
+        if step is not None and record.is_training and (trains or is_loss or record.epoch):
             steps = seen.setdefault(record.shape, [])
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-            tells_loss = named and {*LOSSES} & set(map(role_of, record.shape))
-            if len(steps) >= (_FEWEST_EPOCHS if tells_loss else _FEWEST_LINES) and _grows(steps):
+            if len(steps) >= (_FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and _grows(steps):
                 return True
-        elif step is not None and record.measures:  # under names that nobody knows
+        elif step is not None and trains and record.measures:  # under names that nobody knows
             unknown = others.setdefault(record.shape, [])
             unknown.append(step)
             if len(unknown) >= _FEWEST_LINES and _grows(unknown):
@@ -204,15 +217,15 @@ def _repeats(all_records: Iterable[Record], course: Course) -> bool:
     return False
 
 
-def _tells_one(all_records: Sequence[Record]) -> bool:
-    """Whether a loss, what an agent was rewarded with, or a score by the clock is told again and again."""
+def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
+    """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
     losses = [
         pair
         for record in all_records
         for pair in record.pairs
         if "loss" in pair.name.lower()
-        or (role := role_of(pair.name)) is Role.OBJECTIVE
-        or (role in SCORES and math.isfinite(record.sources[0].time))
+        or (trains and role_of(pair.name) is Role.OBJECTIVE)
+        or (role_of(pair.name) in SCORES and math.isfinite(record.sources[0].time))
     ]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
@@ -244,6 +257,18 @@ class Course:
         self._epoch, self._epochs, self._passes, self._epoch_logged = 0.0, Epochs(), False, False
         self._count = Pair("", -1.0)
 
+    @property
+    def place(self) -> tuple[int | None, float, float]:
+        """The step, and the epoch and the count that it was told by."""
+        return self.last, self._epoch, self._count.value
+
+    def is_behind(self, place: tuple[int | None, float, float], *, counted: bool) -> bool:
+        """Whether the log is no further than it was, by its steps or by what was ``counted``."""
+        step, epoch, count = place
+        if counted:
+            return self._count.value <= count and (self._passes or self._epoch <= epoch)
+        return self.last is None or step is None or self.last <= step
+
     def state(self) -> Any:
         """Where the log is, as JSON."""
         place = self.counter, self.axis, self._rank, self.last
@@ -268,17 +293,18 @@ class Course:
         for rank, pair in record.counters:
             if key_of(pair) in plan.counters:
                 known = True
-                # an evaluation may count its own batches
-                before = self._count
-                same = key_of(pair) == key_of(before) and pair.of == before.of and pair.value >= before.value
-                elsewhere = evaluation and self.last is not None and not same
-                if rank <= self._rank and not elsewhere:
+                if rank <= self._rank and not (evaluation and self.last is not None and self._is_other(pair)):
                     self._count_on(rank, pair, epoch is not None)
                     return self.last, True
         if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
             self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
             return self.last, len(record.pairs) > 1
         return self.last, known
+
+    def _is_other(self, pair: Pair) -> bool:
+        """Whether a pair does not go on from the last count: an evaluation may count its own batches."""
+        before = self._count
+        return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
 
     def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
         self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
@@ -299,90 +325,6 @@ class Course:
         return self._epoch
 
 
-class Repeats:
-    """What was told last, and whether it is told again, which makes no other sample of it.
-
-    Two handlers of one logger tell all twice, with other prefixes. The summary of an epoch tells its last
-    step again, with fewer counters and perhaps fewer digits. A bar is drawn at the next count with the
-    numbers of the last one, until it is given new ones, as in every loop over `tqdm` that calls
-    `set_postfix`; one that is closed before its end is drawn once more, with the rate of all its steps.
-    """
-
-    def __init__(self) -> None:
-        self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
-        self._drawn = (-1.0, "", "")  # count, numbers, rate
-        self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
-
-    def state(self) -> Any:
-        """What was told last, as JSON."""
-        return self._last, self._drawn, self._again, self._redraws
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        (names, values, *last), drawn, self._again, self._redraws = state
-        self._last, self._drawn = (tuple(names), values, *last), tuple(drawn)
-
-    def again(self, record: Record) -> bool:
-        """Whether a record tells nothing new; if it does, it is kept in mind.
-
-        An evaluation goes on in lines that count nothing and tell one of its metrics.
-        """
-        if _REMAINING.search(record.sources[0].line.text):
-            return self._redrawn(record)
-        names, values, at, n_counters, evaluation = self._last
-        own, place = len(record.counters) + (record.epoch is not None), record.sources[0].at
-        shared = {*names} & {*record.shape} if evaluation and not own and not record.is_block else ()
-        if any(map(is_judged, shared)):
-            record.evaluation = evaluation
-        apart = record.counters or place != at or own < n_counters
-        alike = apart and not record.is_block and record.evaluation == evaluation
-        if alike and _holds(names, values, record, rounded=own < n_counters):
-            return True
-        if len(record.shape) == own:  # a heading: what was measured before it is what its summary says again
-            self._last = names, values, at, n_counters, record.evaluation
-        elif own or any(map(is_known, record.shape)):
-            self._last = record.shape, record.values, place, own, record.evaluation
-        return False
-
-    def _redrawn(self, record: Record) -> bool:
-        """Whether a bar has the numbers that it had before, at the next count or at its end."""
-        at = next((pair for pair in record.pairs if pair.name == "progress"), None)
-        counted = ("progress", record.epoch.name if record.epoch else "")
-        others = [pair.value for pair in record.pairs if pair.name not in counted]
-        if at is None or not others:
-            return False
-        (count, numbers, rate), given = self._drawn, repr(others)  # NaN is NaN
-        rates = _RATE.findall(record.sources[0].line.text)
-        if self._again:  # what is given at the count of a redraw is new, whatever it is
-            self._redraws += 1 if at.value == count else -1
-        moved, ends = at.value != count, at.value == at.of
-        drawn = (at.value, given, "".join(rates))
-        closed = bool(rates) and not moved and drawn[2] != rate
-        again = numbers == given and (ends or (self._redraws >= 0 and (moved or closed or not self._again)))
-        self._drawn, self._again = drawn, again and moved
-        return again
-
-
-def _holds(names: Sequence[str], values: Sequence[float], record: Record, *, rounded: bool) -> bool:
-    """Whether all that a record tells was told before; what a summary measured may be ``rounded``."""
-    if not rounded and not (record.values and record.values[-1] in values):  # so are most
-        return False
-    before = dict(zip(names, values, strict=True))
-    pairs = zip(record.shape, record.values, strict=True)
-    told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
-    return bool(told) and all(
-        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
-        for name, value in told
-    )
-
-
-def _is_rounded(one: float, other: float) -> bool:
-    """Whether two numbers are one, up to the last decimal that both have, or to a ten-thousandth."""
-    places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
-    unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
-    return abs(one - other) <= max(unit, _ROUNDED * abs(other))
-
-
 def read(path: Path) -> list[Attempt]:
     """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
     reward or return, which an agent is told again and again.
@@ -396,19 +338,20 @@ def read(path: Path) -> list[Attempt]:
     form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
-    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}}
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": ""}
     log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
-        arguments = log.own["arguments"]
-        text = record.sources[0].words if step is None or arguments else ""
+        arguments, begins = log.own["arguments"], step is None or bool(log.own["begun"])
+        text = record.sources[0].words if begins or arguments else ""
         words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
-        given = settings(text, anywhere=bool(words)) if words or step is None else {}
+        given = settings(text, anywhere=bool(words)) if words or begins else {}
+        words = words and (" ".join([*given][:_TELLING]) or words)
         if step is None:
             log.own["arguments"] = arguments = arguments or words
-        if record.form.event == "launch" or (step is not None and words and words == arguments):
+        if step is not None and words and words == arguments:
             log.launch(config_facts(given or values))
             course.launch()
-        elif step is None and (given or (values and known)):
+        elif (begins and given) or (step is None and values and known):
             log.settle(given or values)
         elif step is None or not values or not known:
             heading = record.epoch is not None and not values  # the epoch of the lines that follow
@@ -424,6 +367,24 @@ def read(path: Path) -> list[Attempt]:
     return log.attempts()
 
 
+def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
+    """The step of a record, and whether it holds what counts.
+
+    Behind a line that tells of a beginning, a step that does not grow is the first of another launch.
+    """
+    so_far, begun = log.own, log.own["begun"]
+    before = course.place if begun else (None, 0.0, 0.0)
+    step, own = (so_far["row"], False) if plan.by_row else course.step(record)
+    if not begun or not (own or plan.by_row):
+        return step, own
+    so_far["begun"] = ""
+    if plan.by_row or course.is_behind(before, counted=begun == "launch"):
+        log.launch({})
+        course.launch()
+        return (step, False) if plan.by_row else course.step(record)
+    return step, own
+
+
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
@@ -433,13 +394,16 @@ def _placed(
     """
     so_far = log.own
     for record in records(log.lines(MAYBE), so_far["gatherer"]):
+        if record.form.event in BEGINNINGS:
+            so_far["begun"], so_far["repeats"] = record.form.event, Repeats()
+            continue
         if so_far["repeats"].again(record):
             continue
-        if record.form.event not in ("", "launch"):
+        if record.form.event:
             at = record.counters[0][1].value if record.counters else None
             log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
             continue
-        step, own = (so_far["row"], False) if plan.by_row else course.step(record)
+        step, own = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:

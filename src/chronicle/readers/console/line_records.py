@@ -23,16 +23,13 @@ from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import begin, time_in
-from chronicle.readers.console.line_shapes import Form, Reading, Shapes
+from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import (
     EPOCHS,
-    Groups,
     Pair,
-    cell_of,
     counts,
     last_word,
-    names_what_counts,
     pairs,
     rank_of_name,
 )
@@ -57,6 +54,14 @@ _LAUNCH = re.compile(
     r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})(?:[ ,T]{1,2}\d\d:\d\d:\d\d|[_-]\d\d-\d\d-\d\d)",
     re.IGNORECASE,
 )
+_HEAD_OF_LAUNCH = re.compile(
+    r"(?i)(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
+)
+_MOST_HEADS = 64
+BEGINNINGS = (
+    "launch",
+    "again",
+)  # of a line that tells when it was, and of one that stood at the head of the log
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
 _SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
 _JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
@@ -150,8 +155,8 @@ class Record:
 
     @property
     def measures(self) -> bool:
-        """Whether it tells numbers that are no whole ones beside a counter that has a name."""
-        return self._is_named and any(value != value // 1 for value in self.values)
+        """Whether it tells numbers that are no whole ones beside what counts."""
+        return bool(self.counters) and any(value != value // 1 for value in self.values)
 
     @property
     def is_training(self) -> bool:
@@ -225,160 +230,43 @@ def is_known(name: str) -> bool:
 
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    is_bar = pair.of and not counts(pair) and not is_known(pair.name)
+    is_bar = pair.of and not counts(pair) and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
     return pair._replace(name="progress") if is_bar else pair
+
+
+@lru_cache(maxsize=2)  # a line that is no record of its own is asked twice
+def _named(text: str) -> Sequence[Pair]:
+    return tuple(map(as_bar, pairs(text)))
 
 
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
     rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)"
+    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|^\| [\w/]+ *\| *\|$"
     rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
     re.IGNORECASE,
 )
+_RULES = " \t-=#*_+|>"
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
 _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
-_BORDERS = re.compile(r"[|│┃║]")
-_BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
-_CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
-_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
-_COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
-_GAP = re.compile(r"\s{2,}|\t")
-_HEADS = {"#": "step", "e": "epoch"}  # of spaCy
-_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
-_OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
-# Vowpal Wabbit's header has two lines, of which this is the second.
-_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
-        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
-    ),
-}  # fmt: skip
-_MOST_COLUMNS, _LONGEST = 64, 1000  # characters of a line that are looked at
+_LONGEST = 1000  # characters of a line that are looked at
 
 
-class Table:
-    """A table that may be under way: the names of its columns, and the row that was read last; or its columns
-    are the training and the validation, and each row is one metric (AllenNLP)."""
+def may_tell(text: str, *, bars: bool) -> bool:
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table.
 
-    def __init__(self) -> None:
-        self.names: tuple[str, ...] = ()
-        self._phases: tuple[str, ...] = ()
-        self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
-        self._last: list[str] = []
-        self._groups = Groups()
-
-    def state(self) -> Any:
-        """What is known of the table under way, as JSON."""
-        return self.names, self._phases, self._words, self._last, *self._groups
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        names, phases, words, self._last, *groups = state
-        self.names, self._phases, self._words = tuple(names), tuple(phases), tuple(words)
-        self._groups = Groups(*groups)
-
-    def read(self, text: str) -> list[Pair] | None:
-        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
-        bar = _BAR.search(text) if "%" in text else None
-        under_way = bar is not None and bar[1] != "100"
-        text = text[: bar.start()] if bar else text
-        if "|" in text and (in_groups := self._groups.read(text)):
-            self._groups = in_groups[0]
-            self.names = tuple(name for group in self._groups.names for name in group)
-            return in_groups[1]
-        if names := _header(text):
-            words = tuple(text.split())
-            self.names, self._words = names, words if len(words) > len(names) else names
-            return []
-        if (row := self._of_phases(text)) is not None or not self.names:
-            return row
-        cut = _CUT_BAR.search(text)
-        if cut and len(text[: cut.start()].split()) == len(self.names):
-            under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
-        cells = _bordered(text) or text.split()
-        cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
-        if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
-            self.names = _spread(cells)
-        if len(cells) == len(self._words) and not _BORDERS.search(text):
-            self.names = self._words
-        if len(cells) != len(self.names):
-            return None
-        row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := cell_of(name, cell))]
-        of_class = self.names[0].lower() == "class"
-        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
-            return None
-        if under_way or cells == self._last or (of_class and cells[0] != "all"):
-            return []
-        self._last = cells
-        return row
-
-    def _of_phases(self, text: str) -> list[Pair] | None:
-        """The pairs of a row whose columns are phases, [] for their header; None for any other line."""
-        if phases := _PHASES.fullmatch(text.strip()):
-            self._phases = phases.groups()
-            return []
-        cells = _bordered(text) if self._phases else []
-        if len(cells) != 1 + len(self._phases):
-            return None
-        named = zip(self._phases, cells[1:], strict=True)
-        return [pair for phase, cell in named if (pair := cell_of(f"{phase} {cells[0]}", cell))]
-
-
-def _bordered(text: str) -> list[str]:
-    """The cells of a line between borders; [] where it has none."""
-    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
-
-
-def _header(text: str) -> tuple[str, ...]:
-    """The names of the columns that a line names; () where it is no header.
-
-    One of the first two counts steps or epochs.
+    What ``bars`` count will do where something else says that they are of a training.
     """
-    if not _HEAD.match(text) or ": " in text or "=" in text:
-        return ()
-    cells = _bordered(text) or _GAP.split(text.strip())
-    names = cells if len(cells) > 1 else text.split()
-    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows that blanks part
-        names = [name.strip() for name in text[2:].split(",")]
-    names = names[len(names) > 2 and names[0] == "#" and names_what_counts(names[1]) :]
-    names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
-    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
-        return columns
-    named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
-    if not named or not 2 <= len(names) <= _MOST_COLUMNS:
-        return ()
-    return tuple(names) if any(map(names_what_counts, names[:2])) or names[0].lower() == "class" else ()
-
-
-def _spread(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
-
-    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
-    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
-    """
-    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
-
-    def apart(n: int) -> float:
-        return (
-            sum(abs(math.log(value / two)) for value, two in zip(values[:n], values[n : 2 * n], strict=True))
-            / n
-        )
-
-    n_losses = min(range(1, len(values) // 2 + 1), key=apart)
-    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
-    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
-    return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
-
-
-def may_tell(text: str) -> bool:
-    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table."""
     text = in_english(text[:_LONGEST])
-    if _header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
+    if header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
         return True
-    return any(is_judged(pair.name) or (counts(pair) and pair.name != "progress") for pair in pairs(text))
+    return any(
+        is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text)
+    )
 
 
 class Gatherer:
@@ -389,16 +277,19 @@ class Gatherer:
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
+        self._heads: dict[str, None] = {}  # lines that told of a beginning, before anything was measured
         self._shapes = Shapes(self._whole)
 
     def state(self) -> Any:
         """What the lines so far leave open, as JSON."""
         table = self._table.state()
-        return list(self.block.items()), self._group, table, self._skip, self._first, self._judged
+        told = self._group, table, self._skip, self._first, self._judged, self._heads
+        return list(self.block.items()), *told
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        block, self._group, table, self._skip, self._first, self._judged = state
+        block, self._group, table, self._skip, self._first, *rest = state
+        self._judged, self._heads = rest
         self._table.restore(table)
         for name, (pair, (line, *place)) in block:
             self.block[name] = Pair(*pair), Source(Line(*line), *place)
@@ -408,9 +299,22 @@ class Gatherer:
         reading = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
         if reading is None:
             return None
+        if not (reading.form.names or reading.form.event) and self._begins_anew(
+            line.text[reading.at :].strip(_RULES)
+        ):
+            reading = reading._replace(form=_form((), ("", "again")))
         if not self._judged:
             self._judged = any(map(is_judged, reading.form.names))
         return Record(reading, (Source(line, reading.who, reading.time, reading.at),))
+
+    def _begins_anew(self, words: str) -> bool:
+        """Whether these words stood at the head of the log, and come again behind what was measured."""
+        if not _HEAD_OF_LAUNCH.match(words):
+            return False
+        words = re.sub(r"\d+", "0", words)
+        if not self._judged and len(self._heads) < _MOST_HEADS:
+            self._heads[words] = None
+        return self._judged and words in self._heads
 
     def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record of its own wherever it stands; None for any other."""
@@ -418,7 +322,7 @@ class Gatherer:
         words = in_english(text[at:].strip()[:_LONGEST])
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
-        named = list(map(as_bar, pairs(words)))
+        named = _named(words)
         if _is_alone(named, words) or copy(self._table).read(words) is not None:
             return None
         return _reading(named, words)._replace(who=who, at=at, time=time_in(text[:at]))
@@ -441,7 +345,7 @@ class Gatherer:
             names, row = self._table.names, self._table.read(text)
             if names != self._table.names:
                 self._shapes = Shapes(self._whole)
-            named = list(map(as_bar, pairs(text))) if row is None else row
+            named = _named(text) if row is None else row
             if row is None and _is_alone(named, text):
                 yield from self._alone(named[0], source)
             elif named:
@@ -452,7 +356,8 @@ class Gatherer:
     def end(self, *, of_log: bool = False) -> Iterator[Record]:
         if self.block:
             named, sources = zip(*self.block.values(), strict=True)
-            yield Record(_reading(named), sources, open=of_log)
+            heading = sources[0].words if counts(named[0]) else ""
+            yield Record(_reading(named, heading), sources, open=of_log)
             self.block = {}
 
     def _begins(self, pair: Pair) -> bool:
@@ -460,7 +365,7 @@ class Gatherer:
         if not counts(pair):
             self._judged |= is_judged(pair.name) and role_of(pair.name) is not Role.LEARNING_RATE
             return False
-        return self._first.setdefault(pair.name, not self._judged)
+        return self._first.setdefault(last_word(pair.name), not self._judged)
 
     def _alone(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
         if pair.name in self.block or (self._begins(pair) and not boxed):
@@ -483,7 +388,97 @@ def records(lines: Iterable[Line], gatherer: Gatherer | None = None) -> Iterator
         record = gatherer.alone(line)
         if record is None:
             yield from gatherer.take(Source.of(line))
-        elif record.shape or record.form.event == "launch":
+        elif record.shape or record.form.event in BEGINNINGS:
             yield from gatherer.end() if gatherer.block else ()
             yield record
     yield from gatherer.end(of_log=True)
+
+
+_ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is known again that was rounded
+_REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
+_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
+
+
+class Repeats:
+    """What was told last, and whether it is told again, which makes no other sample of it.
+
+    Two handlers of one logger tell all twice, with other prefixes. The summary of an epoch tells its last
+    step again, with fewer counters and perhaps fewer digits. A bar is drawn at the next count with the
+    numbers of the last one, until it is given new ones, as in every loop over `tqdm` that calls
+    `set_postfix`; one that is closed before its end is drawn once more, with the rate of all its steps.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
+        self._drawn = (-1.0, "", "")  # count, numbers, rate
+        self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
+
+    def state(self) -> Any:
+        """What was told last, as JSON."""
+        return self._last, self._drawn, self._again, self._redraws
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        (names, values, *last), drawn, self._again, self._redraws = state
+        self._last, self._drawn = (tuple(names), values, *last), tuple(drawn)
+
+    def again(self, record: Record) -> bool:
+        """Whether a record tells nothing new; if it does, it is kept in mind.
+
+        An evaluation goes on in lines that count nothing and tell one of its metrics.
+        """
+        text = record.sources[0].line.text
+        if "<" in text and _REMAINING.search(text):
+            return self._redrawn(record)
+        names, values, at, n_counters, evaluation = self._last
+        own, place = len(record.counters) + (record.epoch is not None), record.sources[0].at
+        shared = {*names} & {*record.shape} if evaluation and not own and not record.is_block else ()
+        if any(map(is_judged, shared)):
+            record.evaluation = evaluation
+        apart = record.counters or place != at or own < n_counters
+        alike = apart and not record.is_block and record.evaluation == evaluation
+        if alike and _holds(names, values, record, rounded=own < n_counters):
+            return True
+        if len(record.shape) == own:  # a heading: what was measured before it is what its summary says again
+            self._last = names, values, at, n_counters, record.evaluation
+        elif own or any(map(is_known, record.shape)):
+            self._last = record.shape, record.values, place, own, record.evaluation
+        return False
+
+    def _redrawn(self, record: Record) -> bool:
+        """Whether a bar has the numbers that it had before, at the next count or at its end."""
+        at = next((pair for pair in record.pairs if pair.name == "progress"), None)
+        counted = ("progress", record.epoch.name if record.epoch else "")
+        others = [pair.value for pair in record.pairs if pair.name not in counted]
+        if at is None or not others:
+            return False
+        (count, numbers, rate), given = self._drawn, repr(others)  # NaN is NaN
+        rates = _RATE.findall(record.sources[0].line.text)
+        if self._again:  # what is given at the count of a redraw is new, whatever it is
+            self._redraws += 1 if at.value == count else -1
+        moved, ends = at.value != count, at.value == at.of
+        drawn = (at.value, given, "".join(rates))
+        closed = bool(rates) and not moved and drawn[2] != rate
+        again = numbers == given and (ends or (self._redraws >= 0 and (moved or closed or not self._again)))
+        self._drawn, self._again = drawn, again and moved
+        return again
+
+
+def _holds(names: Sequence[str], values: Sequence[float], record: Record, *, rounded: bool) -> bool:
+    """Whether all that a record tells was told before; what a summary measured may be ``rounded``."""
+    if not rounded and not (record.values and record.values[-1] in values):  # so are most
+        return False
+    before = dict(zip(names, values, strict=True))
+    pairs = zip(record.shape, record.values, strict=True)
+    told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
+    return bool(told) and all(
+        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
+        for name, value in told
+    )
+
+
+def _is_rounded(one: float, other: float) -> bool:
+    """Whether two numbers are one, up to the last decimal that both have, or to a ten-thousandth."""
+    places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
+    unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
+    return abs(one - other) <= max(unit, _ROUNDED * abs(other))

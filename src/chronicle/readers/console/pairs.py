@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
@@ -272,63 +271,6 @@ def last_word(name: str) -> str:
     return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
 
 
-# --- rows under two lines of names ---
-
-_OUTSIDE = {"rate": "learning rate"}  # of all groups, beside what counts
-_OF_GROUP = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
-
-
-class Groups(NamedTuple):
-    """A table with bars between groups of columns, as ``|---- VALID ----|`` calls them in a line of its own.
-
-    ``names`` are those of the columns, by group, from the line below it.
-    """
-
-    told: Sequence[str] = ()
-    names: Sequence[Sequence[str]] = ()
-
-    def read(self, text: str) -> tuple[Groups, list[Pair]] | None:
-        """The table behind a line with bars, and the pairs of a row, [] for a header; None for any other."""
-        pieces = text.split("|")
-        if "---" in text:
-            told = [match[1] or "" for piece in pieces if (match := _OF_GROUP.fullmatch(piece))]
-            return (Groups(told), []) if any(told) and len(told) == len(pieces) else None
-        if self.told:
-            groups = [*self.told, *[""] * len(pieces)][: len(pieces)]
-            named = [
-                [f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece.split()]
-                for group, piece in zip(groups, pieces, strict=True)
-            ]
-            return (Groups((), named), []) if any(map(names_what_counts, chain(*named))) else None
-        return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
-
-    def _row(self, pieces: Sequence[str]) -> list[Pair]:
-        """The pairs of a row. One name may stand above several cells; texts are left out, and so is a group
-        of zeros before the first step, where nothing was measured.
-        """
-        row = list[Pair]()
-        for names, piece in zip(self.names, pieces, strict=True):
-            cells = piece.split()
-            further = [f"{names[0]} ({i})" for i in range(2, len(cells) + 1)] if len(names) == 1 else []
-            read = [cell_of(*pair) for pair in zip([*names, *further], cells, strict=False)]
-            own = [pair for pair in read if pair] if None not in read else []
-            begun = not row or any(pair.value for pair in row if counts(pair))
-            row += own if begun or any(pair.value for pair in own) else []
-        return row if any(map(counts, row)) else []
-
-
-def names_what_counts(name: str) -> bool:
-    """Whether a column of this name counts steps or epochs."""
-    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
-
-
-def cell_of(name: str, cell: str) -> Pair | None:
-    """A cell under a name; None where it is no number. A star behind it marks a step that was saved."""
-    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?", cell)
-    value = number(match[1].replace(",", "")) if match else None
-    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
-
-
 # --- words of trainers ---
 
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
@@ -360,6 +302,17 @@ _WORDINGS = tuple(
         # CatBoost
         ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
         ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+        # cuda-convnet
+        ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+        ("logprob: ", r"^logprob: ", "test logprob: "),
+        # "Training average loss at step 100: 1.62"
+        (
+            " at ",
+            r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
+            r"\2 \3 \1: ",
+        ),
+        # counters that are cut short: "Iter.   5;"
+        (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
         # Flax's language models
         ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
         # NCRF++: a share and its value

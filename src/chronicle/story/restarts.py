@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, count, level, plural, value_words
-from chronicle.model import Change, Diagnosis, Finding, Join, JoinKind, StepBack
+from chronicle.model import Change, Diagnosis, Join, JoinKind, StepBack
 from chronicle.timeline.joins import Ending
 
 _OUTCOMES = {
@@ -32,12 +31,6 @@ _BECAUSE = {
     "goes on": "the loss or the data go on",
     "undecided": "nothing tells which it begins again",
 }
-
-
-def drawn(finding: Finding) -> Finding:
-    """The finding over the steps that a figure marks: of a replay all that was read twice, not its end."""
-    low = finding.evidence.get("low_start_step")
-    return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))
 
 
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:

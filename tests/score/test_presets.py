@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 import pytest
 
-from chronicle.classify.presets import PRESETS, beyond_sigma
+from chronicle.score.presets import PRESETS, beyond_sigma
 
 ONE_AND_THREE = [1.0, 3.0] * 64  # mean 2, standard deviation 1
 
