@@ -107,6 +107,10 @@ def main() -> int:
     parser.add_argument("--part", choices=["open", "apart", "all"], default="open")
     parser.add_argument("out", type=Path, metavar="OUT")
     given = parser.parse_args()
+    if not given.snapshots.is_dir():
+        parser.error(f"{given.snapshots} is no folder. Remedy: name the one that holds the snapshots")
+    if given.out.exists() and not given.out.is_dir():
+        parser.error(f"{given.out} is a file. Remedy: name a folder")
     written, missing = materialise(given.snapshots, given.out, given.part)
     print(f"{written} pointers written to {given.out}, {len(missing)} missing")
     print("\n".join(f"  {line}" for line in missing))

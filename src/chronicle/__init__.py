@@ -17,9 +17,11 @@ numpy and nothing else.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # not that of typing, which a command loads where an interrupt ends it quietly
 if TYPE_CHECKING:
+    from typing import Any
+
     from chronicle.build.produce import runs as runs
     from chronicle.classify import Monitor as Monitor
     from chronicle.classify import classify as classify

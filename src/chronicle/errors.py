@@ -29,12 +29,12 @@ class UsageError(ChronicleError):
 
 
 class ConfigError(ChronicleError):
-    """A problem with a configuration file, or with a value in one: the file, the key or "", the problem."""
+    """A problem with a configuration file, or with a value in one."""
 
     exit_code = 2
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, self.args))
+        return ": ".join(filter(None, self.args))  # file, key (or ""), problem
 
 
 class LogError(ChronicleError):
@@ -83,7 +83,7 @@ class NotALog(NothingToRead):
 
 
 class MissingExtra(ChronicleError):
-    """A command needs packages that the base installation leaves out: the command, the extra, the package."""
+    """A command needs packages that the base installation leaves out."""
 
     exit_code = 2
 

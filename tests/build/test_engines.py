@@ -45,3 +45,18 @@ def test_source_maps_of_the_theme_are_not_published_and_those_of_a_run_are_left(
     build_site("mkdocs", config, out, strict=False, epoch=0)
     assert (out / "assets" / "javascripts").is_dir()
     assert [path.relative_to(out).as_posix() for path in out.rglob("*.map")] == ["runs/log.map"]
+
+
+def test_the_search_of_the_theme_is_published_where_it_is_asked_for_alone(tmp_path):
+    """Nearly a megabyte that no page of ours loads: dictionaries of languages, and a worker."""
+    config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Home\n")
+
+    def found(plugins: str) -> set[str]:
+        config.write_text(f"site_name: elsewhere\ntheme: material\nplugins: [{plugins}]\n")
+        build_site("mkdocs", config, out, strict=False, epoch=0)
+        return {path.parent.name for path in out.glob("assets/javascripts/*/*.js")}
+
+    assert found("") == set()
+    assert found("search") == {"lunr", "workers"}

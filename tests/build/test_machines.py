@@ -168,7 +168,8 @@ def test_classify_says_of_machine_logs_what_they_tell(chronicle, tmp_path: Path)
     assert ran.out.splitlines() == [
         "dmesg  ? cannot tell",
         "  Cannot tell: no loss was logged that could be judged.",
-        "     fault: A fault was logged on nid003: “Xid 79: GPU has fallen off the bus: the host cannot reach",
+        "     fault: A fault was logged on nid003: “Xid 79: GPU has fallen off the bus: the host cannot"
+        " reach",
         "     it any more (0000:41:00)”.",
     ]
 

@@ -251,6 +251,24 @@ def test_one_name_has_one_number_in_series_and_faults():
     assert redact.names == {"host-1": "rack7-node001", "host-2": "rack7-node002", "host-3": "rack7-node003"}
 
 
+class Points(np.ndarray):
+    """Points that nobody may write out: a run has millions of them."""
+
+    def __repr__(self):
+        raise AssertionError("points were made text")
+
+    __str__ = __repr__
+
+
+def test_points_are_not_looked_at():
+    values = np.ones(3).view(Points)
+    series = {"loss": Series("loss", Role.LOSS, values, values, values)}
+    attempts = (Attempt("a", ("a",), series, {"password": PLAIN}),)
+    (published,) = Redactor(Redact()).value(attempts)
+    assert published.facts == {"password": "(withheld)"} and published.series["loss"].values is values
+    assert Redactor(Redact()).fact("attempts", attempts)[0].facts == {"password": "(withheld)"}
+
+
 def test_people_and_machines_that_run_toml_names_are_numbered():
     facts = {"user": "adalovelace", "where": {"host": "rack7-node001"}}
     redact = redactor_of(ALL, facts=facts)

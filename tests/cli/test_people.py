@@ -72,7 +72,7 @@ def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chroni
     assert known["story"][0] == (
         "ada judged this run good on 2026-11-20, against the classifier's bad: “A planned test of NaN.”"
     )
-    assert known["story"][1].startswith("The classifier's verdict is bad because of “")
+    assert known["story"][1].startswith("The classifier's verdict is bad because of the NaN stretch")
     page = (team / "build/docs/reviews.md").read_text()
     assert "1 run judged by people; in 1 of them the classifier says something else." in page
     run_page = (team / "build/docs/runs/lost/index.md").read_text()

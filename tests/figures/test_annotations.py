@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.figures.runs import diagnosis, falling, finding, run
 
+from chronicle.classify.patterns import BY_ID
 from chronicle.figures import draw
 from chronicle.figures.annotations import (
     BADGE_PX,
@@ -37,7 +38,8 @@ PLACES = st.lists(st.floats(0, 1), max_size=MOST_BADGES)
 
 def occurrence(number, finding):
     """A finding with a badge; one that is not over ends at step 1000."""
-    return Occurrence(number, finding, 1000 if finding.end_step is None else finding.end_step)
+    end = 1000 if finding.end_step is None else finding.end_step
+    return Occurrence(number, finding, end, 0, BY_ID[finding.pattern].verdict)
 
 
 def overlapping(marks, size_px):

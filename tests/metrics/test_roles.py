@@ -135,7 +135,9 @@ def test_the_names_a_row_quotes_have_its_role(alias: Alias) -> None:
 def test_the_number_of_a_layer_tells_no_role(number: str) -> None:
     """What is remembered of a name with another number is what the table says of this one."""
     seen = [name for name, _ in CASES]
-    for name in {re.sub(r"\d+", number, n) for n in seen} | {f"{n}/{number}" for n in seen}:
+    for name in {re.sub(r"\d+", number, n) for n in seen} | {
+        f"{n}{between}{number}" for n in seen for between in ("/", "")
+    }:
         role_of(re.sub(rf"\b{number}\b", "0", name))
         assert role_of(name) is _role_of.__wrapped__(plain(name)), name
 
@@ -318,6 +320,7 @@ train_mse_scaled: loss, val_mae: other
 log_likelihood: score, neg_log_likelihood: loss
 arena_win_rate: score, total_loss: loss, policy_loss: part-loss
 win_rate: objective, loss: part-loss
+episode.rwd: objective, episode.loss: part-loss
 Loss: loss, MeanIU: score
 fitness: objective, best_fitness: score, worst fitness: score
 l_mos: loss, l_metric: loss, lr: learning-rate

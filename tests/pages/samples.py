@@ -92,7 +92,7 @@ EVENTS = (
         verdict=Verdict.BAD,
         severity=0.8,
         ending="not fully recovered",
-        causes=("Fast-recovering spike, 94 steps earlier",),
+        causes=("94 steps after the fast-recovering spike",),
         patterns=("spike-no-full-recovery",),
         parts=(SPIKE.id,),
         also=("rise-a1-58000",),
@@ -232,6 +232,7 @@ LOST = PatternPage(
     verdict=Verdict.BAD,
     lead="It came down, but not to where it was. Look at the trend, not at the level.",
     also_called=("lasting spike",),
+    typed="unstable instability",
     criteria=(Condition("Left at the end", "≥ 6 scales", "training loss"),),
     lookalikes=(
         Lookalike("spike-fast-recovery", "Fast-recovering spike", Verdict.GOOD, "It is back at the trend."),

@@ -16,6 +16,7 @@ GOOD = """---
 id: our-own
 title: Our own
 also_called: [this, that]
+typed: what people type
 lead: >-
   Two lines
   of it.
@@ -39,7 +40,7 @@ def test_a_page_in_full() -> None:
     page = parse(GOOD, "our-own", Verdict.WORRYING)
     assert page.title == "Our own"
     assert page.lead == "Two lines of it."
-    assert page.also_called == ("this", "that")
+    assert page.also_called == ("this", "that") and page.typed == "what people type"
     assert page.criteria == (Condition("A rise", "3", "training loss"),)
     assert page.lookalikes == (Lookalike(None, "Another", Verdict.GOOD, "It differs."),)
     assert page.causes == (Cause("Haste", "proved", "Look at the clock."),)

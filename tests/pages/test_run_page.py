@@ -74,7 +74,7 @@ hide: [navigation]
 <p class="ch-when">2026-11-18 19:02Z, 10 h after the start</p>
 <h3>Spike, not fully recovered</h3>
 <p>The loss jumped from 2.26 to 4.17 nats/token at step 58\u202f897 and came back only in part.</p>
-<p class="ch-small">Shortly before: Fast-recovering spike, 94 steps earlier.</p>
+<p class="ch-small">It came 94 steps after the fast-recovering spike.</p>
 <p class="ch-aside" id="note-202611182241"><b>Decision</b>, ada, <time>2026-11-18 22:41+01:00</time><br>Back to 56 000.<br>Not 58 500.</p>
 <figure class="ch-fig">
 <picture class="ch-light"><source media="(max-width: 600px)" srcset="finding-2-narrow.svg#only-light" width="344" height="260"><img src="finding-2-wide.svg#only-light" width="900" height="300" alt="The spike at step 58\u202f897" decoding="async"></picture>

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from tests.pages.samples import gallery, healthy, many, rollback, site, small
 
-from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Fact, Note
-from chronicle.pages import A_RUN, SYNONYMS, guide_js, load_cases, search_js
+from chronicle.pages import A_RUN, guide_js, load_cases, search_js
 from chronicle.workspace.folders import shipped
 
 RUNS = """\
@@ -40,10 +39,6 @@ def test_what_run_toml_states_and_how_it_was_tagged_is_found() -> None:
     entry = replace(entry, about={**entry.about, "tags": ["fp16"], "description": "The second try."})
     text = json.loads(search_js(small(entry)).split('"runs":[\n')[1].splitlines()[0])[5]
     assert {"Grace", "fp16", "second", "try"} <= set(text.split())
-
-
-def test_synonyms_are_of_patterns_that_exist() -> None:
-    assert SYNONYMS.keys() <= {pattern.id for pattern in PATTERNS}
 
 
 def test_the_guide_has_an_index_of_its_own_by_section(tmp_path: Path) -> None:

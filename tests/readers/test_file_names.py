@@ -61,6 +61,17 @@ def test_numbers_without_a_name_are_the_loss_that_the_file_is_named_after(
     assert is_log(file)
 
 
+def test_dates_before_such_numbers_are_their_clock(tmp_path: Path) -> None:
+    file = written(tmp_path, "val_loss.csv", "2026-11-20 09:00:00,2.5\n2026-11-20 09:00:15,2.25\n")
+    (attempt,) = read(file)
+    (loss,) = attempt.series.values()
+    assert (loss.role, loss.values.tolist(), np.diff(loss.times).tolist()) == (
+        "validation-loss",
+        [2.5, 2.25],
+        [15.0],
+    )
+
+
 @given(st.lists(st.floats(), max_size=30), st.sampled_from(["\n", "\r\n"]), st.booleans())
 def test_any_numbers_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, values: list[float], end: str, counted: bool

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -323,6 +324,8 @@ def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ("0.803408170128014", ["0.8028316012697249", "0.804140995297490"], True),
         ("0.80340817012801", ["0.8028316012697249", "0.804140995297490"], False),
         ("9.03408170128014", ["0.8028316012697249", "0.804140995297490"], False),  # of 9.03e-05
+        ("34.038888", ["34.34688", "34.136169"], True),  # zeros at the end are left out
+        ("34.03888", ["34.34688", "34.136169"], False),
         ("nan", [], True),
         ("na", ["1.0", "2.0"], False),
         ("yes", ["yes", "no"], True),
@@ -578,3 +581,104 @@ def test_names_and_dates_beside_a_counter_are_no_reason_to_refuse_a_table(tmp_pa
     rows = "".join(f"{i},{3 - i}.5,train,2024-05-01T12:00:0{i}Z,a\n" for i in range(3))
     attempt = log(tmp_path, "epoch,loss,mode,date,run\n" + rows)
     assert points(attempt) == [(0, 3.5), (1, 2.5), (2, 1.5)]
+
+
+def test_a_later_launch_with_more_columns_goes_on_under_the_old_header(tmp_path: Path) -> None:
+    attempt = log(tmp_path, "iter,loss\n1,2.5\n2,2.4\n1,2.6,0.5,7\n2,2.3,0.6,\n3,2.2,0.7,9\n")
+    assert points(attempt) == [(1, 2.5), (2, 2.4), (1, 2.6), (2, 2.3), (3, 2.2)]
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [
+        ("row has more cells than the header; those without a name are left out", 3)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ("1,2.5\n2,2.43,2.3\n4,2.2\n", [(1, 2.5), (4, 2.2)]),  # two rows ran into each other
+        ("1,2.5\n2,a,2.4\n3,b,2.3\n", [(1, 2.5)]),  # a text with a comma moves the cells
+    ],
+)
+def test_other_rows_with_more_cells_than_the_header_are_damage(
+    tmp_path: Path, rows: str, kept: list[tuple[int, float]]
+) -> None:
+    attempt = log(tmp_path, "iter,loss\n" + rows)
+    assert points(attempt) == kept
+    assert {fault.what for fault in attempt.faults} == {"line has 3 cells where the header has 2; skipped"}
+
+
+def test_rows_that_all_have_more_cells_than_the_header_are_not_read(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="no reader knows"):
+        log(tmp_path, "iter,loss\n1,9,2.5\n2,9,2.4\n")
+
+
+def test_a_comma_behind_a_tab_belongs_to_it(tmp_path: Path) -> None:
+    attempt = log(tmp_path, "Step\t,loss\t,epsilon\n39\t,2.5\t0.9\n42\t,2.25\t,0.8\n")
+    assert points(attempt) == [(39, 2.5), (42, 2.25)]
+    assert attempt.series["epsilon"].values.tolist() == [0.9, 0.8]
+
+
+def test_how_far_a_training_is_to_go_is_no_row(tmp_path: Path) -> None:
+    settings = '{"type": "config", "args": {"steps": 400, "lr": 1e-05}}'
+    attempt = log(
+        tmp_path, f'{settings}\n{{"step": 0, "loss": 2.5}}\n{{"step": 20, "loss": 2.25}}\n', "log.jsonl"
+    )
+    assert list(attempt.series) == ["loss"]
+    assert attempt.facts["config/steps"] == 400
+
+
+# --- tables in documents ---
+
+GRID = """
++-------+--------+
+| epoch |  loss  |
++=======+========+
+|   1   |  2.5   |
++-------+--------+
+|   2   | `2.25` |
++-------+--------+
+|   3   | **2**  |
++-------+--------+
+"""
+
+
+def test_a_grid_of_restructured_text(tmp_path: Path) -> None:
+    attempt = log(tmp_path, f"Notes\n=====\n{GRID}\nIt went on.\n", "notes.rst")
+    assert points(attempt) == [(1, 2.5), (2, 2.25), (3, 2.0)]
+    assert points(log(tmp_path, GRID, "log.txt")) == points(attempt)
+
+
+def test_a_row_of_a_document_that_is_cut_is_left_out(tmp_path: Path) -> None:
+    rows = "| step | loss |\n|---|---|\n| 1 | 2.5 |\n| 2 | 2.25 |\n| 3 | 2.0 |\n| 4 | 1.7"
+    for end, n_points, truncated in (("", 3, True), (" |", 4, False), ("5 |\n", 4, False)):
+        attempt = log(tmp_path, rows + end, "notes.md")
+        assert (len(attempt.series["loss"]), attempt.truncated) == (n_points, truncated)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| model | step | loss |\n|---|---|---|\n| a | 100 | 2.5 |\n| b | 100 | 2.25 |\n| c | 200 | 2.0 |\n",
+        "| size | price |\n|---|---|\n| 1 | 2.5 |\n| 2 | 2.25 |\n| 3 | 2.0 |\n",
+        "| step | loss |\n|---|---|\n| 1 | 2.5 |\n| 2 | 2.25 |\n",
+    ],
+    ids=["trainings compared", "no training", "two rows"],
+)
+def test_other_tables_of_a_document_are_no_logs(tmp_path: Path, text: str) -> None:
+    with pytest.raises(LogError):
+        log(tmp_path, text, "README.md")
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("history.xlsx", "Remedy: save the sheet as CSV"),
+        ("losses.npy", "Remedy: numpy.savetxt('loss.csv', values, header='loss') writes an array as text"),
+        (
+            "last.pt",
+            "Remedy: it may run any code, so load it where it was made, and write its history by json",
+        ),
+    ],
+)
+def test_what_is_no_text_is_told_how_to_become_one(tmp_path: Path, name: str, remedy: str) -> None:
+    with pytest.raises(LogError, match=re.escape(remedy)):
+        log(tmp_path, b"PK\3\4\0\0", name)

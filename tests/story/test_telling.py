@@ -17,6 +17,7 @@ from chronicle.model import (
     Fault,
     Finding,
     JoinKind,
+    NotAssessed,
     Note,
     Place,
     Role,
@@ -80,8 +81,8 @@ def test_a_divergence_that_goes_on_is_one_happening() -> None:
         if e.patterns
     )
     assert event.sentence == (
-        "The loss turned upwards at step 100, without a spike, and rose from 2.00 to 50.00."
-        " It came in 2 stages."
+        "The loss turned upwards at step 100, without a spike, rose from 2.00 to 50.00 and did not come down"
+        " again. It came in 2 stages."
     )
 
 
@@ -226,6 +227,11 @@ def test_a_discarded_branch_decides_nothing() -> None:
     story = tell(timeline, diagnosis(gone, kept, joins=timeline.joins))
     assert [event.mark for event in deciding(story.events, Verdict.BAD)] == ["2"]
     assert "discarded later" not in story.headline
+    assert story.paragraphs[0].startswith("Before the spike, the loss")
+    assert not any("does not count" in paragraph for paragraph in story.paragraphs)
+    assert "This branch was discarded later. The run went back from step 399" in story.paragraphs[0]
+    many = [replace(join, discarded_steps=1) for join in timeline.joins for _ in range(5)]
+    story = tell(timeline, diagnosis(gone, kept, joins=tuple(many)))
     assert "1 finding lies on a branch that was discarded and does not count." in story.paragraphs[-1]
 
 
@@ -243,12 +249,33 @@ def test_the_restarts_of_a_headline_are_a_sentence() -> None:
     }
 
 
-def test_what_the_headline_tells_the_first_paragraph_tells_too() -> None:
-    shifts = [finding("level-shift", at, None, severity=at / 1000) for at in (100, 300, 500, 700)]
-    story = tell(LONG, diagnosis(*shifts, verdict=Verdict.WORRYING))
-    in_headline = [e.sentence for e in story.events if e.sentence in story.headline and e.patterns]
-    assert len(in_headline) == 2 and all(sentence in story.paragraphs[0] for sentence in in_headline)
-    assert "“Level shift” occurred twice more, over steps 100 to 500." in story.paragraphs[0]
+def test_the_story_goes_on_where_the_headline_stops() -> None:
+    """Its first paragraph told every sentence of the headline again, and how the log ends."""
+    found = [finding("level-shift", at, None, severity=at / 1000) for at in (100, 300, 500, 700)]
+    story = tell(LONG, diagnosis(*found, verdict=Verdict.WORRYING))
+    told = [e.sentence for e in story.events if e.sentence in story.headline and e.patterns]
+    assert len(told) == 2
+    assert story.paragraphs == (
+        "There were 2 more level shifts over steps 100 to 500.",
+        "The verdict is worrying because of 4 level shifts over steps 100 to 700.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rises", "spike", "words"),
+    [
+        ([300], 100, "Before the divergence, the loss jumped "),
+        ([300, 600], 100, "Earlier, the loss jumped "),
+        ([300, 600], 450, "The loss jumped "),
+        ([300], 700, "Later, the loss jumped "),
+    ],
+)
+def test_the_story_says_how_it_stands_to_the_headline(rises: list[int], spike: int, words: str) -> None:
+    found = [finding("divergence-no-spike", at, None) for at in rises]
+    story = tell(LONG, diagnosis(*found, finding("spike-fast-recovery", spike, spike + 9)))
+    assert story.paragraphs[0].startswith(words) and story.paragraphs[0].endswith(
+        " and was back after 9 steps."
+    )
 
 
 def test_no_paragraph_repeats_the_headline() -> None:
@@ -316,7 +343,7 @@ def test_very_many_faults_end_in_one_event() -> None:
 def test_what_came_shortly_before_a_finding_is_named_the_nearest_first() -> None:
     fault = Fault(Place("x"), "NCCL timeout", kind="nccl", at_step=95)
     events = events_by_id(faulty(fault), diagnosis(SPIKE))
-    assert events["rise-a1-100"].causes == ("Fault: NCCL, 5 steps earlier",)
+    assert events["rise-a1-100"].causes == ("5 steps after the fault (NCCL)",)
     assert events_by_id(faulty(replace(fault, at_step=20)), diagnosis(SPIKE))["rise-a1-100"].causes == ()
 
 
@@ -326,37 +353,63 @@ def test_the_story_tells_a_cause_before_its_consequence_and_faults_before_the_re
         series("loss", steps, np.where(steps < 305, falling(900), 9.0)),
         series("lr", steps, rate, Role.LEARNING_RATE),
     )
-    judged = diagnosis(finding("divergence-after-spike", 305, None))
-    story = tell(stitch([attempt("a.csv", *series_of)]), judged)
-    assert story.paragraphs[0].startswith(
-        "The learning rate rose from 0.001 to 0.01 at step 300. The loss jumped from"
+    found = diagnosis(finding("divergence-after-spike", 305, None))
+    story = tell(stitch([attempt("a.csv", *series_of)]), found)
+    assert story.headline.startswith("The loss jumped from")
+    assert story.paragraphs == (
+        "Before the divergence, the learning rate rose from 0.001 to 0.01 at step 300.",
     )
 
 
-def test_the_verdict_names_what_it_rests_on_and_what_was_not_over() -> None:
-    """In a sentence with titles and places: numbers of findings say nothing to who reads them alone."""
-    lost, nan = finding("divergence-after-spike", 300, None), finding("nan-inf", 600, None)
+def test_the_verdict_names_what_it_rests_on_where_the_headline_does_not() -> None:
+    """In a sentence, with places: numbers of findings say nothing to who reads them alone."""
     over = [finding("level-shift", at, at + 20) for at in (100, 200, 400)]
-
-    def last(*findings: Finding, verdict: Verdict = Verdict.BAD) -> list[str]:
-        return [*tell(LONG, diagnosis(*findings, verdict=verdict)).paragraphs[-2:]]
-
-    again = [finding("repeat-data", at, at) for at in (200, 400)]
-    assert last(*again, verdict=Verdict.UNEXPECTED)[-1] == (
-        "The verdict is unexpected because of “Repeated data after a resume” (twice over steps 200 to 400)."
+    lost, nan = finding("divergence-after-spike", 300, None), finding("nan-inf", 600, None)
+    worrying = tell(LONG, diagnosis(*over, nan, finding("plateau", 500, None), verdict=Verdict.WORRYING))
+    assert worrying.paragraphs[-1] == (
+        "The verdict is worrying because of 3 level shifts over steps 100 to 400 and the plateau at step 500."
     )
-    failed = finding("failed-run", 0, None)
-    assert last(failed)[-1] == "The verdict is bad because of “Failed run”."
-    assert last(lost, nan)[-1] == (
-        "The verdict is bad because of “Divergence after a spike” at step 300 and “NaN or Inf” at step 600,"
-        " which were not over when the log ended."
+    assert tell(LONG, diagnosis(lost, nan)).paragraphs == ()
+    spoken = Note("Seen before.", "2026-11-18", "review bad", None, "ada")
+    assert tell(LONG, diagnosis(lost, nan), RunConfig(), [spoken]).paragraphs[-1] == (
+        "The classifier's verdict is bad because of the divergence at step 300 and the NaN stretch at step"
+        " 600."
     )
-    shifts = "“Level shift” (3 times over steps 100 to 400)"
-    assert last(*over, verdict=Verdict.WORRYING)[-1] == f"The verdict is worrying because of {shifts}."
-    assert last(*over, nan, verdict=Verdict.WORRYING) == [
-        f"The verdict is worrying because of {shifts}.",
-        "“NaN or Inf” at step 600 was not over when the log ended.",
-    ]
+
+
+def test_what_nobody_logged_is_told_where_the_verdict_hangs_on_it() -> None:
+    """How many patterns could not be judged stood in nearly every story, and said nothing."""
+    slow = replace(
+        diagnosis(finding("throughput-drop", 100, 400), verdict=Verdict.WORRYING),
+        not_assessed=(
+            NotAssessed("near-perfect", ("loss",)),
+            NotAssessed("overfitting", ("validation-loss",)),
+        ),
+    )
+    assert tell(LONG, slow).paragraphs == (
+        "No loss was logged that could be judged: the verdict rests on other series.",
+    )
+    assert tell(LONG, replace(slow, not_assessed=slow.not_assessed[1:])).paragraphs == ()
+    open_ = replace(slow, findings=(), because="Worrying: a fault ended the run (aborted).")
+    assert tell(LONG, open_).paragraphs == ("No loss was logged that could be judged.",)
+
+
+def test_what_something_explains_does_not_count() -> None:
+    part = finding("multi-dataset-spike", 100, 130)
+    part = replace(part, evidence={**part.evidence, "explained_by": "the whole loss went on"}, severity=1.0)
+    story = tell(LONG, diagnosis(part, finding("level-shift", 500, None), verdict=Verdict.WORRYING))
+    (spike,) = [e for e in story.events if "multi-dataset-spike" in e.patterns]
+    assert spike.verdict is Verdict.GOOD
+    assert spike.sentence.endswith(" It does not count against the run (the whole loss went on).")
+    assert spike not in deciding(story.events, Verdict.WORRYING) and spike.sentence not in story.headline
+
+
+def test_a_rise_with_which_an_attempt_begins_is_told_of_the_restart() -> None:
+    timeline = rolled_back()
+    (join,) = timeline.joins
+    rise = finding("level-shift", join.to_step, None, name="b.csv")
+    story = tell(timeline, diagnosis(rise, joins=timeline.joins, verdict=Verdict.WORRYING))
+    assert f" at the restart at step {join.to_step} and stayed up" in story.headline
 
 
 def test_what_leads_a_rise_belongs_to_that_rise_alone() -> None:
@@ -381,11 +434,7 @@ def test_what_leads_a_rise_belongs_to_that_rise_alone() -> None:
 def test_what_was_found_often_is_told_in_its_place() -> None:
     severe = [replace(finding("level-shift", at, at + 20), severity=at / 1000) for at in (100, 300, 500, 700)]
     words = tell(LONG, diagnosis(*severe)).paragraphs[0]
-    assert words == (
-        "The loss rose from 2.39 to 2.40 at step 300 and stayed up until step 320. “Level shift” occurred"
-        " twice more, over steps 100 to 500. The loss rose from 2.04 to 2.07 at step 700 and stayed up until"
-        " step 720. The log ends at step 899."
-    )
+    assert words == "There were 2 more level shifts over steps 100 to 500."
 
 
 def changing(values: Sequence[float], role: Role, name: str) -> dict[str, Event]:
@@ -474,9 +523,9 @@ def test_what_changed_at_a_restart_is_told_in_sentences() -> None:
         return rollback.partition("discarded.")[2].strip()
 
     assert sentence(0) == ""
-    assert sentence(1) == "The seed was 2 in place of 1."
+    assert sentence(1) == "The seed changed from 1 to 2."
     assert sentence(3) == (
-        "The seed was 2 in place of 1, 200 samples were left out, and the learning rate rose from "
+        "The seed changed from 1 to 2, 200 samples were left out and the learning rate rose from "
         "2 × 10⁻⁵ to 0.0001 at step 310."
     )
-    assert sentence(6).endswith("the precision was stated as bf16, and 2 more values changed.")
+    assert sentence(6).endswith("the precision was stated as bf16 and 2 more values changed.")

@@ -14,6 +14,7 @@ import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from stat import S_ISREG
 from typing import NamedTuple
@@ -41,6 +42,9 @@ class NotInParts(Exception):
 LISTED = "changed.json"  # beside the site that is made: the pages that an engine is asked for
 PART = str(Path(__file__).with_name("part.py"))  # run as a file: it needs no other of ours
 _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
+
+# Files of a theme that nobody asks for: for its makers, and of its search where the site has another one.
+_OF_MAKERS, _OF_SEARCH = ("assets/*s/**/*.map",), ("assets/*s/lunr/**/*.js", "assets/*s/workers/*.js")
 
 ENGINES = {
     "mkdocs": Engine("mkdocs", "site"),
@@ -97,8 +101,9 @@ def build_site(
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
             raise OSError(int(refused[1]), refused[2], refused[3])
         raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
-    for source_map in new_site.glob("assets/*s/**/*.map"):  # of the theme, for its makers
-        source_map.unlink()
+    unasked = _OF_MAKERS if (new_site / "search").is_dir() else _OF_MAKERS + _OF_SEARCH
+    for file in chain.from_iterable(map(new_site.glob, unasked)):
+        file.unlink()
     return printed.strip()
 
 

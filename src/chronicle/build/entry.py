@@ -125,6 +125,8 @@ def _as_it_is(value: Any) -> Any:
 
 def to_json(value: Any) -> Any:
     """Plain JSON values: dataclasses as objects, tuples as lists, numpy scalars as numbers, NaN as null."""
+    if type(value) in _PLAIN and type(value) is not float:  # nearly all of an entry
+        return value
     if is_dataclass(value) and not isinstance(value, type):
         return {_name(type(value), f.name): to_json(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, Mapping):
@@ -211,10 +213,6 @@ def make_entry(
 ) -> Entry:
     """The entry of a run. Pure: the same arguments give the same entry."""
     stated = {k: v for k, v in asdict(config).items() if k not in ("facts", "roles", "units")}
-    rows = [_attempt_row(attempt) for attempt in timeline.attempts]
-    if len(rows) > 1:  # then also what became of each
-        for row, ending in zip(rows, endings(replace(timeline, joins=diagnosis.joins)), strict=True):
-            row["outcome"] = outcome(ending)
     return Entry(
         schema=ENTRY,
         run_id=run_id,
@@ -231,7 +229,7 @@ def make_entry(
         figures=tuple(figures),
         warnings=(*warnings, *timeline.doubts, *_unused(timeline)),
         about={k: v for k, v in stated.items() if v not in ("", [], 0, False)},
-        attempts=tuple(rows),
+        attempts=tuple(_attempt_rows(replace(timeline, joins=diagnosis.joins))),
         metrics=tuple(
             {"metric": t.metric, "role": t.role.value, "unit": t.unit, "points": len(t)}
             | dict(zip(("first_step", "last_step"), _ends([t]), strict=True))
@@ -378,6 +376,15 @@ def _accelerators(timeline: Timeline, config: RunConfig) -> tuple[float, str]:
 
 def _hours(seconds: float | None) -> float | None:
     return None if seconds is None else float(f"{seconds / 3600:.3g}")
+
+
+def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
+    """The attempts table; of several attempts it says what became of each."""
+    rows = [_attempt_row(attempt) for attempt in timeline.attempts]
+    if len(rows) > 1:
+        for row, ending in zip(rows, endings(timeline), strict=True):
+            row["outcome"] = outcome(ending)
+    return rows
 
 
 def _attempt_row(attempt: Attempt) -> dict[str, Any]:

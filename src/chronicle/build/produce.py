@@ -268,8 +268,15 @@ def _write(
     )
     row = {"entry": to_json(listed(entry)), "names": redact.names}
     whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
-    words = {"title": entry.title, "headline": entry.headline, "tokens_per_step": config.tokens_per_step}
-    view = view_script(timeline, diagnosis, entry.events, facts=(*entry.facts, *entry.costs), **words)
+    view = view_script(
+        timeline,
+        diagnosis,
+        entry.events,
+        facts=(*entry.facts, *entry.costs),
+        title=entry.title,
+        headline=entry.headline,
+        tokens_per_step=config.tokens_per_step,
+    )
     for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
     _write_points(folder / POINTS, timeline)

@@ -160,10 +160,11 @@ class Redactor:
 
     def fact(self, name: str, value: Any) -> Any:
         """The value of a fact: withheld whole, with all that is in it, where its name is that of a secret."""
-        text = str(value).strip("[]()") if isinstance(value, list | tuple) else str(value)
-        if type(value) in (str, int, list, tuple, dict) and self._is_secret(name, text):
-            self.texts["secret"].add(name)
-            return WITHHELD
+        if _may_be_secret_name(name) and type(value) in (str, int, list, tuple, dict):
+            text = str(value).strip("[]()") if isinstance(value, list | tuple) else str(value)
+            if self._is_secret(name, text):
+                self.texts["secret"].add(name)
+                return WITHHELD
         if self._identities and isinstance(value, str) and _last_word(name) in _HOSTS | _USERS:
             return self._numbered(value)
         return self.value(value)
@@ -221,10 +222,9 @@ class Redactor:
     def _is_secret(self, name: str, value: str) -> bool:
         """Whether ``value`` is to be withheld since it stands under ``name``."""
         says_something = self._secrets and len(value) > 3 and not _NO_SECRET.fullmatch(value)
-        named = says_something and (
-            _is_secret_name(name) or (_last_word(name) in _MAYBE and _MADE.search(value) is not None)
-        )
-        return named and not self._is_allowed(value)
+        named = says_something and _may_be_secret_name(name)
+        sure = named and (_is_secret_name(name) or _MADE.search(value) is not None)
+        return sure and not self._is_allowed(value)
 
     def _withheld(self, match: re.Match[str], by: str = WITHHELD) -> str:
         return match[0] if self._is_allowed(match[0]) else by
@@ -232,12 +232,15 @@ class Redactor:
     def _arguments(self, text: str) -> str:
         """The text without what programs take as secrets."""
 
+        def within(secret: re.Pattern[str], command: re.Match[str]) -> str:
+            return secret.sub(withheld, command[0])
+
         def withheld(match: re.Match[str]) -> str:
             is_secret = not (_NO_SECRET.fullmatch(match["value"]) or self._is_allowed(match["value"]))
             return match["before"] + WITHHELD if is_secret else match[0]
 
         for command, secret in _COMMANDS if _COMMAND.search(text) else ():
-            text = command.sub(lambda match, secret=secret: secret.sub(withheld, match[0]), text)
+            text = command.sub(partial(within, secret), text)
         return text
 
     def _assignments(self, text: str) -> str:
@@ -320,6 +323,11 @@ def _is_secret_name(name: str) -> bool:
     """Whether the last words of a name, or of one above it, are those of a secret; ``eos_token`` is none."""
     parts = re.split(r"[/.]", name)
     return parts[-1].lower() == "token" or any(_SECRET.fullmatch(" ".join(_words(part))) for part in parts)
+
+
+@cache
+def _may_be_secret_name(name: str) -> bool:
+    return _is_secret_name(name) or _last_word(name) in _MAYBE
 
 
 def _last_word(name: str) -> str:

@@ -32,8 +32,10 @@ MEMORY = "build/made.json"
 _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
 MARKER = ".chronicle-site"  # a folder without it is not ours, and is left alone
 # Where two folders cannot exchange their names: a mount point, a folder of others above, some systems.
-_NO_EXCHANGE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
-_NO_EXCHANGE += (errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP)
+_NO_EXCHANGE = (
+    errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY,
+    errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP,
+)  # fmt: skip
 _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
 
 

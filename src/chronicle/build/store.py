@@ -144,6 +144,12 @@ def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:
     return rows
 
 
+def forget(folder: Path) -> None:
+    """The next build reads the inputs of an entry, and makes it, again."""
+    for name in (KEPT, MEMORY):
+        (folder / name).unlink(missing_ok=True)
+
+
 def kept(folder: Path, key: str) -> Rows:
     """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
 
@@ -276,10 +282,8 @@ def _of_entry(folder: Path) -> Iterator[str]:
         what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
         remedy = "compare it with a copy of yours; the next build reads it again"
         yield f"{log}: {what}. Remedy: {remedy}"
-    for name in (
-        (KEPT, MEMORY) if spoiled or unseen else ()
-    ):  # the next build reads the inputs, and makes it, again
-        (folder / name).unlink(missing_ok=True)
+    if spoiled or unseen:
+        forget(folder)
 
 
 def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:

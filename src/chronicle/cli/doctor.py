@@ -26,7 +26,7 @@ from chronicle.readers.console.chunks import chunks, sample, split
 from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
 from chronicle.readers.find import claims, scan
-from chronicle.readers.text import Head, encoding_of, head, unpacked
+from chronicle.readers.text import Head, encoding_of, unpacked
 
 _OF_TRAINING = {Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS, Role.SCORE, Role.VALIDATION_SCORE}
 _OF_TRAINING |= {Role.PART_LOSS, Role.OBJECTIVE, Role.GRAD_NORM, Role.LEARNING_RATE}
@@ -81,7 +81,7 @@ def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
     if not path.is_file():
         return _kinds_of(logs)
     with unpacked(path) as file:
-        start, claimed_by = head(file.path), tuple(reader.NAME for reader in claims(file.path))
+        start, claimed_by = Head.of(file.path).start, tuple(reader.NAME for reader in claims(file.path))
         content = {**_kinds_of(logs, file.path), **_encoding(start), "claimed_by": claimed_by}
         return content if claimed_by else {**content, "kinds": _unread_kinds(file.path)}
 

@@ -23,6 +23,7 @@ from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, card
+from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
 
 if TYPE_CHECKING:
@@ -208,7 +209,7 @@ def explain(
         yield f"{event.mark}  {event.sentence}"
         yield f"   {event.verdict}, id {event.id}"
         if event.causes:
-            yield f"   shortly before: {'; '.join(event.causes)}"
+            yield f"   it came {listed(event.causes)}"
         for part in event.parts:
             yield from _finding(by_id[part])
         page = (pages or {}).get(event.patterns[0])
@@ -216,7 +217,7 @@ def explain(
             yield from _advised(advice(event, page))
         yield ""
     if not which:
-        yield from story.paragraphs
+        yield from (*story.paragraphs, diagnosis.because)
         for needs, patterns in words.unassessed(diagnosis).items():
             yield from filled(f"not assessed without {needs}: {patterns}", "", "    ")
 

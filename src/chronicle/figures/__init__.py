@@ -182,7 +182,7 @@ def _shown(plan: Plan) -> str:
     parts = [segment for curves in plan.curves for segment in curves.panel.segments()]
     first = max(min(s.steps[0] for s in parts), plan.window[0])
     last = min(max(s.steps[-1] for s in parts), plan.window[1])
-    return f"{_metrics(plan)} over {Axis(plan.axis).places(round(first), round(last))}"
+    return f"{_metrics(plan)} over {Axis(plan.axis).place(round(first), round(last))}"
 
 
 MOST_POINTS = 200_000  # of a run, over all of its curves: about 1 MB

@@ -12,7 +12,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from chronicle.classify.patterns import BY_ID
 from chronicle.figures.panels import Segment, segments
 from chronicle.figures.scales import Pane, Window
 from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet, literal, on, text_px
@@ -45,12 +44,13 @@ _NARROWEST_BAR_PX = 2
 @dataclass(frozen=True)
 class Occurrence:
     """A finding with its number, the step it ends at (of one that is not over, its attempt's last one),
-    and its rank: 0 is the gravest."""
+    its rank (0 is the gravest) and what it means for the run."""
 
     number: int
     finding: Finding
     end: float
-    rank: int = 0
+    rank: int
+    verdict: Verdict
 
     @property
     def badge(self) -> bool:
@@ -178,8 +178,8 @@ def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
         lane = next((i for i, taken in enumerate(free_from) if taken <= left), len(free_from))
         free_from[lane : lane + 1] = [right + 1]
         fill = right - left < _FILL_SHARE * window.width
-        verdict, still = BY_ID[item.finding.pattern].verdict, item.finding.end_step is None
-        placed.append(Band(item.number, verdict, left, right, lane, fill, still, item.badge))
+        is_open = item.finding.end_step is None
+        placed.append(Band(item.number, item.verdict, left, right, lane, fill, is_open, item.badge))
     return placed
 
 

@@ -13,7 +13,6 @@ from itertools import chain
 
 import numpy as np
 
-from chronicle.classify.patterns import BY_ID
 from chronicle.classify.report import drawn
 from chronicle.figures.annotations import (
     AttemptStrip,
@@ -125,8 +124,7 @@ class Scene:
         first, last = self.window(item)
         if last - first < _WHOLE_SHARE * (self.last - self.first):
             return True
-        well = BY_ID[item.finding.pattern].verdict is Verdict.GOOD
-        return not well and len(self.zoom_panels(item)) > len(self.panels)
+        return item.verdict is not Verdict.GOOD and len(self.zoom_panels(item)) > len(self.panels)
 
 
 def scene(
@@ -161,7 +159,7 @@ def _occurrences(
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
-        occurrences.append(Occurrence(group.number, finding, float(end), rank))
+        occurrences.append(Occurrence(group.number, finding, float(end), rank, group.verdict))
     return sorted(occurrences, key=lambda item: item.number)
 
 

@@ -45,7 +45,7 @@ AN_ERROR = (
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
 REWARDED = (
-    r"\b(rewards?|rew|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
+    r"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
     r"|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.

@@ -7,7 +7,7 @@ is guessed from how curves look.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
@@ -18,6 +18,7 @@ FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
 _SAMPLED = 512  # rows that are looked at, spread over the log
 _MOST_TERMS = 48  # of one equation
 _ROWS_PER_TERM = 3
+_MOST_SHARES = 4096  # of one mixture
 _MOST_DIGITS = 9  # after the point; numbers with more of them are floats, not what somebody printed
 _SINGLE = 2e-6  # relative rounding of a number that was kept in single precision
 _COARSE = 0.1  # of what is told: a coarser rounding would make anything the sum of anything
@@ -32,14 +33,13 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     every row. Settings that never change are none.
     """
     group_of: dict[str, tuple[str, ...]] = {}
-    inside = {name: metric for name, metric in series.items() if _in_unit_interval(metric)}
-    for family in _families(tuple(inside)):
+    for family in _families(tuple(series)):
         at_equal_steps: dict[bytes, list[str]] = {}
         for name in family:
-            if name not in group_of:
-                at_equal_steps.setdefault(inside[name].steps.tobytes(), []).append(name)
+            if name not in group_of and _in_unit_interval(series[name]):
+                at_equal_steps.setdefault(series[name].steps.tobytes(), []).append(name)
         for group in map(tuple, at_equal_steps.values()):
-            if len(group) > 1 and _sum_to_one([inside[name] for name in group]):
+            if len(group) > 1 and _sum_to_one([series[name] for name in group]):
                 group_of |= dict.fromkeys(group, group)
     return list(dict.fromkeys(group_of.values()))
 
@@ -137,13 +137,16 @@ def _in_unit_interval(series: Series) -> bool:
     return bool(some.min() >= 0 and some.max() <= 1)  # a NaN is neither
 
 
-def _families(names: Sequence[str]) -> Iterator[list[str]]:
+@lru_cache(maxsize=16)  # the many files of a run log the same names
+def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ in their last part, their last word, their first word, or altogether."""
+    families = list[list[str]]()
     for differing in (r"[^/.:]+$", r"(?<=[_\W])[^\W_]+$|\d+$", r"^[^\W_]+(?=[_\W])"):
         groups: dict[str, list[str]] = {}
         for name in names:
             groups.setdefault(re.sub(differing, "", name), []).append(name)
-        yield from groups.values()
+        families += (group for group in groups.values() if 1 < len(group) <= _MOST_SHARES)
+    return families
 
 
 def _sum_to_one(group: Sequence[Series]) -> bool:

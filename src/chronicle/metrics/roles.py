@@ -21,7 +21,7 @@ from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
 _SPELLED = re.compile("|".join(aliases.SPELLED))
-_A_NUMBER = re.compile(r"\b\d+\b")
+_A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
 # A new word begins at "Norm" of "gradNorm" and at "Policy" of "MLPPolicy", not at the end of "TFLOPs".
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
 _WORD, _EVALUATED = re.compile(r"[^\W_]+"), re.compile(aliases.EVALUATED)
@@ -60,12 +60,15 @@ def plain(metric: str) -> str:
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
     """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
-    return Role.OTHER if len(metric) > _LONGEST else _role_of(_A_NUMBER.sub("0", plain(metric)))
+    if len(metric) > _LONGEST:
+        return Role.OTHER
+    return _role_of(_LONG_NUMBER.sub("00", _A_NUMBER.sub("0", plain(metric))))
 
 
 @lru_cache(maxsize=4096)
 def _role_of(name: str) -> Role:
-    """As `role_of`, of a plain name with one number in place of all: layers, heads and experts are alike."""
+    """As `role_of`, of a plain name with one number in place of all: layers, heads and experts are alike. No
+    row of the table, and no word, has a certain number of two digits in it."""
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
@@ -104,13 +107,14 @@ def dataset_of(metric: str) -> str:
 @lru_cache(maxsize=4096)
 def unit_of(metric: str, role: Role) -> str | None:
     """The unit that the name states, for times, rates and counts; None where it states none."""
+    if role not in (Role.STEP_TIME, Role.THROUGHPUT):
+        return {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}.get(role)
     name = plain(metric)
     if role is Role.STEP_TIME:
         words = set(name.split())
         return "ms" if "ms" in words else "s" if words & {"s", "sec", "secs", "seconds"} else None
-    if role is Role.THROUGHPUT and re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name):
-        return next((unit for pattern, unit in _UNITS if re.search(pattern, name)), None)
-    return {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}.get(role)
+    per_second = re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name)
+    return next((unit for pattern, unit in _UNITS if per_second and re.search(pattern, name)), None)
 
 
 def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] = ()) -> dict[str, Series]:
@@ -258,7 +262,9 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     stand beside it but an agent's. An entropy that is added to such losses is the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     names = set(map(plain, roles))
-    learned = [n for n in roles if plain(n).replace("returns", "advantages") in names - {plain(n)}]
+    learned = [
+        n for n in roles if "returns" in plain(n) and plain(n).replace("returns", "advantages") in names
+    ]
     roles = dict(roles) | dict.fromkeys((n for n in learned if n not in given), Role.OTHER)
     rewards = _named(roles, Role.OBJECTIVE, but=given)
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):

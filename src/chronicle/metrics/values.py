@@ -99,13 +99,13 @@ def instant(seconds: float | None) -> str:
         return ""
 
 
-def moment(time: str) -> float:
-    """ISO 8601 as Unix seconds, in UTC where it names no zone; 0 for a text that is none."""
+def moment(time: str, otherwise: float = 0.0) -> float:
+    """ISO 8601 as Unix seconds, in UTC where it names no zone; ``otherwise`` for a text that is none."""
     try:
-        instant = datetime.fromisoformat(time)
-    except ValueError:
-        return 0.0
-    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+        instant = datetime.fromisoformat(time.strip())
+        return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, OverflowError):
+        return otherwise
 
 
 @lru_cache(maxsize=1 << 14)

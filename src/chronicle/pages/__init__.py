@@ -62,36 +62,6 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
 A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
 _A_SECTION = 100  # bytes of one section of the guide: its first sentence, then the names of what it explains
 _TITLE = 100
-SYNONYMS: Mapping[str, str] = {
-    "near-perfect": "healthy clean stable smooth",
-    "noisy-healthy": "healthy noise jitter",
-    "lr-decay-drop": "anneal cooldown LR",
-    "resume-spike": "restart checkpoint bump",
-    "repeat-data": "duplicate data loader replay epoch seen twice",
-    "lr-not-restored": "LR warmup scheduler optimizer state",
-    "attention-logit-growth": "attention entropy QK logits explode",
-    "entropy-collapse": "policy exploration exploitation RL RLVR GRPO PPO reward stuck",
-    "length-explosion": "GRPO long answers tokens verbose overlong truncated RL",
-    "reward-hacking": "overoptimisation Goodhart proxy gold reward model judge RLHF",
-    "kl-blow-up": "KL divergence explosion GRPO PPO RLHF reference policy drift collapse",
-    "clip-saturation": "max_grad_norm clip_grad clip fraction gnorm saturated clipping",
-    "router-collapse": "MoE mixture of experts gating load balance dead experts MaxVio",
-    "throughput-drop": "slow straggler MFU tokens per second",
-    "hang": "stuck deadlock NCCL timeout freeze stall",
-    "divergence-after-spike": "diverged exploded exploding blow-up blew up unstable instability",
-    "divergence-no-spike": "diverged exploded exploding blow-up blew up unstable instability",
-    "spike-no-full-recovery": "unstable instability",
-    "failed-run": "did not learn never converged dead",
-    "nan-inf": "NaN Inf infinity overflow exploded exploding blow-up blew up crash",
-    "loss-scale-collapse": "AMP fp16 underflow overflow scaler GradScaler",
-    "frozen-metric": "stuck constant flatline",
-    "plateau": "flat stuck stalled no progress",
-    "overfitting": "overfit generalization gap validation rises",
-    "grokking": "grok grokked generalisation delayed phase transition emergence",
-    "quantised-loss": "rounding bf16 ladder quantized",
-    "reinitialised": "reset weights lost from scratch reinitialized",
-}
-"""What people call a pattern, beside what its page says; a test holds that the ids are patterns."""
 _STOP = re.compile(
     "an?|and|are|as|at|be|but|by|for|from|had|has|have|in|is|its?|no|not|of|on|or|so|than|that|the|their|then"
     "|there|these|they|this|to|was|were|what|when|where|which|who|will|with|you"
@@ -112,7 +82,7 @@ def search_js(site: SiteData) -> str:
     """
     pages = []
     for page in site.patterns:
-        names = f"{', '.join(map(plain, page.also_called))} · {SYNONYMS.get(page.id, '')}"
+        names = f"{', '.join(map(plain, page.also_called))} · {plain(page.typed)}"
         pages.append([page.id, plain(page.title), page.verdict.value, names])
     place = {page.id: number for number, page in enumerate(site.patterns)}
     runs = ",\n".join(_run(entry, place) for entry in site.entries)

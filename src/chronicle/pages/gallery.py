@@ -203,13 +203,17 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``."""
+    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``.
+
+    ``typed`` are words that people look for it with, beside those that its page has.
+    """
 
     id: Text
     title: Text
     verdict: Verdict
     lead: Text
     also_called: tuple[Text, ...] = ()
+    typed: Text = ""
     criteria: tuple[Condition, ...] = ()
     lookalikes: tuple[Lookalike, ...] = ()
     causes: tuple[Cause, ...] = ()

@@ -22,6 +22,7 @@ from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
 from chronicle.story.restarts import lettered, restart
+from chronicle.story.sentences import listed as enumerated
 from chronicle.story.signs import Sign
 from chronicle.workspace.notes import last_review
 
@@ -61,6 +62,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
         "config": config,
         "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
         "words": words,
+        "enumerated": enumerated,
         "whole": figure(entry, "whole"),
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
         "address": words.address(entry.run_id),

@@ -44,7 +44,6 @@ from chronicle.readers.find import (
     hook,
     is_log,
     is_text,
-    log_like,
     run_key,
     runs_in,
     runs_of_store,
@@ -72,6 +71,14 @@ _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
     "Remedy: convert it to CSV with a column `step`, or write a reader (docs/own-reader.md)"
 )
+# What is no text and no log, by its ending, and how it becomes one.
+_EXPORTS = {
+    ".xlsx .xls .ods": "save the sheet as CSV",
+    ".npy .npz": "numpy.savetxt('loss.csv', values, header='loss') writes an array as text",
+    ".pkl .pickle .pt .pth .ckpt .joblib": "it may run any code, so load it where it was made, and write its "
+    "history by json.dump",
+    ".mat .h5 .hdf5": "write its history as CSV with the program that made it",
+}
 _FOREIGN = "is not read, as it lies in the folder of a launch. Remedy: move it beside that folder"
 _AIM = ".aim"  # the folder of a repository that only Aim's own package opens
 _LACKS_AIM = "Remedy: install aim: it holds a repository of Aim, which only Aim's own package reads"
@@ -130,7 +137,7 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         relative = file.relative_to(path).as_posix() if folder else file.name
         # file names that are no UTF-8 are written out, so that pages can hold them
         names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
-        attempts += [respelled(replace(log, name=n), clean) for log, n in zip(outcome, names, strict=True)]
+        attempts += [respelled(log, clean, name=n) for log, n in zip(outcome, names, strict=True)]
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
     assigned = roles.assign_all([log.series for log in attempts], aliases)
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
@@ -159,7 +166,7 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
         from chronicle.workspace.folders import is_address
 
         if is_address(path):
-            return fetch(path, log_like=log_like, is_log=is_log, confines=confines)
+            return fetch(path, confines)
     path = Path(path)
     if (path / _AIM).is_dir() and find_spec("aim") and not any(scan(path, is_log).all_logs()):
         if confines and not confines.addresses:
@@ -318,6 +325,9 @@ def _only(readers: list[Reader], path: Path) -> Reader:
         for reader in all_readers():
             if lacks := hook(reader, "lacks", str)(path):
                 raise UnknownFormat(str(path), lacks)
+        for suffixes, remedy in _EXPORTS.items():
+            if path.suffix.lower() in suffixes.split():
+                raise UnknownFormat(str(path), f"files like {path.suffix} are not read. Remedy: {remedy}")
         known = ", ".join(reader.NAME for reader in all_readers())
         raise UnknownFormat(str(path), _UNKNOWN.format(known))
     if len(readers) > 1:

@@ -48,6 +48,7 @@ class Reader(Protocol):
         """Its attempts, whole; roles are given later. Raises a LogError where nothing can be used."""
 
 
+_JSON = b"{["
 SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
 _KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
@@ -60,10 +61,11 @@ READERS = cast(
         OnDemand(
             "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
         ),
-        OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",)),
-        OnDemand("json_documents", "trainer_state.json", (".json",)),
-        OnDemand("json_documents", "json", hooks=("runs",)),
-        OnDemand("json_documents", "megatron-golden"),
+        OnDemand("csv_tables", "markdown", FALLBACK=-1),
+        OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",), opens=_JSON),
+        OnDemand("json_documents", "trainer_state.json", (".json",), opens=b"{"),
+        OnDemand("json_documents", "json", hooks=("runs",), opens=_JSON),
+        OnDemand("trackers.offline", "megatron-golden", (), -1, ("run_key",), opens=b"{"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
         OnDemand(
             "trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW, starts=SQLITE_STARTS

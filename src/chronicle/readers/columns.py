@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
+from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.step_axis import (
@@ -315,9 +315,5 @@ def unix(values: NDArray[Any]) -> Floats | None:
 
 def iso_seconds(cells: Sequence[str] | NDArray[Any]) -> Floats | None:
     """Unix seconds from ISO 8601 texts, UTC where they name no zone; None where most are something else."""
-    times = np.full(len(cells), np.nan)
-    for row, cell in enumerate(cells):
-        with suppress(ValueError, OverflowError):
-            moment = datetime.fromisoformat(cell.strip())
-            times[row] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    times = np.array([moment(cell, np.nan) for cell in cells], np.float64)
     return times if 2 * np.count_nonzero(~np.isnan(times)) > len(cells) else None

@@ -24,7 +24,7 @@ from chronicle.model import Fault, Place
 from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
 from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import places_rows
-from chronicle.readers.text import SMALL_BYTES, Faults, Line, head_lines, numbered_lines
+from chronicle.readers.text import SMALL_BYTES, Faults, Head, Line, numbered_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +34,7 @@ ARROW_BYTES = 1 << 20  # of a block that is read in one go
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
+_WIDER = "row has more cells than the header; those without a name are left out"
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
 
 # What pyarrow and Python read differently: quotes, bytes that end a line, numbers in base 16, nan(...).
@@ -49,9 +50,9 @@ class Table:
 
     def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
         self.path, self.n_rows, self.truncated = path, 0, False
-        self._faults, self._n_lines = Faults(path), 0
-        self._last = deque[str](maxlen=LOOKED_AT)
-        self.comments, self._begin = beginning(head_lines(path))
+        self._faults, self._n_lines, self._n_wider = Faults(path), 0, 0
+        self._last, self._some_fit = deque[str](maxlen=LOOKED_AT), False
+        self.comments, self._begin = beginning(Head.of(path).lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
         read_lines(path, "csv", self, ARROW_BYTES)
         every = np.arange(self.n_rows)
@@ -68,8 +69,9 @@ class Table:
             if not header:
                 return
             self.delimiter = delimiter_of(header)
-            self.names = self._given or header_names(self._header(header.lstrip("# ") or header))
-            self._comma = has_decimal_commas(self._begin[not self._given :], self.delimiter)
+            header = (header.lstrip("# ") or header).replace("\t,", "\t")
+            self.names = self._given or header_names(self._header(header))
+            self._spelling = spelling_of(self._begin[not self._given :], self.delimiter)
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self._read_lines(lines)
 
@@ -77,14 +79,16 @@ class Table:
         """What is known after whole lines; None before the header."""
         if not self._builders:
             return None
-        known = self.n_rows, self._n_lines, list(self._last), self._faults.state()
+        known = self.n_rows, self._n_lines, list(self._last), self._n_wider, self._faults.state()
         columns = [builder.state(arrays) for builder in self._builders]
-        return *known, self.names, self.delimiter, self._comma, columns
+        return *known, self.names, self.delimiter, self._spelling, columns
 
     def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
         """Goes on from a state."""
-        self.n_rows, self._n_lines, last, faults, self.names, self.delimiter, self._comma, builders = state
+        self.n_rows, self._n_lines, last, self._n_wider, faults, *spelled, builders = state
+        self.names, self.delimiter, self._spelling = spelled
         self._last.extend(last)
+        self._some_fit = self.n_rows > 0
         self._faults.restore(faults)
         self._builders = [Builder.restored(column, arrays) for column in builders]
 
@@ -96,7 +100,8 @@ class Table:
             for name, builder in zip(self.names, self._builders, strict=True)
             if 0 < builder.n_texts <= builder.n_numbers
         ]
-        return self._faults.all() + texts
+        wider = [Fault(Place(str(self.path)), _WIDER, self._n_wider)] if self._n_wider else []
+        return self._faults.all() + wider + texts
 
     def _header(self, line: str) -> list[str]:
         try:
@@ -114,33 +119,52 @@ class Table:
     def _read_lines(self, lines: Iterable[Line]) -> None:
         rows: list[list[str]] = []
         for line_number, line, unfinished in lines:
-            line = line.replace(",", ".") if self._comma else line
-            if (row := self._row(line_number, line, unfinished)) is not None:
-                rows.append(row)
+            line = line.replace(*self._spelling)
+            rows += self._rows(line_number, line, unfinished)
             self._last.append(line)
         for builder, cells in zip(self._builders, zip(*rows, strict=False), strict=False):
             builder.add(self.n_rows, cells)
         self.n_rows += len(rows)
 
-    def _row(self, line_number: int, line: str, unfinished: bool) -> list[str] | None:
-        """The cells of a line; None for one that is blank, bad, cut, or repeats the header."""
+    def _rows(self, line_number: int, line: str, unfinished: bool) -> list[list[str]]:
+        """The row in a line, with one above it that it explains; none in one that is blank, bad, cut, or
+        repeats the header."""
         if not line.strip():
             self.truncated |= unfinished  # the padding of a row that was cut
-            return None
+            return []
         width = len(self.names)
         row, wrong = self._cells(line)
         if not wrong and len(row) != width and (len(row) < width or any(row[width:])):
+            if len(row) > width and (wider := self._wider(line_number, row)):
+                return wider
             wrong = f"has {len(row)} cells where the header has {width}"
         if unfinished and not wrong and self._is_cut(line, row):
             self.truncated = True
-            return None if width == 1 or places_rows(self.names[-1]) else [*row[: width - 1], ""]
+            return [] if width == 1 or places_rows(self.names[-1]) else [[*row[: width - 1], ""]]
         if unfinished and wrong and ("open" in wrong or len(row) < width):
             self.truncated = True
         elif wrong:
             self._faults.add(f"line {wrong}; skipped", line=line_number)
         elif row[0].strip() != self.names[0] or header_names(row) != self.names:
-            return row
-        return None
+            self._some_fit = True
+            return [row]
+        return []
+
+    def _wider(self, line_number: int, row: list[str]) -> list[list[str]]:
+        """A row with more cells than the header, and the one above it, if that was the first as wide.
+
+        A launch that logs more columns writes its rows below those of the one before, under the old header.
+        A single wide row is damage: two that ran into each other.
+        """
+        before, above = ([*self._cells(line)[0]] for line in ["", "", *self._last][-2:])
+        numeric = all(number(cell) is not None or is_blank(cell) for cell in row + above)
+        if len(above) != len(row) or not numeric or not self._some_fit:
+            return []
+        found = [row] if len(before) == len(row) else [above, row]
+        self._n_wider += len(found)
+        if len(found) > 1 and self._faults and self._faults[-1].place.line == line_number - 1:
+            self._faults.pop()
+        return found
 
     def _cells(self, line: str) -> tuple[list[str], str]:
         if '"' not in line and len(line) < LONG_LINE:
@@ -172,7 +196,8 @@ class Table:
         """
         if not block.endswith(b"\n") or (len(block) < SMALL_BYTES and "pyarrow" not in sys.modules):
             return False
-        block = block.replace(b",", b".") if self._comma else block
+        old, new = (text.encode() for text in self._spelling)
+        block = block.replace(old, new)
         block = block.replace(b"\r\n", b"\n") if b"\r" in block else block
         ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
         longest = int(np.diff(ends, prepend=-1).max())
@@ -190,7 +215,7 @@ class Table:
                 builder.add(self.n_rows, column.to_pylist())
             else:
                 builder.take(self.n_rows, column)
-        self.n_rows += len(columns[0])
+        self.n_rows, self._some_fit = self.n_rows + len(columns[0]), True
         self._n_lines += len(ends)
         self._last.extend(block[-LOOKED_AT * longest :].decode("utf-8", "replace").split("\n")[:-1])
         return True
@@ -238,17 +263,21 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
 
 
-def has_decimal_commas(lines: Sequence[str], delimiter: str) -> bool:
-    """Whether the cells of these lines have a comma where others have a point."""
+def spelling_of(lines: Sequence[str], delimiter: str) -> tuple[str, str]:
+    """What the cells of these lines have, and what it stands for: a comma for a point, or behind a tab."""
     if delimiter == ",":
-        return False
+        return "", ""
+    if delimiter == "\t" and any("\t," in line for line in lines):
+        return "\t,", "\t"
     cells = [cell.strip().strip('"') for line in lines for cell in line.split(delimiter)]
-    return any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
+    commas = any(map(_COMMA.fullmatch, cells)) and not any(map(_POINT.fullmatch, cells))
+    return (",", ".") if commas else ("", "")
 
 
 def delimiter_of(header: str) -> str:
-    """The separator of a header line: the most frequent of comma, tab and semicolon; or bars alone."""
-    return "|" if _BARS.fullmatch(header) else max(",\t;", key=header.count)
+    """The separator of a header line: the most frequent of comma, tab and semicolon, of a tab and a comma the
+    tab; or bars alone."""
+    return "|" if _BARS.fullmatch(header) else max("\t,;", key=header.count)
 
 
 def header_names(cells: Sequence[str]) -> list[str]:
@@ -266,8 +295,8 @@ def header_names(cells: Sequence[str]) -> list[str]:
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
     """Whether a cell without an end is written as the cells above it.
 
-    A number has as many decimals and digits of an exponent as all of them, a text is one of them and the
-    beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
+    A number has as many decimals as any of them and digits of an exponent as all, a text is one of them and
+    the beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
     """
     cell, above = cell.strip(), list(map(str.strip, above))
     match = _NUMBER.fullmatch(cell)
@@ -280,7 +309,9 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     exact = len(f"{match[1]}{match[2]}".lstrip("0")) >= _ALL_DIGITS and match[1] in {n for n, *_ in shapes}
     if match[2] and exact and not any(e for *_, e in shapes):
         return True
-    sizes = {(len(decimals or ""), len(exponent or "")) for _, decimals, exponent in shapes}
+    lengths = [[len(part or "") for part in shape] for shape in shapes]
+    above_digits, above_decimals, exponents = zip(*lengths, strict=True)
     digits, decimals, exponent = (len(part or "") for part in match.groups())
-    longest = max(len(whole) for whole, _, _ in shapes)
-    return sizes == {(decimals, exponent)} and (decimals + exponent > 0 or digits >= longest)
+    if {*exponents} != {exponent} or decimals < max(above_decimals):
+        return False
+    return decimals + exponent > 0 or digits >= max(above_digits)

@@ -11,7 +11,8 @@ column `timestamp` before the step.
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
@@ -21,7 +22,8 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
-from chronicle.metrics.roles import names_a_loss
+from chronicle.metrics.roles import names_a_loss, role_of
+from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers.columns import (
     LENGTH,
@@ -33,9 +35,9 @@ from chronicle.readers.columns import (
     is_blank,
     number,
 )
-from chronicle.readers.csv_cells import Table, beginning, delimiter_of, has_decimal_commas
+from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
-from chronicle.readers.json_lines import flat
+from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
 from chronicle.readers.runs_in_table import (
     EXTREMES,
     PHASE_NAMES,
@@ -46,11 +48,12 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
-from chronicle.readers.text import Head, clean, from_json, head_lines
+from chronicle.readers.text import Head, Known, clean, from_json
 
 NAME = "csv"
 SUFFIXES = (".csv", ".tsv")
 
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 # Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
@@ -75,6 +78,8 @@ def identify(head: Head) -> bool:
     """
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
+    if len(header) == 2 and numeric[1]:  # a date
+        numeric[0] |= moment(header[0]) != 0.0
     if not header or (all(numeric) and header != _OF_PANDAS):
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
@@ -92,16 +97,16 @@ def identify(head: Head) -> bool:
 def _begin(start: Sequence[str]) -> list[list[str]]:
     """The cells of the first lines; [] where they are no lines of a table."""
     _, lines = beginning(start)
-    if not lines or lines[0].lstrip()[:1] in "{[" or any(c < " " and c != "\t" for c in lines[0]):
+    if not lines or lines[0].lstrip()[:1] in "{[" or _CONTROL.search(lines[0]):
         return []
     lines[0] = lines[0].lstrip("# ") or lines[0]
     even = [line for line in lines[:7] if line.count('"') % 2 == 0]
     if even[:1] != lines[:1]:
         return []
     delimiter = delimiter_of(lines[0])
-    if has_decimal_commas(even[1:], delimiter):
-        even[1:] = [line.replace(",", ".") for line in even[1:]]
-    return list(csv.reader(even, delimiter=delimiter))
+    spelling = spelling_of(even[1:], delimiter)
+    body = [line.replace(*spelling) for line in even[1:]]
+    return list(csv.reader([even[0].replace("\t,", "\t"), *body], delimiter=delimiter))
 
 
 def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
@@ -114,7 +119,7 @@ def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
 
 def lacks(path: Path) -> str:
     """What a table of numbers lacks to be read; "" for what is no such table."""
-    rows = _begin(head_lines(path))
+    rows = _begin(Head.of(path).lines)
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
     if not rows or any(number(cell) is None for row in rows for cell in row):
@@ -133,7 +138,7 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: nothing but a header, or no number in it.
     """
-    rows = _begin(head_lines(path))
+    rows = _begin(Head.of(path).lines)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:
         value = next(name for name in table.names if column_key(name) == "value")
@@ -179,14 +184,66 @@ def runs(path: Path) -> list[str]:
     Raises:
         BadLog: the header cannot be read.
     """
-    header = next(iter(beginning(head_lines(path))[1]), "")
-    cells = csv.reader([header], delimiter=delimiter_of(header)) if header.count('"') % 2 == 0 else ()
-    names: list[str] = next(iter(cells), [])
+    names = next(iter(_begin(Head.of(path).lines)), [])
     several = {*map(column_key, names)} & {*RUN_NAMES} or any(n.strip().endswith(EXTREMES) for n in names)
     if not several and not (loss_of(path) and len(names) > 2):
         return []
     return [run for run in runs_of(path, Table(path).columns) if run]
 
+
+# --- tables in documents ---
+
+_RULE = re.compile(r"[|+:=\s-]*(?:--|==|-:)[|+:=\s-]*")  # below a header, and around the rows of other tables
+_DOCUMENTS = (".md", ".markdown", ".rst")
+_HEADING = re.compile(rb"\s*(#{1,6} |---\s|[^\r\n]+\r?\n(={3,}|-{3,})\s)")  # of a document, at its beginning
+_NOT_YET = "no log"  # of a training loss, at an evaluation before the first one
+FEWEST_ROWS, MOST_BYTES = 3, 1 << 20
+
+
+def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
+    """The rows of all tables with bars between their cells that count steps beside a loss or a score, and
+    whether the last row is cut. Rows with a text in them compare trainings, and are left out."""
+    rows, names, above, is_cut = list[Row](), list[str](), list[str](), False
+    for whole in lines:
+        line = whole.strip()
+        is_rule = _RULE.fullmatch(line) is not None
+        is_cut = bool(names) and not whole.endswith("\n") and not is_rule
+        if "|" not in line and not is_rule:
+            names, above = [], []
+        elif not is_rule:
+            above = [cell.strip(" *`") for cell in line.strip("|").split("|")]
+            is_cut &= len(above) != len(names) or not line.endswith("|")
+            cells = ["" if cell.lower() == _NOT_YET else cell for cell in above]
+            numeric = all(is_blank(cell) or number(cell) is not None for cell in cells)
+            if names and numeric and len(cells) == len(names) and not is_cut:
+                row = zip(names, cells, strict=True)
+                rows.append({name: number(cell) for name, cell in row if not is_blank(cell)})
+        elif not names and any(map(counts_steps, above)) and any(role_of(name) in MOVING for name in above):
+            names = header_names(above)
+    return rows, is_cut
+
+
+def _is_in_bars(head: Head) -> bool:
+    """A document with such a table, or a text that is nothing else: at least three rows."""
+    if b"|" not in head.start and head.size == len(head.start):
+        return False
+    is_document = head.path.suffix in _DOCUMENTS or _HEADING.match(head.start)
+    if is_document and head.size <= MOST_BYTES:
+        with head.opened() as file:
+            return len(_rows_in_bars(file)[0]) >= FEWEST_ROWS
+    written = [f"{line}\n" for line in head.lines if line.strip()]
+    alone = all("|" in line or _RULE.fullmatch(line.strip()) for line in written)
+    return alone and len(_rows_in_bars(written)[0]) >= FEWEST_ROWS
+
+
+def _read_bars(path: Path) -> list[Attempt]:
+    """All attempts of the tables in a document. Raises BadLog as `attempts_of`."""
+    with Head.of(path).opened() as file:
+        rows, truncated = _rows_in_bars(file)
+    return attempts_of(path, len(rows), columns_of(rows), truncated=truncated)
+
+
+BY_NAME = {"markdown": Known("markdown", (), _is_in_bars, _read_bars, -1)}
 
 # --- DVCLive ---
 
@@ -196,7 +253,7 @@ def identify_folder(path: Path) -> bool:
     _, file = next(_metric_files(path), (path, None))
     if file is None:
         return False
-    names = next((line.split("\t") for line in head_lines(file) if line.strip()), [])
+    names = next((line.split("\t") for line in Head.of(file).lines if line.strip()), [])
     return 2 <= len(names) <= 3 and {"step", file.stem} <= set(map(str.strip, names))
 
 

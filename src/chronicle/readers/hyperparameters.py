@@ -108,7 +108,7 @@ def from_yaml(text: str) -> Any:
                 begun[-1][1].append(plain.rstrip("\n") if event.style in ("|", ">") else plain)
     while len(begun) > 1:
         _end_last(begun)
-    value = next(iter(begun[0][1]), {})
+    value: Any = next(iter(begun[0][1]), {})
     return value if isinstance(value, dict | list) else {}
 
 

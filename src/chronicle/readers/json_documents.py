@@ -13,19 +13,18 @@ A document is only claimed where such rows or columns are in it: at least 8 rows
 count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
 or which are what a phase measured. Tables that count nothing are of the same iterations: their rows are one.
 
-Two documents are known by their keys: ``trainer_state.json`` of Hugging Face, with the ``log_history`` of a
-Trainer, and the golden values of Megatron-LM's functional tests, metrics with their steps and values.
+One is known by its key: ``trainer_state.json`` of Hugging Face, with the ``log_history`` of a Trainer.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
@@ -33,11 +32,10 @@ from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import json_lines
 from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_counter
-from chronicle.readers.hyperparameters import as_float, config_facts, leaves, named_facts
+from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, clean, encoding_of, from_json, head
-from chronicle.readers.trackers import PointLog
+from chronicle.readers.text import Head, Known, clean, encoding_of, from_json
 
 NAME = "json"
 SUFFIXES: tuple[str, ...] = ()
@@ -66,7 +64,7 @@ def identify(head: Head) -> bool:
     rows = start.startswith("[") and (inner in ("{", "[") or bool(loss_of(head.path)))
     if not (rows or start.startswith("{")) or head.size > MAX_BYTES:
         return False
-    if any(known(head) for known in (is_golden, json_lines.identify, is_state)):
+    if any(known(head) for known in (json_lines.identify, is_state)):
         return False
     try:
         document = parsed(head)[0]
@@ -167,16 +165,15 @@ def _downloaded(document: Any, metric: str) -> list[Row]:
     """The rows of what TensorBoard gives as JSON: time, step and value, named after the file; else []."""
     if not isinstance(document, list) or len(document) < MIN_CELLS:
         return []
-    for row in document:
-        if (
-            not isinstance(row, list)
-            or len(row) != 3
-            or not all(isinstance(cell, int | float) for cell in row)
-        ):
-            return []
-        if not _FIRST_TIME < row[0] < _LAST_TIME or not isinstance(row[1], int):
-            return []
+    if not all(map(_is_point, document)):
+        return []
     return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
+
+
+def _is_point(row: Any) -> bool:
+    if not isinstance(row, list) or len(row) != 3 or not all(isinstance(cell, int | float) for cell in row):
+        return False
+    return _FIRST_TIME < row[0] < _LAST_TIME and isinstance(row[1], int)
 
 
 def _numbered(value: Any) -> dict[int, Any]:
@@ -272,7 +269,7 @@ def read_state(path: Path) -> list[Attempt]:
     Raises:
         BadLog: no entry of the log_history holds a number.
     """
-    text = path.read_text(encoding_of(head(path)), errors="replace")
+    text = path.read_text(encoding_of(Head.of(path).start), errors="replace")
     state, truncated = _parsed_state(text)
     history = state.pop("log_history", None)
     rows: list[Row] = []
@@ -304,59 +301,4 @@ def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
         return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
 
 
-# --- golden values of Megatron-LM ---
-
-_OF_GOLDEN = ('"start_step"', '"step_interval"', '"values"')
-
-
-def is_golden(head: Head) -> bool:
-    """A JSON object whose first metric has a start, an interval and values."""
-    start = "\n".join(head.lines).lstrip()
-    return start.startswith("{") and all(word in start for word in _OF_GOLDEN)
-
-
-def read_golden(path: Path) -> list[Attempt]:
-    """One attempt. `"nan"` is a text there and says that the step was not run or not logged: missing data.
-
-    Raises:
-        BadLog: it is no whole JSON document, or holds no number.
-    """
-    document, faults = whole_document(path)
-    log = PointLog({}, "\0")
-    for metric, golden in document.items() if isinstance(document, dict) else ():
-        for step, value in _golden_points(golden) if isinstance(golden, dict) else ():
-            if type(value) in (float, int):
-                log.point(clean(metric), step, as_float(value), math.nan)
-    attempt = log.attempt(path, path.name, faults, truncated=False)
-    if not attempt.series:
-        raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
-    return [attempt]
-
-
-def _golden_points(golden: dict[str, Any]) -> Iterator[tuple[int, Any]]:
-    """(step, value) of all values: by their steps, or (old files) a list of one value an interval."""
-    values = golden.get("values")
-    if isinstance(values, dict):
-        for step, value in values.items():
-            if step.lstrip("-").isdecimal() and len(step) < 19:
-                yield int(step), value
-    elif isinstance(values, list):
-        start, interval = golden.get("start_step"), golden.get("step_interval")
-        if isinstance(start, int) and isinstance(interval, int) and abs(start) + abs(interval) < 1 << 40:
-            yield from ((start + i * interval, value) for i, value in enumerate(values))
-
-
-class Known(NamedTuple):
-    """A document that is known by its keys."""
-
-    NAME: str
-    SUFFIXES: tuple[str, ...]
-    identify: Callable[[Head], bool]
-    read: Callable[[Path], list[Attempt]]
-
-
-_KNOWN = (
-    Known("trainer_state.json", (".json",), is_state, read_state),
-    Known("megatron-golden", (), is_golden, read_golden),
-)
-BY_NAME = {one.NAME: one for one in _KNOWN}
+BY_NAME = {"trainer_state.json": Known("trainer_state.json", (".json",), is_state, read_state)}

@@ -34,7 +34,6 @@ from chronicle.readers.text import (
     Head,
     clean,
     from_json,
-    head_lines,
 )
 
 NAME = "jsonl"
@@ -97,7 +96,7 @@ def runs(path: Path) -> list[str]:
 
     The lines are only read where one of the first has such a key.
     """
-    if not any(f'"{name}":' in line for line in head_lines(path) for name in RUN_NAMES):
+    if not any(f'"{name}":' in line for line in Head.of(path).lines for name in RUN_NAMES):
         return []
     return [run for run in runs_of(path, JsonLog(path).columns()) if run]
 
@@ -170,7 +169,7 @@ class JsonLog:
 
     def _read(self, lines: Sequence[bytes], numbers: Sequence[int], *, unfinished: bool) -> None:
         """Reads the lines of a block: records of one shape together by columns, all others one by one."""
-        shapes = _shapes(_records(lines), is_counted if self.n_rows else counts_steps) if lines else []
+        shapes = _shapes(_records(lines), is_counted if self.n_rows else _places) if lines else []
         passed_over = list[int]()
         for i in sorted(set(range(len(lines))).difference(*(shape.lines for shape in shapes))):
             place, is_cut = self.n_rows + i - len(passed_over), unfinished and i + 1 == len(lines)
@@ -206,7 +205,7 @@ class JsonLog:
             return {}
         row = dict(cells_of(record))
         known = {name: value for name, value in row.items() if value is not None}
-        if any(map(counts_steps, known)) or (place and any(map(is_counted, known))) or _measures(known):
+        if any(map(_places, known)) or (place and any(map(is_counted, known))) or _measures(known):
             return row
         if known and not place:
             self._early.append(known)
@@ -317,11 +316,17 @@ def without_steps(rows: list[Row]) -> tuple[list[Row], list[Row], list[Row]]:
 
 
 @lru_cache(maxsize=1 << 16)
+def _places(name: str) -> bool:
+    """Whether a value of this name makes a line a row: it counts steps, and is no setting."""
+    return counts_steps(name) and not below_config(name)
+
+
+@lru_cache(maxsize=1 << 16)
 def is_counted(name: str) -> bool:
     """Whether a value of this name makes a line a row among others: it counts steps, or is a known metric."""
-    if counts_steps(name):
-        return True
-    return not name.startswith("_") and role_of(name) is not Role.OTHER and not below_config(name)
+    return not below_config(name) and (
+        counts_steps(name) or (not name.startswith("_") and role_of(name) is not Role.OTHER)
+    )
 
 
 def flat(record: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str]]:

@@ -27,8 +27,9 @@ from urllib.parse import unquote, urljoin
 
 from chronicle.errors import ChronicleError, LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers.catalogue import PARQUET_STARTS, SQLITE_STARTS
+from chronicle.readers.find import is_log, log_like
 from chronicle.readers.side_files import surroundings
-from chronicle.readers.text import head
+from chronicle.readers.text import Head
 from chronicle.readers.trackers import names_of, typed
 from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
 from chronicle.workspace.config import Confines, may_redirect
@@ -280,16 +281,14 @@ _STORES = (SQLITE_STARTS, PARQUET_STARTS)  # known as a whole only
 _TIMES = ("LastModified", "mtime", "last_modified", "updated", "created")
 _TAGS = ("ETag", "etag", "md5Hash", "oid", "blob_id", "xet_hash")
 
-IsLog = Callable[[Path], bool]
 Info = Mapping[str, Any]  # what a file system tells of an object
 Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 
-def fetch(address: str, *, log_like: IsLog, is_log: IsLog, confines: Confines | None = None) -> Path:
+def fetch(address: str, confines: Confines | None = None) -> Path:
     """The mirror of an address, up to date: a file or a folder.
 
-    ``log_like`` judges by a name, ``is_log`` by the beginning of a file; ``confines`` by where a server sends
-    the fetch on to.
+    ``confines`` say where a server may send the fetch on to.
 
     Raises:
         LogError: it cannot be listed or fetched, or is more than may be fetched.
@@ -304,14 +303,14 @@ def fetch(address: str, *, log_like: IsLog, is_log: IsLog, confines: Confines | 
     try:
         if address.partition("://")[0] in CLIENTS:
             return of_tracker(address, mirror_of(address))
-        return _synchronised(_file_system(address, confines, refused), address, log_like, is_log)
+        return _synchronised(_file_system(address, confines, refused), address)
     except ChronicleError:
         raise
     except Exception as err:  # of every library its own
         raise _failed(address, err, refused) from None
 
 
-def _synchronised(files: Any, address: str, log_like: IsLog, is_log: IsLog) -> Path:
+def _synchronised(files: Any, address: str) -> Path:
     """The mirror of an address with what has changed behind it fetched, and without what is gone."""
     mirror = mirror_of(address)
     memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
@@ -322,7 +321,7 @@ def _synchronised(files: Any, address: str, log_like: IsLog, is_log: IsLog) -> P
     changed = {name for name, mark in new.items() if old.get(name, [])[:3] != mark}
     looked_at = [name for name in new if name in changed or (old[name][3] and not places[name].is_file())]
     with ThreadPoolExecutor(THREADS) as threads:
-        judged = threads.map(lambda name: _wanted(files, name, objects[name], log_like, is_log), looked_at)
+        judged = threads.map(lambda name: _wanted(files, name, objects[name]), looked_at)
         wanted = dict(zip(looked_at, judged, strict=True))
         taken = [name for name, take in wanted.items() if take]
         if (total := sum(new[name][1] for name in taken)) > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
@@ -416,14 +415,14 @@ def _mark(info: Info) -> list[Any]:
     return [str(tag), int(info.get("size") or 0), str(time)]
 
 
-def _wanted(files: Any, name: str, info: Info, log_like: IsLog, is_log: IsLog) -> bool:
+def _wanted(files: Any, name: str, info: Info) -> bool:
     """Whether an object may be a log, or part of a folder that is one."""
     if not name or log_like(Path(spelled(name).name)):
         return True
     with scratch() as folder:
         begin = folder / spelled(name).name
         begin.write_bytes(_begin(files, info["name"]) if info.get("size") else b"")
-        start = head(begin)
+        start = Head.of(begin).start
         text = b"\0" not in start and int(info.get("size") or 0) <= TEXT_BYTES
         return text or start.startswith(_STORES) or is_log(begin)
 

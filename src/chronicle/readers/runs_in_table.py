@@ -33,7 +33,15 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
 from chronicle.metrics.roles import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Fault, Role, Steps
-from chronicle.readers.columns import Column, attempt_of, column_key, counted_by, is_counter, number
+from chronicle.readers.columns import (
+    Column,
+    attempt_of,
+    column_key,
+    counted_by,
+    is_counter,
+    iso_seconds,
+    number,
+)
 from chronicle.readers.step_axis import NO_COLUMN
 
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
@@ -312,21 +320,23 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """Names of the columns of a table without a header, by the name of its file; [] where it tells none.
 
     One column is the loss, the score or the reward; before it, or before another metric that is known by its
-    name, may stand one of whole numbers that grow, the steps. Only rewards may all be whole.
+    name, may stand one of whole numbers that grow, the steps, or one of dates. Only rewards may all be whole.
     """
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in _SCORES or (width == 2 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")
-    read = [[value for cell in row if (value := number(cell)) is not None] for row in rows]
-    cells = [row for row in read if len(row) == width]  # a damaged row is forgiven
-    if not metric or width not in (1, 2) or len(read[0]) < width or 2 * len(cells) <= len(rows):
+    if not metric or width not in (1, 2):
+        return []
+    dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
+    read = [[value for cell in row[dated:] if (value := number(cell)) is not None] for row in rows]
+    cells = [row for row in read if len(row) == width - dated]  # a damaged row is forgiven
+    if len(read[0]) < width - dated or 2 * len(cells) <= len(rows):
         return []
     steps, values = [row[0] for row in cells], [row[-1] for row in cells]
-    counted = _are_whole(steps) and all(before < after for before, after in pairwise(steps))
-    known = (role is Role.OBJECTIVE or not _are_whole(values)) and (
-        width == 1 or (counted and len(cells) > 1)
-    )
-    return ["step", metric][-width:] if known else []
+    counted = dated or (_are_whole(steps) and all(before < after for before, after in pairwise(steps)))
+    told = role is Role.OBJECTIVE or not _are_whole(values)
+    known = told and (width == 1 or (counted and len(cells) > 1))
+    return ["datetime" if dated else "step", metric][-width:] if known else []
 
 
 def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:

@@ -14,13 +14,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase, translate
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from chronicle.metrics.values import canonical
+from chronicle.metrics.values import canonical, moment
 from chronicle.readers.hyperparameters import MAX_TEXT, Scalar, config_facts, from_yaml, scalar
 from chronicle.readers.text import clean
 
@@ -189,9 +188,8 @@ def surroundings(document: Any) -> Facts:
 def _with_moments(facts: Facts) -> Facts:
     """The facts with the start in Unix seconds, and how it ended in the words of readers."""
     started, ended = facts.pop("started_at", None), facts.pop("ended", None)
-    with suppress(ValueError, OverflowError):
-        moment = datetime.fromisoformat(str(started))
-        facts["started_at"] = (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if begun := moment(str(started)):
+        facts["started_at"] = begun
     if str(ended).lower() in _ENDED:
         facts["ended"] = _ENDED[str(ended).lower()]
     return facts

@@ -24,7 +24,7 @@ from fnmatch import filter as matching
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TextIO
+from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
 
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
@@ -33,6 +33,7 @@ HEAD_BYTES = 8192
 _MOST_ZEROS = 1 << 26  # at the start of a file, of which the rest is looked at
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
+_BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
 
 
@@ -49,6 +50,9 @@ class Head:
     changed_ns: int
     start: bytes = field(compare=False, repr=False)
 
+    def __hash__(self) -> int:  # asked for often: that of a path takes longer
+        return self.changed_ns
+
     @classmethod
     def of(cls, path: Path) -> Head:
         """The beginning of the file at ``path``. Raises OSError."""
@@ -61,6 +65,11 @@ class Head:
         whole = len(self.start) == self.size < HEAD_BYTES
         file: BinaryIO = io.BytesIO(self.start) if whole else self.path.open("rb")
         return io.TextIOWrapper(file, encoding_of(self.start), "replace")
+
+    @cached_property
+    def opens(self) -> bytes:
+        """The first byte that is no blank, and no mark of the encoding; b"" where it is not known."""
+        return b"" if encoding_of(self.start) == "utf-16" else self.start.lstrip(_BLANKS)[:1]
 
     @cached_property
     def is_text(self) -> bool:
@@ -91,17 +100,12 @@ class Head:
         return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
 
 
-def head(path: Path) -> bytes:
+def _start_of(file: BinaryIO) -> bytes:
     """The first few KB, enough to know a format by.
 
     A log that is emptied while its writer goes on begins with as many zeros as it had bytes: they are passed
     over, unless nothing follows them.
     """
-    with path.open("rb", 0) as file:
-        return _start_of(file)
-
-
-def _start_of(file: BinaryIO) -> bytes:
     first = start = file.read(HEAD_BYTES)
     while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
         start = file.read(HEAD_BYTES)
@@ -111,11 +115,6 @@ def _start_of(file: BinaryIO) -> bytes:
 def encoding_of(start: bytes) -> str:
     """UTF-16 where its mark says so, else UTF-8 with or without a mark."""
     return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
-
-
-def head_lines(path: Path) -> list[str]:
-    """Whole lines at the start of the file, as `Head.lines`."""
-    return Head.of(path).lines
 
 
 class Lines:
@@ -129,7 +128,7 @@ class Lines:
         self.path, self.number, self.unfinished = path, 0, False
 
     def __iter__(self) -> Iterator[str]:
-        with self.path.open(encoding=encoding_of(head(self.path)), errors="replace") as file:
+        with self.path.open(encoding=encoding_of(Head.of(self.path).start), errors="replace") as file:
             for self.number, line in enumerate(file, 1):
                 self.unfinished = not line.endswith("\n")
                 yield line if self.unfinished else line[:-1]
@@ -185,7 +184,7 @@ def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
     system puts where nothing was written before a crash, a line is given a few: there may be gigabytes of
     them. ``file`` is the one at ``path``, from where it is to be read.
     """
-    if encoding_of(head(path)) == "utf-16":
+    if encoding_of(Head.of(path).start) == "utf-16":
         with path.open(encoding="utf-16", errors="replace", newline="\n") as text:
             while part := text.read(size) + text.readline():
                 yield from _whole_and_cut(part.encode())
@@ -222,15 +221,15 @@ MOST_FAULTS = 100  # that are listed one by one; the rest is one fault with a co
 
 
 class Faults(list[Fault]):
-    """The faults of one log, in order; those beyond ``limit`` are counted, and `all` sums them up."""
+    """The faults of one log, in order; those beyond `MOST_FAULTS` are counted, and `all` sums them up."""
 
-    def __init__(self, path: Path, limit: int = MOST_FAULTS) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__()
-        self.path, self.limit, self.n_more = path, limit, 0
+        self.path, self.n_more = path, 0
 
     def add(self, what: str, *, line: int | None = None, byte: int | None = None) -> None:
         """Lists one more fault, or counts it where enough are listed."""
-        if len(self) < self.limit:
+        if len(self) < MOST_FAULTS:
             self.append(Fault(Place(str(self.path), line=line, byte=byte), what))
         else:
             self.n_more += 1
@@ -249,6 +248,16 @@ class Faults(list[Fault]):
         self[:] = [Fault(Place(str(self.path), *place), what, count) for _, *place, what, count in rows]
 
 
+class Known(NamedTuple):
+    """A reader that shares its module with others."""
+
+    NAME: str
+    SUFFIXES: tuple[str, ...]
+    identify: Callable[[Head], bool]
+    read: Callable[[Path], list[Attempt]]
+    FALLBACK: int = 0
+
+
 @dataclass(frozen=True)
 class OnDemand:
     """A module below `chronicle.readers`, or a row of its table BY_NAME, with what it says of itself.
@@ -257,7 +266,8 @@ class OnDemand:
 
     ``hooks`` are the optional functions that it has. ``folder_has`` are patterns of names of which a folder
     that is one log holds at least one, and ``starts`` are the bytes that each file begins with (``binary``:
-    there are zeros among the first, as in no text), so that the module need not be asked of any other.
+    there are zeros among the first, as in no text; ``opens``: the first byte that is no blank is one of
+    these), so that the module need not be asked of any other.
     """
 
     module: str
@@ -268,6 +278,7 @@ class OnDemand:
     folder_has: tuple[str, ...] = ()
     starts: bytes = b""
     binary: bool = False
+    opens: bytes = b""
 
     def identify(self, head: Head) -> bool:
         """As the module's."""
@@ -275,6 +286,7 @@ class OnDemand:
             possible = head.start.startswith(self.starts)
         else:
             possible = b"\0" in head.start if self.binary else head.is_text
+            possible = possible and (not self.opens or head.opens in self.opens)
         return possible and bool(self._module().identify(head))
 
     def read(self, path: Path) -> list[Attempt]:
@@ -359,7 +371,7 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
         LogError: it unpacks to more than it may, or by a package that is not installed.
         OSError: it cannot be read, or the disk is full.
     """
-    make = _decompressor(head(path))
+    make = _decompressor(Head.of(path).start)
     if make is None:
         yield Unpacked(path, "")
         return
@@ -418,22 +430,21 @@ def _size(n_bytes: float) -> str:
     return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.3g} MB"
 
 
-def respelled(attempt: Attempt, spell: Callable[[str], str]) -> Attempt:
-    """The attempt with its sources, and the places of its faults, spelled in another way."""
+def respelled(attempt: Attempt, spell: Callable[[str], str], **changes: Any) -> Attempt:
+    """The attempt with sources and places of faults spelled in another way, and with other ``changes``."""
     faults = tuple(relocated(fault, spell) for fault in attempt.faults)
-    return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults)
+    return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults, **changes)
 
 
 def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
     """What was read of ``file``, under the names of the archive at ``path``, with the archive's own state."""
-    attempt = respelled(attempt, lambda source: source.replace(str(file.path), str(path)))
-    damage = Fault(Place(str(path)), "the archive is damaged; read up to there")
-    return replace(
-        attempt,
-        name=path.name + attempt.name.removeprefix(file.path.name),
-        faults=(*attempt.faults, *([damage] if file.state == DAMAGED else [])),
-        truncated=attempt.truncated or bool(file.state),
-    )
+    name = path.name + attempt.name.removeprefix(file.path.name)
+    truncated = attempt.truncated or bool(file.state)
+    if file.state == DAMAGED:
+        damage = Fault(Place(str(path)), "the archive is damaged; read up to there")
+        attempt = replace(attempt, faults=(*attempt.faults, damage))
+    own, archive = str(file.path), str(path)
+    return respelled(attempt, lambda at: at.replace(own, archive), name=name, truncated=truncated)
 
 
 def error_named_back(err: LogError, file: Unpacked, path: Path) -> LogError:

@@ -6,16 +6,20 @@ pages and the command line speak from it and measure nothing themselves.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from operator import itemgetter
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, plural, times_over
-from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Timeline, Verdict
-from chronicle.story.measured import RunView
+from chronicle.metrics.values import clipped, plural
+from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
+from chronicle.story.measured import RISES, RunView
 from chronicle.story.measured import picture_edge as picture_edge
+from chronicle.story.sentences import listed
+from chronicle.story.signs import named, shortly
 from chronicle.story.telling import events
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
@@ -25,6 +29,7 @@ BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people,
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _OVERALL = having(Trait.CALM | Trait.PROPERTY)
 _RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
+_LOSS = Role.LOSS.value
 _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
@@ -62,16 +67,18 @@ def tell(
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
     ending = [event.sentence for event in happened if event.kind is EventKind.END]
     headline = " ".join(filter(None, [*decisive, _restarts(run), *ending]))
-    sequence = _sequence(run, happened, chosen)
-    paragraphs = (
-        "" if all(part in headline for part in sequence) else " ".join([*sequence, *ending]),
+    shown = _shown(run, happened, chosen)
+    paragraphs = [
+        _sequence(run, happened, chosen, shown),
         _reviewed(review, diagnosis) if review else "",
-        _decides(run, happened, "The classifier's verdict" if review else "The verdict"),
-        _open(run, happened),
-    )
+        _decides(
+            run, happened, [] if review else chosen, "The classifier's verdict" if review else "The verdict"
+        ),
+    ]
+    paragraphs.append(_open(run, happened, shown, " ".join([headline, *paragraphs])))
     badge = CANNOT_TELL if is_open else verdict.value
-    shown = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
-    return Story(verdict, badge, headline, tuple(shown), happened)
+    told = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
+    return Story(verdict, badge, headline, tuple(told), happened)
 
 
 def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
@@ -107,8 +114,7 @@ def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
 
 def card(happened: Sequence[Event], verdict: Verdict) -> str:
     """The words a card has room for: of the event that decides, else of the end."""
-    first = next(iter(deciding(happened, verdict)), None) or next(iter(gravest(happened, verdict)), None)
-    if first is not None:
+    if (first := next(iter(gravest(happened, verdict)), None)) is not None:
         return first.short
     end = next((event for event in happened if event.kind is EventKind.END), None)
     return f"nothing found, {end.short}" if end is not None else "nothing found"
@@ -128,123 +134,131 @@ def _restarts(run: RunView) -> str:
     if not (joins := run.diagnosis.joins):
         return ""
     number = Counter(join.kind for join in joins)
-    kinds = _listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
+    kinds = listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
     lost = sum(join.discarded_steps for join in joins)
     discarded = f", and {run.axis.lost(lost)}" if lost else ""
     return f"The run has {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
-def _listed(words: Sequence[str]) -> str:
-    """``1``, ``1 and 2``, ``1, 2 and 3``."""
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
+def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
+    """What the headline and the first paragraph tell one by one.
 
-
-def _sequence(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[str]:
-    """What happened, in sequence: the findings that count, those of the headline above all, and restarts."""
-    calm = [e for e in happened if set(e.patterns) & _CALM]
+    The findings that count, those of the headline above all; restarts where they are few, with what they
+    discarded; and what may be the cause of these.
+    """
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
-    alike: dict[str, list[Event]] = {}
-    for event in grave:
-        if event.live and not set(event.patterns) & _OVERALL:
-            alike.setdefault(event.title, []).append(event)
-    shown = [event for same in alike.values() for event in same[:_ALIKE]][:_MOST_FINDINGS]
+    same = (events for events in _alike([e for e in grave if _counts(e)]).values())
+    shown = sorted(chain.from_iterable(one[:_ALIKE] for one in same), key=grave.index)[:_MOST_FINDINGS]
     joins = [e for e in happened if e.kind in _JOINS]
     if len(joins) <= _MOST_JOINS:
-        gone = (e for e in happened if e.kind is EventKind.FINDING and not e.live)
+        gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
         shown += [*joins, *(e for e in gone if not set(e.patterns) & _OVERALL)]
-    shown += _before(run, happened, shown)
-    parts = [(happened.index(e), e.sentence) for e in shown]
-    for title, same in alike.items():
+    return [*shown, *_before(run, happened, shown)]
+
+
+def _counts(event: Event) -> bool:
+    """Whether it is a happening on the course that the run kept."""
+    return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & _OVERALL
+
+
+def _alike(listed: Sequence[Event]) -> dict[str, list[Event]]:
+    """Findings by what they are called inside a sentence."""
+    alike: dict[str, list[Event]] = {}
+    for event in listed:
+        alike.setdefault(named(event), []).append(event)
+    return alike
+
+
+def _sequence(
+    run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
+) -> str:
+    """What happened beside what the headline tells, in sequence."""
+    begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
+    left = [e for e in faults if e not in shown]
+    several = len(left) > _ALIKE
+    told = [e for e in (*shown, *([] if several else left)) if e not in chosen]
+    plainly = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
+    told = [e for e in told if e.sentence not in plainly]  # what begins with a restart tells of it
+    parts = [(happened.index(e), e.sentence) for e in told]
+    for name, same in _alike([e for e in happened if _counts(e)]).items():
         if rest := [event for event in same if event not in shown]:
-            steps = [event.step or 0 for event in rest]
-            last = max(map(happened.index, rest))
-            is_first = all(last < happened.index(event) for event in same if event not in rest)
-            often = times_over(len(rest), "" if is_first else " more")
-            parts.append((last, f"“{title}” occurred {often}, {_where(run, steps)}."))
-    sentences = [*(e.sentence for e in calm), *(sentence for _, sentence in sorted(parts, key=itemgetter(0)))]
-    if len(joins) > _MOST_JOINS:
-        sentences.append(_restarts(run))
-    faults = [e for e in happened if e.kind is EventKind.FAULT]
-    if left := len(faults) - sum(e in shown for e in faults):
-        more = "more " if left < len(faults) else ""
-        sentences.append(f"{plural(left, f'{more}fault')} of machines or jobs {_were(left)} logged.")
-    return sentences
+            more = "more " if len(rest) < len(same) else ""
+            number = f"was one {more}{name}" if len(rest) == 1 else f"were {plural(len(rest), more + name)}"
+            parts.append((happened.index(same[-1]), f"There {number} {_where(run, rest)}."))
+    if several:
+        more = "more " if len(left) < len(faults) else ""
+        parts.append((len(happened), f"{plural(len(left), f'{more}fault')} of machines or jobs were logged."))
+    sentences = [sentence for _, sentence in sorted(parts, key=itemgetter(0))]
+    first = min(told, key=happened.index, default=None)
+    if lead := _lead(chosen, first) if first is not None and first.sentence == sentences[0] else "":
+        sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
+    return " ".join(sentences)
+
+
+def _lead(chosen: Sequence[Event], first: Event) -> str:
+    """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
+    steps = [e.step for e in chosen if _counts(e) and e.step is not None]
+    if first.kind not in (EventKind.FINDING, *_CHANGES) or first.step is None or not steps:
+        return ""
+    if first.step < min(steps):
+        (name, *others) = sorted({named(e) for e in chosen if e.step == min(steps)})
+        again = sum(named(e) == name for e in chosen) > 1 or name == named(first)
+        return "Earlier, " if again or others else f"Before the {name}, "
+    return "Later, " if first.step > max(steps) else ""
 
 
 def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
     """What came shortly before what is told, and may be its cause: the last change of schedule or batch
     before a finding, and the first of the faults in which an attempt ended before a restart."""
-    causes = []
+    causes: dict[str, Event] = {}
     for event in shown:
         earlier = [e for e in happened[: happened.index(event)] if e.step is not None]
         if event.kind in _JOINS:
             faults = [e for e in earlier if e.kind is EventKind.FAULT and e.attempt != event.attempt]
             last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
-            near = (e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap)
-            causes += [*near][:1]
+            near = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap][:1]
         else:
-            titles = tuple(f"{e.title}, " for e in earlier if e.kind in _CHANGES)
-            named = any(cause.startswith(titles) for cause in event.causes)
-            causes += [e for e in earlier if named and e.kind in _CHANGES and e.attempt == event.attempt][-1:]
-    return [e for k, e in enumerate(causes) if e not in shown and e not in causes[:k]]
+            least = (event.step or 0) - shortly(run) if set(event.patterns) & RISES else math.inf
+            near = [e for e in earlier if e.kind in _CHANGES and e.attempt == event.attempt][-1:]
+            near = [e for e in near if (e.step or 0) >= least]
+        causes |= {e.id: e for e in near if e not in shown}
+    return list(causes.values())
 
 
-def _were(number: int) -> str:
-    return "was" if number == 1 else "were"
+def _where(run: RunView, listed: Sequence[Event]) -> str:
+    """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
+    steps = [e.step for e in listed if e.step is not None and not set(e.patterns) & _RUN]
+    if len(steps) < 2:
+        return f"at {run.axis.place(steps[0])}" if steps else ""
+    return f"over {run.axis.place(min(steps), max(steps))}"
 
 
-def _where(run: RunView, steps: Sequence[int]) -> str:
-    """``at step 7 005``; of several ``over steps 7 005 to 8 960``."""
-    ends = min(steps), max(steps)
-    return f"over {run.axis.places(*ends)}" if len(steps) > 1 else f"at {run.axis.place(ends[0])}"
-
-
-def _titled(run: RunView, happened: Sequence[Event]) -> str:
-    """Events by title, each with its place: ``“Plateau” at step 450 and “Level shift”, twice, over …``."""
-    alike: dict[str, list[Event]] = {}
-    for event in happened:
-        alike.setdefault(event.title, []).append(event)
-    words = []
-    for title, same in alike.items():
-        steps = [event.step for event in same if event.step is not None and not set(event.patterns) & _RUN]
-        where = _where(run, steps) if steps else ""
-        often = f"({times_over(len(same))} {where})" if len(same) > 1 else where
-        words.append(f"“{title}” {often}".rstrip())
-    return _listed(words)
-
-
-def _goes_on(events: Sequence[Event]) -> bool:
-    """Whether no event of a course that counts was over when the log ended."""
-    return bool(events) and all(e.live and e.end_step is None and e.ending for e in events)
-
-
-def _decides(run: RunView, happened: Sequence[Event], verdict: str) -> str:
-    """Which events make the verdict, and whether they were over; else the classifier's own reason."""
+def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
+    """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
-    if not decide:
-        return diagnosis.because
-    if diagnosis.verdict is Verdict.GOOD:
-        return f"{verdict} is {diagnosis.because[:1].lower()}{diagnosis.because[1:]}"
+    if diagnosis.verdict is Verdict.GOOD or not decide:
+        calm = any(set(e.patterns) & _CALM for e in chosen)
+        return "" if calm else diagnosis.because
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
-    titled = _titled(run, sorted(decide, key=happened.index))
-    over = f", which {_were(len(decide))} not over when the log ended" if _goes_on(decide) else ""
-    return f"{verdict} is {diagnosis.verdict} because of {titled}{over}."
+    if all(event in chosen for event in decide):
+        return ""
+    same = _alike(sorted(decide, key=happened.index)).items()
+    words = [
+        f"{plural(len(one), name) if len(one) > 1 else f'the {name}'} {_where(run, one)}".rstrip()
+        for name, one in same
+    ]
+    return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 
-def _open(run: RunView, happened: Sequence[Event]) -> str:
-    """What is still open: what was not over, was discarded, could not be judged or is in doubt."""
+def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], said: str) -> str:
+    """What else one has to know of the verdict: what was discarded, whether the loss is missing, what is in
+    doubt; ``said`` is what the other paragraphs say."""
     parts = []
-    findings = [event for event in happened if event.kind is EventKind.FINDING]
-    decide = deciding(happened, run.diagnosis.verdict)
-    told = decide if _goes_on(decide) else []
-    if going := [e for e in findings if _goes_on([e]) and e not in told]:
-        parts.append(f"{_titled(run, going)} {_were(len(going))} not over when the log ended.")
-    if gone := sum(not event.live for event in findings):
+    if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
         lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")
-    if unjudged := len(run.diagnosis.not_assessed):
-        why = f"because what {'it needs' if unjudged == 1 else 'they need'} was not logged"
-        parts.append(f"{plural(unjudged, 'pattern')} could not be judged, {why}.")
+    if any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss was logged" not in said:
+        rests = ": the verdict rests on other series" if deciding(happened, run.diagnosis.verdict) else ""
+        parts.append(f"No loss was logged that could be judged{rests}.")
     return " ".join([*parts, *(clipped(doubt, 400) for doubt in run.timeline.doubts[:1])])

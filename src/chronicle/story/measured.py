@@ -46,7 +46,7 @@ _AT_ONSET = 3
 _CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
 _SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
 _ROUGHLY = 5  # samples: of a shorter duration only its bound is told
-_FACTOR_LOG = math.log(3.0)
+FACTOR_LOG = math.log(3.0)  # a larger difference is told as a factor
 _EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
 _NAMES = {
     Role.LOSS: "the loss",
@@ -79,14 +79,12 @@ class Axis:
         """The plural: ``steps``."""
         return self.noun if self.noun.endswith("s") else f"{self.noun}s"
 
-    def place(self, at: int) -> str:
-        """``step 7 005``; ``15 689 million tokens``."""
-        return f"{count(at)} {self.noun}" if self.noun.endswith("s") else f"{self.noun} {count(at)}"
-
-    def places(self, first: int, last: int) -> str:
-        """``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
-        ends = f"{count(first)} to {count(last)}"
-        return f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}s {ends}"
+    def place(self, *at: float) -> str:
+        """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
+        ends = " to ".join(map(count, at))
+        return (
+            f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}{'s' * (len(at) > 1)} {ends}"
+        )
 
     def way(self, first: int, last: int) -> str:
         """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
@@ -112,11 +110,6 @@ class Rise:
     peak: float
     least: bool
     unit: str
-
-    @property
-    def words(self) -> tuple[str, str]:
-        """``2.22``, ``at least 4.1 nats``."""
-        return plainly(self.before), f"{'at least ' * self.least}{plainly(self.peak)}{self.unit}"
 
     @property
     def short(self) -> str:
@@ -233,7 +226,7 @@ def stated(value: Any) -> str:
 
 def percent(log_units: float) -> str:
     """A difference of logarithms as a share, ``16 %``, and where that is no help as ``a factor of 4.1``."""
-    if abs(log_units) > _FACTOR_LOG:
+    if abs(log_units) > FACTOR_LOG:
         return f"a factor of {_factor(math.exp(abs(log_units)))}"
     return share(abs(math.expm1(log_units)))
 
@@ -280,8 +273,7 @@ class Teller:
     @property
     def unit(self) -> str:
         """The declared unit with a space before it; empty where none was declared."""
-        track = self.run.timeline.series.get(self.metric or self.finding.metric or "")
-        return f" {track.unit}" if track is not None and track.unit else ""
+        return f" {self.track.unit}" if self.track is not None and self.track.unit else ""
 
     @property
     def start(self) -> str:
@@ -290,10 +282,19 @@ class Teller:
     @property
     def span(self) -> str:
         """The steps of the finding: ``steps 250 to 750``."""
-        return self.run.axis.places(self.finding.start_step, self.finding.end_step or self.finding.start_step)
+        return self.run.axis.place(self.finding.start_step, self.finding.end_step or self.finding.start_step)
 
-    def place(self, step: float) -> str:
-        return self.run.axis.place(round(step))
+    @property
+    def course(self) -> str:
+        """From where to where: ``over steps 250 to 750``, ``from step 250 on``."""
+        return f"from {self.start} on" if self.finding.end_step is None else f"over {self.span}"
+
+    @property
+    def onset(self) -> str:
+        """Where it starts: ``step 500``; where an attempt begins with it ``the restart at step 500``."""
+        at, start = self.run.index(self.finding.attempt), self.finding.start_step
+        begins = any(j.after == at and j.to_step == start for j in self.run.timeline.joins)
+        return f"the restart at {self.start}" if begins else self.start
 
     def has(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
@@ -339,8 +340,7 @@ class Teller:
         join = next((j for j in self.run.timeline.joins if j.after == at), None)
         if not len(earlier) and track is not None and join is not None:
             earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
-        known: Floats = earlier[np.isfinite(earlier)][-BEFORE:]
-        return known
+        return np.asarray(earlier[np.isfinite(earlier)][-BEFORE:], np.float64)
 
     @property
     def until(self) -> float:
@@ -389,27 +389,28 @@ class Teller:
 
     def from_to(self, rise: Rise) -> str:
         """``from 2.22 to 4.1``; keeps the two numbers."""
-        before, peak = rise.words
+        before, least = plainly(rise.before), "at least " * rise.least
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-        self.numbers.append(Quantity("peak", rise.peak, peak))
-        return f"from {before} to {peak}"
+        return (
+            f"from {before} to {self.number('peak', rise.peak, lambda v: f'{least}{plainly(v)}{rise.unit}')}"
+        )
 
     def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
         rise, at = self.rise, self.start
         if rise is not None:
-            return f"{verb} {self.from_to(rise)} at {at}", f"{rise.short} at {at}"
+            return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
         if self.has("height_log"):
             over = self.say("height", "height_log", percent)
-            return f"stood {over} above its course at {at}", f"{over} above its course at {at}"
-        return f"{verb} at {at}", f"from {at}"
+            return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
+        return f"{verb} at {self.onset}", f"from {at}"
 
     @property
     def close(self) -> str:
         """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
         until, at = self.until, self.run.index(self.finding.attempt)
         if math.isfinite(until):
-            return f"by {self.place(until)}"
+            return f"by {self.run.axis.place(until)}"
         is_last = at is None or at == len(self.run.views) - 1
         return "when the log ended" if is_last else "when the attempt ended"
 
@@ -430,7 +431,8 @@ class Happening:
 
     @property
     def verdict(self) -> Verdict:
-        return BY_ID[self.lead.pattern].verdict
+        """That of its pattern; what something explains does not count against a run."""
+        return Verdict.GOOD if self.lead.evidence.get("explained_by") else BY_ID[self.lead.pattern].verdict
 
 
 def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
@@ -447,11 +449,9 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
     """Those first that make the verdict, then by their own verdict and severity."""
-
-    def rank(group: Happening) -> tuple[bool, int, float, int]:
-        return group.verdict is verdict, group.verdict.rank, group.lead.severity, -group.number
-
-    return sorted(groups, key=rank, reverse=True)
+    return sorted(
+        groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity, g.number)
+    )
 
 
 def sample_gap(timeline: Timeline) -> float:

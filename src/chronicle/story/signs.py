@@ -19,6 +19,7 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, RunView
+from chronicle.story.sentences import noun
 
 _OVERALL = having(Trait.CALM | Trait.PROPERTY)
 _WITH = 8  # samples: so much may lie between two sides of one happening
@@ -71,7 +72,7 @@ class Scene:
             if other.kind not in (EventKind.LAUNCH, EventKind.END)
             and other.step is not None
             and other.attempt in ("", self.event.attempt)
-            and 0 <= self.step - other.step <= self.near(_SHORTLY)
+            and 0 <= self.step - other.step <= shortly(self.run)
             and self.event.id != other.id
             and self.event.title != other.title
             and not set(other.patterns) & (_OVERALL | {"rising-spike-rate"})
@@ -79,12 +80,10 @@ class Scene:
         return sorted(near, key=lambda pair: pair[0])
 
     def causes(self) -> tuple[str, ...]:
-        """``Batch change, 40 steps earlier``: what came shortly before, in words."""
-        span = self.run.axis.span
+        """``40 steps after the batch change``: what came shortly before, in words."""
         words = (
-            f"{o.title}{f' {o.mark}' if o.mark and not o.patterns else ''}, "
-            + (f"{span(before)} earlier" if before else "at the same place")
-            for before, o in self.shortly_before
+            (f"{self.run.axis.span(before)} after" if before else "together with") + f" the {named(other)}"
+            for before, other in self.shortly_before
         )
         return tuple(dict.fromkeys(words))
 
@@ -236,6 +235,14 @@ class Scene:
         return self.seen_in(Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) if grokking else None
 
 
+def named(event: Event) -> str:
+    """An event inside a sentence: ``level shift``, ``rollback B``, ``fault (NCCL)``."""
+    if event.patterns:
+        return noun(event.patterns[0])
+    title, _, kind = event.title.partition(": ")
+    return f"{title.lower()}{f' ({kind})' if kind else ''}{f' {event.mark}' if event.mark else ''}"
+
+
 Ask = Callable[[Scene], bool | None]
 
 
@@ -308,6 +315,11 @@ class Sign(StrEnum):
     OBJECTIVE = "objective", lambda scene: scene.seen_in(Role.OBJECTIVE), \
         "it is a reward that was lost or never earned", "it is a loss"
     # fmt: on
+
+
+def shortly(run: RunView) -> float:
+    """So many steps before an event something may still be its cause."""
+    return _SHORTLY * max(run.gap, 1.0)
 
 
 def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:

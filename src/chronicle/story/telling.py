@@ -36,7 +36,7 @@ from chronicle.model import (
 )
 from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
 from chronicle.story.restarts import duration, lettered
-from chronicle.story.sentences import finding_words
+from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct, wall_clock
 from chronicle.timeline.joins import last_ending
@@ -119,18 +119,17 @@ def _moved(run: RunView, join: Join) -> str:
     phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
     if rest := join.changes[_SHOWN_CHANGES:]:
         phrases.append(f"{plural(len(rest), 'more value')} changed")
-    *first, last = phrases or [""]
-    listed = f"{', '.join(first)}, and {last}" if first else last
-    return f" {listed[:1].upper()}{listed[1:]}." if listed else ""
+    said = listed(phrases)
+    return f" {said[:1].upper()}{said[1:]}." if said else ""
 
 
 def _changed(run: RunView, join: Join, change: Change) -> str:
-    """``the learning rate rose from 0.0003 to 0.001``; ``the seed was 2 in place of 1``."""
+    """``the learning rate rose from 0.0003 to 0.001``; ``the seed changed from 1 to 2``."""
     before, after = change.before, change.after
     unit = f" {change.unit}" if change.unit else ""
-    verb = "were" if change.quantity.endswith("s") else "was"
     name = re.sub("^config/", "setting ", change.quantity)
     if before is None or after is None:
+        verb = "were" if change.quantity.endswith("s") else "was"
         word = "stated as" if before is None else "no longer stated; it had been"
         return f"the {name} {verb} {word} {stated(after if before is None else before)}{unit}"
     if change.quantity.endswith(" read"):
@@ -141,24 +140,24 @@ def _changed(run: RunView, join: Join, change: Change) -> str:
         place = "" if change.at_step == join.to_step else f" at {run.axis.place(change.at_step)}"
         ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
         return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
-    return f"the {name} {verb} {stated(after)}{unit} in place of {stated(before)}"
+    return f"the {name} changed from {stated(before)} to {stated(after)}{unit}"
 
 
 def _reach(run: RunView, join: Join) -> str:
     """Whether a rollback went back far enough, and whether what it left came again."""
     seen, words = join.evidence, ""
     left = seen.get("left_pattern") or seen.get("inside_pattern")
-    title = f"“{BY_ID[left].title}”" if left in BY_ID else "what had begun"
+    what = f"the {noun(left)}" if left else "what had begun"
     again = f" came again at {run.axis.place(seen['again_step'])}" if "again_step" in seen else ""
     if "inside_start_step" in seen:
         begun = run.axis.place(seen["inside_start_step"])
-        words = f" The run did not go back far enough: {title} had begun at {begun}"
+        words = f" The run did not go back far enough: {what} had begun at {begun}"
         words += f", and{again}." if again else "."
     elif "left_start_step" in seen:
-        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {title} began"
+        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {what} began"
         words += f", which{again}." if again else "."
     elif again:
-        words = f" {title[:1].upper()}{title[1:]}{again}."
+        words = f" {what[:1].upper()}{what[1:]}{again}."
     return words
 
 
@@ -215,18 +214,20 @@ def _of_group(run: RunView, group: Happening) -> Event:
     """The event of a group of findings: its gravest name, and what else was seen, in order."""
     lead = group.lead
     words, numbers = finding_words(run, lead)
-    same = [p for p in group.parts if p.pattern == lead.pattern and p.metric == lead.metric]
-    again = f" {_repeated(lead, len(same))}" if len(same) > 1 else ""
+    often = sum(p.pattern == lead.pattern and p.metric == lead.metric for p in group.parts)
+    stages = f"came in {count(often)} stages" if lead.pattern in DIVERGES else f"peaked {times_over(often)}"
+    again = f" It {stages}." if often > 1 else ""
     seen = [(lead.start_step, f"{words.sentence}{again}")]
     others: dict[str, Finding] = {}
     for part in sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True):
         if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
             others.setdefault(_FAMILY if part.pattern in RISES else part.pattern, part)
-    for part in others.values():
-        more, further = finding_words(run, part)
+    for part, (more, further) in [(part, finding_words(run, part)) for part in others.values()]:
         seen.append((part.start_step, more.sentence))
         numbers += further
     sentences, shorts = [sentence for _, sentence in sorted(seen, key=itemgetter(0))], words.short
+    if explained := lead.evidence.get("explained_by"):
+        sentences.append(f"It does not count against the run ({explained}).")
     if not (live := lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)):
         sentences.append("This branch was discarded later.")
         shorts += " · discarded"
@@ -250,12 +251,6 @@ def _of_group(run: RunView, group: Happening) -> Event:
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
         parts=tuple(part.id for part in group.parts),
     )
-
-
-def _repeated(lead: Finding, often: int) -> str:
-    if lead.pattern in DIVERGES:
-        return f"It came in {count(often)} stages."
-    return f"It peaked {times_over(often)}."
 
 
 def _numbered(listed: Iterable[Event]) -> list[Event]:
@@ -447,7 +442,7 @@ def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[i
     short = f"at {run.axis.place(begin)}"
     move = f"{verb} {ends} {short}"
     if len(jumps) > 1:
-        number, over = count(len(jumps)), f"over {run.axis.places(begin, end)}"
+        number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
         short = f"in {number} stages"
         one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
         move = f"{verb} {ends} {short} {over}" if one_way else f"changed {number} times {over}, {ends}"

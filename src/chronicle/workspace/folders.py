@@ -331,18 +331,7 @@ def add(
         ConfigError: a log that is to be pointed at, and that the workspace does not allow.
         OSError: something cannot be read or written; nothing has been made.
     """
-    missing = [str(log) for log in logs if not log.exists()]
-    if missing:
-        raise UsageError(f"no such file or folder: {', '.join(missing)}")
-    for log in logs:
-        if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
-            raise UsageError(f"{log} holds the runs of the workspace. Name a log or folder beside them")
-        if not link:
-            continue
-        if address := address_of(log):
-            workspace.confines.require_address(address, "--link")
-        else:
-            workspace.confines.require_path(log, "--link")
+    _must_be_allowed(workspace, logs, link)
     folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
     _must_be_free(folder)
     workspace.runs_folder.mkdir(parents=True, exist_ok=True)
@@ -363,6 +352,20 @@ def add(
             _must_be_free(folder)  # another has made it meanwhile
             raise
     return Added(folder, tuple(left_out))
+
+
+def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> None:
+    """Logs exist; none that is copied holds the workspace, and none that is pointed at lies out of bounds."""
+    missing = [str(log) for log in logs if not log.exists()]
+    if missing:
+        raise UsageError(f"no such file or folder: {', '.join(missing)}")
+    for log in logs:
+        if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
+            raise UsageError(f"{log} holds the runs of the workspace. Name a log or folder beside them")
+        if link and (address := address_of(log)):
+            workspace.confines.require_address(address, "--link")
+        elif link:
+            workspace.confines.require_path(log, "--link")
 
 
 def _must_be_free(folder: Path) -> None:

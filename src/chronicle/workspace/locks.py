@@ -119,11 +119,22 @@ def sweep(place: Path | None = None) -> int:
 
     Only folders of just the name that `scratch` gives, of this user, that no process holds.
     """
+    removed = 0
     try:
-        entries = list(os.scandir(place or tempfile.gettempdir()))
+        entries = [e for e in os.scandir(place or tempfile.gettempdir()) if _SCRATCH.fullmatch(e.name)]
     except OSError:
         return 0
-    return sum(_removed_if_free(Path(entry.path)) for entry in entries if _is_ours(entry))
+    for entry in entries:
+        with suppress(OSError):  # another removes it
+            info, folder = entry.stat(follow_symlinks=False), Path(entry.path)
+            own = sys.platform == "win32" or (
+                info.st_uid == os.getuid() and stat.S_IMODE(info.st_mode) == 0o700
+            )
+            held = _held(folder) if own and entry.is_dir(follow_symlinks=False) else None
+            if held is not None and held >= 0:  # where a folder has no lock, nobody can tell
+                _leave(folder, held)
+                removed += 1
+    return removed
 
 
 def remove(path: Path) -> None:
@@ -138,27 +149,6 @@ def _leave(folder: Path, held: int) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     if held >= 0:
         os.close(held)
-
-
-def _is_ours(entry: os.DirEntry[str]) -> bool:
-    try:
-        if not _SCRATCH.fullmatch(entry.name) or not entry.is_dir(follow_symlinks=False):
-            return False
-        info = entry.stat(follow_symlinks=False)
-    except OSError:
-        return False
-    return sys.platform == "win32" or (info.st_uid == os.getuid() and stat.S_IMODE(info.st_mode) == 0o700)
-
-
-def _removed_if_free(folder: Path) -> bool:
-    try:
-        held = _held(folder)
-    except OSError:
-        return False
-    if held is None or held < 0:  # where a folder has no lock, nobody can tell
-        return False
-    _leave(folder, held)
-    return True
 
 
 def _held(folder: Path) -> int | None:

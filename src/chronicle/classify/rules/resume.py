@@ -2,7 +2,7 @@
 
 reinitialised
     Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run (within 22.5 % of what was learned), at once
+    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), at once
     and no higher, and the tenths of the way down take as long as the first time (median, within a factor of
     1.6). Time may also be counted in steps times the learning rate: without the warm-up of the first time
     it is learned faster, and late in a schedule slower.
@@ -222,8 +222,9 @@ def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         if not learned_anew(view, attempt):
             first_joins += resumes(view, attempt)[:1]
-        for step, _ in seams(attempt, view.thresholds):
-            yield from seam_spike(view, attempt.loss, step) if attempt.loss is not None else ()
+        for step, factor in seams(attempt, view.thresholds):
+            if attempt.loss is not None:
+                yield from seam_spike(view, attempt, attempt.loss, step, factor)
     starts = [(join, max((join.over(0, m) for m in FIRST), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
@@ -261,16 +262,28 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     yield finding(SPIKE, at, checks, 0.2 + start.height, sure(t, limits.join_t), stays)
 
 
-def seam_spike(view: View, loss: Series, step: float) -> Iterator[Finding]:
-    """The same at a place inside one log where another process took over: a rise that begins there."""
-    gap, why = step_gap(loss), "the process had not been another one from there on"
+def seam_spike(
+    view: View, attempt: AttemptView, loss: Series, step: float, factor: float
+) -> Iterator[Finding]:
+    """The same at a place inside one log where another process took over with ``factor`` times the learning
+    rate."""
+    gap, limits = step_gap(loss), view.thresholds
     best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
+    why = "the process had not been another one from there on"
     for shape in typed_findings(view, loss):
-        away, most = abs(shape.start_step - step) / gap, view.thresholds.same_time
-        near = at_most("away from where the process took over", away, "samples", most)
+        away = abs(shape.start_step - step) / gap
+        near = at_most("away from where the process took over", away, "samples", limits.same_time)
         if shape.pattern in RISES and near.met:
             yield renamed(shape, SPIKE, [near, *noted(join_height_log=best.height)], why=why)
             return
+    least = limits.joint_t if factor > 1 else limits.known_t
+    checks = [
+        at_least("first samples over the line before", best.t, "standard errors", least),
+        at_least("height", best.height, "log units", limits.moved, "join_height_log"),
+        *noted(height_log=best.height),
+    ]
+    confidence = sure(best.t, limits.known_t)
+    yield finding(SPIKE, At(attempt, loss, step, step), checks, 0.2 + best.height, confidence, (SHIFT, why))
 
 
 def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:

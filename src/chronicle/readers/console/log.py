@@ -116,12 +116,13 @@ class Log:
                 self._restore(source.state, iter(source.arrays))
             for chunk in chunks_from(source, self._next, CHUNK_BYTES):
                 lines = list(map(_kind, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
-                if chunk.unfinished and chunk.numbers[-1] > self.n_lines:  # it is no bar that is drawn again
+                if chunk.unfinished:
                     words, decimals = lines[-1]
                     alike = [n for others, n in self._kinds if others == words]
-                    whole = words.strip() and len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
+                    whole = len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
                     chunk = replace(chunk, unfinished=not whole)
-                self._kinds = lines
+                goes_on = chunk.following == chunk.numbers[-1]  # a bar that is drawn again
+                self._kinds = [] if goes_on else lines
                 if chunk.cut:
                     self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]

@@ -21,7 +21,7 @@ from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, moment, stamp
-from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of, head_lines
+from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of
 
 LONGEST = 200  # characters of a line that a fault quotes
 _LOOKED_AT = 4000  # characters of a line that are looked at
@@ -296,7 +296,7 @@ def read(path: Path) -> list[Attempt]:
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)
-    facts = {"log_of": "host" if _of_host(head_lines(path)) else "job", **faults.facts}
+    facts = {"log_of": "host" if _of_host(Head.of(path).lines) else "job", **faults.facts}
     return [Attempt(path.name, (str(path),), {}, facts, faults.listed())]
 
 

@@ -31,7 +31,7 @@ from chronicle.model import Attempt, Fault, Place, Role, Series
 from chronicle.readers.columns import Column, counted_by, number
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import axis_by_name
-from chronicle.readers.text import Head, head
+from chronicle.readers.text import Head
 from chronicle.workspace.locks import scratch
 
 CLOSING = "train_runtime"
@@ -255,7 +255,7 @@ def opened(path: Path) -> Iterator[Store]:
 
 def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
     """Columns by plain table of an SQLite file; {} where it is none, or is damaged."""
-    if not head(path).startswith(MAGIC):
+    if not Head.of(path).start.startswith(MAGIC):
         return {}
     try:
         with opened(path) as store:
@@ -302,7 +302,7 @@ def _store(path: Path, connection: sqlite3.Connection) -> Store:
 
 def _is_cut(path: Path) -> int:
     """The bytes of a page, where the file has fewer pages than its header says; 0 for a whole file."""
-    start = head(path)
+    start = Head.of(path).start
     page_size, n_pages = int.from_bytes(start[16:18], "big"), int.from_bytes(start[28:32], "big")
     dated = start[24:28] == start[92:96]  # else an old version wrote the header, and did not count
     page_bytes = 65536 if page_size == 1 else page_size

@@ -16,7 +16,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.text import Head, Lines, clean, head_lines
+from chronicle.readers.text import Head, Lines, clean
 from chronicle.readers.trackers import NOTHING, PointLog, Store, names_of, opened, seconds, tables_of, typed
 
 NAME = "mlflow"
@@ -179,7 +179,7 @@ def _value(value: Any, is_nan: Any) -> Any:
 def _meta(folder: Path) -> dict[str, str]:
     """The lines `key: value` of meta.yaml, without quotes; {} without the file."""
     try:
-        lines = head_lines(folder / "meta.yaml")
+        lines = Head.of(folder / "meta.yaml").lines
     except OSError:
         return {}
     pairs = (line.partition(": ") for line in lines)

@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from chronicle.errors import BadLog
+from chronicle.metrics.values import moment
 from chronicle.model import Attempt
-from chronicle.readers.columns import iso_seconds
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
+from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
 from chronicle.readers.text import Faults, Head, clean, most_unpacked, too_large
 from chronicle.readers.trackers import MAGIC, NOTHING, PointLog, only_file, opened, seconds, tables_of, typed
@@ -318,9 +319,8 @@ def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
     for name, columns in _object(whole_document(path)[0]).items():
         cells = (_list(columns.get(key)) for key in ("steps", "values", "timestamps"))
         for step, value, time in zip(*cells, strict=False):
-            times = iso_seconds([str(time)])
             value = value.get("value") if isinstance(value, dict) else value  # so is one of numpy written
-            log.point(clean(name), step, value, math.nan if times is None else float(times[0]))
+            log.point(clean(name), step, value, moment(str(time), math.nan))
     return False
 
 
@@ -385,6 +385,26 @@ def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+# --- golden values of Megatron-LM's functional tests: no tracker's, but a document of metrics like theirs ---
+
+_GOLDEN = re.compile(rb'(?s)\s*\{(?=.*"start_step")(?=.*"step_interval")(?=.*"values")')
+
+
+def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
+    """Values stand by their steps, or (in old files) one an interval. A text "nan" says there is none."""
+    document, more = whole_document(path)
+    for metric, golden in _object(document).items():
+        keys = "values", "start_step", "step_interval"
+        values, start, interval = (_object(golden).get(key) for key in keys)
+        if isinstance(values, list) and isinstance(start, int) and isinstance(interval, int):
+            values = {str(start + place * interval): value for place, value in enumerate(values)}
+        for step, value in _object(values).items():
+            if type(value) in (float, int) and step.lstrip("-").isdecimal() and len(step) < 19:
+                log.point(clean(metric), step, as_float(value), math.nan)
+    faults.extend(more)
+    return False
+
+
 # --- all of them ---
 
 _ROWS: tuple[Offline, ...] = (
@@ -412,6 +432,7 @@ _ROWS: tuple[Offline, ...] = (
     ),
     OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
     OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
+    Offline("megatron-golden", "\0", _GOLDEN, _fill_golden),
     OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 BY_NAME = {row.NAME: row for row in _ROWS}

@@ -6,14 +6,16 @@ Each run is an attempt with the fact "run". What Trackio exports as Parquet is a
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
+from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.columns import attempt_of, iso_seconds
+from chronicle.readers.columns import attempt_of
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.text import Head
@@ -98,12 +100,11 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
     alerts: dict[tuple[Any, Any], list[Fault]] = {}
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
-        times = iso_seconds([str(timestamp)])
         what = f"alert ({level}): {title}" + (f": {text}" if text else "")
         fault = Fault(
             Place(str(path)),
             what[:500],
-            at_time=float(times[0]) if times is not None else float("nan"),
+            at_time=moment(str(timestamp), math.nan),
             kind="alert",
             at_step=step if isinstance(step, int) else None,
         )
