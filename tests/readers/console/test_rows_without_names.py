@@ -94,7 +94,8 @@ def of_rwkv(i: int, loss: float) -> str:
 
 
 def test_the_log_of_rwkv_holds_all_of_its_launches(tmp_path: Path) -> None:
-    head = "NEW RUN 2025-05-27-10-5{}-57\n{{'load_model': 'a.pth', 'lr_init': 1e-05, 'epoch_save': 5}}\n"
+    arguments = "{{'load_model': 'a.pth', 'lr_init': 1e-05, 'adam': {{'beta1': 0.9}}, 'epoch_save': 5}}\n"
+    head = "NEW RUN 2025-05-27-10-5{}-57\n" + arguments
     rows = [of_rwkv(i, 2.5 - i / 4) for i in range(6)]
     (tmp_path / "train_log.txt").write_text("".join(head.format(n) + "".join(rows) for n in range(3)))
     attempts = read(tmp_path / "train_log.txt")
