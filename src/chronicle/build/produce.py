@@ -32,7 +32,7 @@ from chronicle.pages.gallery import listed
 from chronicle.readers import local, read_all
 from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
-from chronicle.timeline import on_axis, stitch
+from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, shown
 from chronicle.workspace.locks import remove
@@ -247,11 +247,7 @@ def _write(
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
-    x, axis, warnings = None, config.x or product.config.x, list[str]()
-    try:  # the axis that the whole run is drawn over
-        x = None if axis == "step" else on_axis(timeline, axis, tokens_per_step=config.tokens_per_step)
-    except UsageError as err:
-        warnings = [f"drawn over steps: {err}"]
+    x, warnings = _drawn_over(timeline, config.x or product.config.x, config.tokens_per_step)
     story = tell(timeline, diagnosis, config, notes)
     name, edge = config.title or run.run_id, picture_edge(timeline, config)
     entry = make_entry(
@@ -281,6 +277,15 @@ def _write(
         (folder / file).write_text(text, "utf-8", errors="replace")
     _write_points(folder / POINTS, timeline)
     return entry
+
+
+def _drawn_over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
+    """The axis that the run is drawn over (None: steps), and why it is not the one that was asked for."""
+    try:
+        x = None if axis == "step" else on_axis(timeline, axis, tokens_per_step=tokens_per_step)
+    except UsageError as err:
+        return None, [f"drawn over steps: {err}"]
+    return x, []
 
 
 def _write_points(file: Path, timeline: Timeline) -> None:
