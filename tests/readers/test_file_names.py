@@ -102,7 +102,24 @@ def test_steps_and_values_are_what_the_file_is_named_after_if_it_is_a_known_metr
 
 
 @pytest.mark.parametrize(
-    "name", ["numbers.csv", "lossless.csv", "loss_scale.txt", "lr.csv", "accuracy.txt", "glossary.txt", "a"]
+    ("name", "text", "role", "values"),
+    [
+        ("rewards.csv", "-2.0e+01\n-2.1e+01\n2.0e+01\n", "objective", [-20, -21, 20]),  # of numpy.savetxt
+        ("episode_returns.txt", "0,10\n1,12\n2,11\n", "objective", [10, 12, 11]),
+        ("test_acc.txt", "0.5\n0.75\n0.8\n", "validation-score", [0.5, 0.75, 0.8]),
+    ],
+)
+def test_the_only_column_of_a_file_named_after_a_score_is_that_score(
+    name: str, text: str, role: str, values: list[float], tmp_path: Path
+) -> None:
+    """Rewards may all be whole numbers; scores may not, which would be a list of hits."""
+    assert only(written(tmp_path, name, text)) == {Path(name).stem: (role, list(enumerate(values)))}
+    with pytest.raises(UnknownFormat, match="holds numbers without names"):
+        read(written(tmp_path, "accuracy.txt", "1\n0\n1\n1\n"))
+
+
+@pytest.mark.parametrize(
+    "name", ["numbers.csv", "lossless.csv", "loss_scale.txt", "lr.csv", "scores.txt", "glossary.txt", "a"]
 )
 def test_a_file_named_after_anything_else_says_nothing(name: str, tmp_path: Path) -> None:
     file = written(tmp_path, name, NUMBERS)

@@ -91,7 +91,7 @@ COMPONENTS = _words("""
     reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
     discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
     kd p pi student teacher tv smoothness smooth ctc att attention duration pitch energy mel stft wd penalty
-    regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
+    fm regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
     ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled

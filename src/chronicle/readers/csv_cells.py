@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
 ARROW_BYTES = 1 << 20  # of a block that is read in one go
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
+_ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
 _WIDER = "row has more cells than the header; those without a name are left out"
 _NUMBER = re.compile(r"[+-]?(?=\.?\d)(\d*)(?:\.(\d*))?(?:[eE][+-]?(\d+))?")
@@ -305,6 +306,9 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     shapes = [shape.groups() for text in above if (shape := _NUMBER.fullmatch(text))]
     if len(shapes) < 2:
         return False
+    exact = len(f"{match[1]}{match[2]}".lstrip("0")) >= _ALL_DIGITS and match[1] in {n for n, *_ in shapes}
+    if match[2] and exact and not any(e for *_, e in shapes):
+        return True
     lengths = [[len(part or "") for part in shape] for shape in shapes]
     above_digits, above_decimals, exponents = zip(*lengths, strict=True)
     digits, decimals, exponent = (len(part or "") for part in match.groups())

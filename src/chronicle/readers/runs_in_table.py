@@ -319,11 +319,12 @@ def loss_of(path: Path) -> str:
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
     """Names of the columns of a table without a header, by the name of its file; [] where it tells none.
 
-    One column is the loss; before it, or before another metric that is known by its name, may stand one of
-    whole numbers that grow, the steps, or one of dates.
+    One column is the loss, the score or the reward; before it, or before another metric that is known by its
+    name, may stand one of whole numbers that grow, the steps, or one of dates. Only rewards may all be whole.
     """
-    width = len(rows[0]) if rows else 0
-    metric = loss_of(path) or (path.stem if width == 2 and role_of(path.stem) is not Role.OTHER else "")
+    width, role = len(rows[0]) if rows else 0, role_of(path.stem)
+    named = role in _SCORES or (width == 2 and role is not Role.OTHER)
+    metric = loss_of(path) or (path.stem if named else "")
     if not metric or width not in (1, 2):
         return []
     dated = width == 2 and iso_seconds([row[0] for row in rows]) is not None
@@ -333,7 +334,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
         return []
     steps, values = [row[0] for row in cells], [row[-1] for row in cells]
     counted = dated or (_are_whole(steps) and all(before < after for before, after in pairwise(steps)))
-    known = not _are_whole(values) and (width == 1 or (counted and len(cells) > 1))
+    told = role is Role.OBJECTIVE or not _are_whole(values)
+    known = told and (width == 1 or (counted and len(cells) > 1))
     return ["datetime" if dated else "step", metric][-width:] if known else []
 
 

@@ -342,17 +342,17 @@ def read(path: Path) -> list[Attempt]:
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": ""}
     log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
-        arguments = log.own["arguments"]
-        text = record.sources[0].words if step is None or arguments else ""
+        arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
+        text = record.sources[0].words if begins or arguments else ""
         words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
-        given = settings(text, anywhere=bool(words)) if words or step is None else {}
+        given = settings(text, anywhere=bool(words)) if words or begins else {}
         words = words and (" ".join([*given][:_TELLING]) or words)
         if step is None:
             log.own["arguments"] = arguments = arguments or words
         if step is not None and words and words == arguments:
             log.launch(config_facts(given or values))
             course.launch()
-        elif step is None and (given or (values and known)):
+        elif begins and (given or (values and known)):
             log.settle(given or values)
         elif step is None or not values or not known:
             heading = record.epoch is not None and not values  # the epoch of the lines that follow

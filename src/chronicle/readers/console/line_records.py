@@ -23,14 +23,12 @@ from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import begin, time_in
-from chronicle.readers.console.line_shapes import Form, Reading, Shapes
+from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
 from chronicle.readers.console.log import Line
 from chronicle.readers.console.pairs import (
     EPOCHS,
     Pair,
-    Table,
     counts,
-    header,
     last_word,
     pairs,
     rank_of_name,
@@ -53,7 +51,7 @@ _LAUNCH = re.compile(
     r"[^\w\n]{0,40}(?:(?:start\w*|begin\w*|new|of|the) ){0,3}"
     r"(?:train|(?:fine)?-?tun|run|experiment|job)(?:ing)?\b"
     r"(?!.{0,60}\b(?:end|finish|complet|stop|done|took))[^\d\n]{0,60}"
-    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})[ ,T]{1,2}\d\d:\d\d:\d\d",
+    r"(?:\d{4}[-/]\d\d[-/]\d\d|\d\d/\d\d/\d{4}|\d{1,2})(?:[ ,T]{1,2}\d\d:\d\d:\d\d|[_-]\d\d-\d\d-\d\d)",
     re.IGNORECASE,
 )
 _HEAD_OF_LAUNCH = re.compile(
@@ -246,7 +244,8 @@ MAYBE = re.compile(
     rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
     rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)"
     rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
-    rb"|^\| [\w/]+ *\| *\|$",
+    rb"|^\| [\w/]+ *\| *\|$"
+    rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
     re.IGNORECASE,
 )
 _RULES = " \t-=#*_+|>"
@@ -283,15 +282,15 @@ class Gatherer:
 
     def state(self) -> Any:
         """What the lines so far leave open, as JSON."""
-        table = self._table.names, self._table._words, self._table._last
+        table = self._table.state()
         told = self._group, table, self._skip, self._first, self._judged, self._heads
         return list(self.block.items()), *told
 
     def restore(self, state: Any) -> None:
         """Goes on from a state."""
-        block, self._group, (names, words, last), self._skip, self._first, *rest = state
+        block, self._group, table, self._skip, self._first, *rest = state
         self._judged, self._heads = rest
-        self._table.names, self._table._words, self._table._last = tuple(names), tuple(words), last
+        self._table.restore(table)
         for name, (pair, (line, *place)) in block:
             self.block[name] = Pair(*pair), Source(Line(*line), *place)
 

@@ -1,4 +1,6 @@
-"""Lines that differ in their digits alone are read alike: how, is learned from the first of them.
+"""Lines that are read as lines before them say: rows under the header of a table, and lines of one shape.
+
+Lines that differ in their digits alone are read alike: how, is learned from the first of them.
 
 A trainer prints one shape of line again and again. The slow way (`prefixes.split`, `pairs.pairs`) reads the
 first one, and again with each run of digits changed. A run that changes a number is part of it, one that
@@ -8,14 +10,18 @@ stay as it is. The numbers of further lines are then cut out where they stand, c
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from math import isfinite
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from chronicle.readers.columns import number, step_rank
 from chronicle.readers.console.chunks import NAN, seconds_in, time_in
+from chronicle.readers.console.pairs import Pair, counts
 
 LOOKED_AT = 1000  # bytes of a line that the slow way looks at
 LONGEST = 900  # bytes of a line that is learned, for numbers may grow
@@ -269,3 +275,194 @@ def _token(
             low, high = runs[inside[0]][0], runs[inside[-1]][1]
             return _Token(pair, inside[0], inside[-1], low - start, match.end() - high)
     return None
+
+
+# --- tables ---
+
+_BORDERS = re.compile(r"[|│┃║]")
+_BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
+_CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
+_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
+_COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
+_GAP = re.compile(r"\s{2,}|\t")
+_HEADS = {"#": "step", "e": "epoch"}  # of spaCy
+_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
+_OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
+# Vowpal Wabbit's header has two lines, of which this is the second.
+_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
+        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
+    ),
+}  # fmt: skip
+_MOST_COLUMNS = 64
+
+
+class Table:
+    """A table that may be under way: the names of its columns, and the row that was read last; or its columns
+    are the training and the validation, and each row is one metric (AllenNLP)."""
+
+    def __init__(self) -> None:
+        self.names: tuple[str, ...] = ()
+        self._phases: tuple[str, ...] = ()
+        self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
+        self._last: list[str] = []
+        self._groups = Groups()
+
+    def state(self) -> Any:
+        """What is known of the table under way, as JSON."""
+        return self.names, self._phases, self._words, self._last, *self._groups
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        names, phases, words, self._last, *groups = state
+        self.names, self._phases, self._words = tuple(names), tuple(phases), tuple(words)
+        self._groups = Groups(*groups)
+
+    def read(self, text: str) -> list[Pair] | None:
+        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+        bar = _BAR.search(text) if "%" in text else None
+        under_way = bar is not None and bar[1] != "100"
+        text = text[: bar.start()] if bar else text
+        if "|" in text and (in_groups := self._groups.read(text)):
+            self._groups = in_groups[0]
+            self.names = tuple(name for group in self._groups.names for name in group)
+            return in_groups[1]
+        if names := header(text):
+            words = tuple(text.split())
+            self.names, self._words = names, words if len(words) > len(names) else names
+            return []
+        if (row := self._of_phases(text)) is not None or not self.names:
+            return row
+        cut = _CUT_BAR.search(text)
+        if cut and len(text[: cut.start()].split()) == len(self.names):
+            under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
+        cells = _bordered(text) or text.split()
+        cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
+        if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
+            self.names = _spread(cells)
+        if len(cells) == len(self._words) and not _BORDERS.search(text):
+            self.names = self._words
+        if len(cells) != len(self.names):
+            return None
+        row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := cell_of(name, cell))]
+        of_class = self.names[0].lower() == "class"
+        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
+            return None
+        if under_way or cells == self._last or (of_class and cells[0] != "all"):
+            return []
+        self._last = cells
+        return row
+
+    def _of_phases(self, text: str) -> list[Pair] | None:
+        """The pairs of a row whose columns are phases, [] for their header; None for any other line."""
+        if phases := _PHASES.fullmatch(text.strip()):
+            self._phases = phases.groups()
+            return []
+        cells = _bordered(text) if self._phases else []
+        if len(cells) != 1 + len(self._phases):
+            return None
+        named = zip(self._phases, cells[1:], strict=True)
+        return [pair for phase, cell in named if (pair := cell_of(f"{phase} {cells[0]}", cell))]
+
+
+def _bordered(text: str) -> list[str]:
+    """The cells of a line between borders; [] where it has none."""
+    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
+
+
+def header(text: str) -> tuple[str, ...]:
+    """The names of the columns that a line names; () where it is no header.
+
+    One of the first two counts steps or epochs.
+    """
+    if not _HEAD.match(text) or ": " in text or "=" in text:
+        return ()
+    cells = _bordered(text) or _GAP.split(text.strip())
+    names = cells if len(cells) > 1 else text.split()
+    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows that blanks part
+        names = [name.strip() for name in text[2:].split(",")]
+    names = names[len(names) > 2 and names[0] == "#" and names_what_counts(names[1]) :]
+    names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
+    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
+        return columns
+    named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
+    if not named or not 2 <= len(names) <= _MOST_COLUMNS:
+        return ()
+    return tuple(names) if any(map(names_what_counts, names[:2])) or names[0].lower() == "class" else ()
+
+
+def _spread(cells: Sequence[str]) -> tuple[str, ...]:
+    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
+
+    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
+    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
+    """
+    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
+
+    def apart(n: int) -> float:
+        return (
+            sum(abs(math.log(value / two)) for value, two in zip(values[:n], values[n : 2 * n], strict=True))
+            / n
+        )
+
+    n_losses = min(range(1, len(values) // 2 + 1), key=apart)
+    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
+    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
+    return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
+
+
+# --- rows under two lines of names ---
+
+_OUTSIDE = {"rate": "learning rate"}  # of all groups, beside what counts
+_OF_GROUP = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
+
+
+class Groups(NamedTuple):
+    """A table with bars between groups of columns, as ``|---- VALID ----|`` calls them in a line of its own.
+
+    ``names`` are those of the columns, by group, from the line below it.
+    """
+
+    told: Sequence[str] = ()
+    names: Sequence[Sequence[str]] = ()
+
+    def read(self, text: str) -> tuple[Groups, list[Pair]] | None:
+        """The table behind a line with bars, and the pairs of a row, [] for a header; None for any other."""
+        pieces = text.split("|")
+        if "---" in text:
+            told = [match[1] or "" for piece in pieces if (match := _OF_GROUP.fullmatch(piece))]
+            return (Groups(told), []) if any(told) and len(told) == len(pieces) else None
+        if self.told:
+            groups = [*self.told, *[""] * len(pieces)][: len(pieces)]
+            named = [
+                [f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece.split()]
+                for group, piece in zip(groups, pieces, strict=True)
+            ]
+            return (Groups((), named), []) if any(map(names_what_counts, chain(*named))) else None
+        return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
+
+    def _row(self, pieces: Sequence[str]) -> list[Pair]:
+        """The pairs of a row. One name may stand above several cells; texts are left out, and so is a group
+        of zeros before the first step, where nothing was measured.
+        """
+        row = list[Pair]()
+        for names, piece in zip(self.names, pieces, strict=True):
+            cells = piece.split()
+            further = [f"{names[0]} ({i})" for i in range(2, len(cells) + 1)] if len(names) == 1 else []
+            read = [cell_of(*pair) for pair in zip([*names, *further], cells, strict=False)]
+            own = [pair for pair in read if pair] if None not in read else []
+            begun = not row or any(pair.value for pair in row if counts(pair))
+            row += own if begun or any(pair.value for pair in own) else []
+        return row if any(map(counts, row)) else []
+
+
+def names_what_counts(name: str) -> bool:
+    """Whether a column of this name counts steps or epochs."""
+    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
+
+
+def cell_of(name: str, cell: str) -> Pair | None:
+    """A cell under a name; None where it is no number. A star behind it marks a step that was saved."""
+    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?", cell)
+    value = number(match[1].replace(",", "")) if match else None
+    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None

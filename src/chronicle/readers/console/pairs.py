@@ -110,8 +110,11 @@ class Pair(NamedTuple):
 
 
 def pairs(text: str) -> list[Pair]:
-    """All pairs of a line in their order; numbers without a name are left out, but for progress."""
-    named, nobody = list[Pair](), -1
+    """All pairs of a line in their order; numbers without a name are left out, but for progress and the rows
+    of trainers who publish the order of their columns."""
+    named, nobody = _without_names(text) or list[Pair](), -1
+    if named:
+        return named
     if member := _MEMBER.match(text):
         own = pairs(text[member.end() : _LONGEST])
         return [
@@ -146,6 +149,76 @@ def _ungrouped(match: re.Match[str]) -> str:
     group, inner = match[1], match[2]
     name, _, value = inner.partition("=")
     return f"{group if group.endswith(name) else f'{group}/{name}'}={value} "
+
+
+# --- rows of numbers without names ---
+
+_KINDS = re.compile(
+    r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
+    r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
+    re.IGNORECASE,
+)
+_VITS = "loss_disc loss_gen loss_fm loss_mel"
+# Orders of columns that trainers in wide use publish in their source: the kinds of all cells, of which "n" is
+# a whole or a decimal number, and the names; "-" is left out.
+_ORDERS = tuple(
+    (re.compile(kinds.replace("n", "[if]")), names.split())
+    for kinds, names in (
+        (r"\[if", "step lr"),  # RVC, which names its losses in the line below
+        (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
+        (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
+        (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
+        (  # results.txt of YOLOv5 to v7, named as in results.csv of its successors
+            r"pgn{4}iin{7}",
+            "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
+            " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss",
+        ),
+    )
+)
+_LISTED = re.compile(r"\bLosses: (\[[^][]{5,300})\],?(?= steps?: \d)", re.IGNORECASE)
+_HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
+
+
+def _without_names(text: str) -> list[Pair]:
+    """The pairs of a row that is nothing but cells, in a list or parted by blanks; [] where no published
+    order has all of its kinds, or its values are not what the names say.
+
+    A learning rate is small, and a perplexity is the exponential of the loss.
+    """
+    text = text.strip()
+    if not text[:1].isdecimal() and text[:1] != "[":
+        return []
+    listed = text[0] == "[" and text[-1] == "]"
+    cells = text.strip("[]").replace(",", " " if listed else ",").split()
+    matches = [_KINDS.fullmatch(cell) for cell in cells]
+    if len(cells) < 2 or None in matches:
+        return []
+    kinds = "[" * listed + "".join(match.lastgroup or "" for match in matches if match)
+    values = [number(re.sub(r"/\d+$|[MG]$", "", cell)) or 0.0 for cell in cells]
+    names = next((names for order, names in _ORDERS if order.fullmatch(kinds)), None)
+    names = names or _of_parts(kinds, values)
+    ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
+    row = [Pair(*pair) for pair in zip(names, values, ends, strict=True) if pair[0] != "-"] if names else []
+    told = {pair.name: pair.value for pair in row}
+    if not 0 <= told.get("lr", 0.0) <= _HIGHEST_RATE:
+        return []
+    ppl = told.get("ppl", math.nan)
+    return [] if abs(math.exp(min(told.get("loss", 0.0), 700.0)) - ppl) > _ROUNDING * ppl else row
+
+
+def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
+    """The names in a row of YOLO that has other columns than are published; [] for any other row.
+
+    The total is the sum of what stands before it, and two whole numbers behind it, boxes and pixels; what
+    stands behind these is called by its place.
+    """
+    for at in reversed(range(4, len(values) - 4) if kinds.startswith("pg") else ()):
+        total = sum(values[2:at])
+        if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
+            parts = [f"train/loss_{i}" for i in range(1, at - 1)]
+            others = [f"column {i + 1}" for i in range(at + 3, len(values))]
+            return ["epoch", "-", *parts, "train/loss", "-", "-", *others]
+    return []
 
 
 # --- what counts ---
@@ -201,7 +274,6 @@ def last_word(name: str) -> str:
 # --- words of trainers ---
 
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
-_CELL = rf"\s+({_FLOAT})"
 # Lines that name their numbers in a way of their own: a text that they hold, a pattern, and what it becomes,
 # named as the trainer names it wherever the line has a name for it. A row stands here only where a trainer in
 # wide use writes so, and no general rule of `pairs` can know it.
@@ -223,14 +295,6 @@ _WORDINGS = tuple(
         ),
         # Caffe: the outputs of the net beside the smoothed loss
         ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
-        # results.txt of YOLOv5 to v7, whose rows have no header; named as in results.csv of its successors
-        (
-            "G ",
-            rf"^\s*(\d{{1,9}})/\d{{1,9}}\s+[\d.]+G{4 * _CELL}\s+\d+\s+\d+{7 * _CELL}\s*$",
-            r"epoch \1 train/box_loss \2, train/obj_loss \3, train/cls_loss \4, train/loss \5,"
-            r" metrics/precision \6, metrics/recall \7, metrics/mAP_0.5 \8, metrics/mAP_0.5-0.95 \9,"
-            r" val/box_loss \10, val/obj_loss \11, val/cls_loss \12",
-        ),
         # fastText, which counts in tenths of a per cent
         ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
         # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
@@ -304,6 +368,16 @@ def units_as_names(text: str) -> str:
     return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
 
 
+def _unlisted(match: re.Match[str]) -> str:
+    """``Losses: [2.6, 2.4, 10.7, 15.3, 0.5], step: 400`` of later so-vits-svc, with the names of VITS."""
+    cells = match[1].strip("[]").split(",")
+    names = next(
+        (names[:-2] for _, names in _ORDERS if names[-2:] == ["step", "lr"] and len(names) == len(cells) + 2),
+        (),
+    )
+    return "".join(f"{name} = {cell}, " for name, cell in zip(names, cells, strict=False)) or match[0]
+
+
 def reworded(text: str) -> str:
     """The line in pairs; one that needs no other words is given as it is.
 
@@ -320,137 +394,9 @@ def reworded(text: str) -> str:
     for literal, pattern, into in _WORDINGS:
         if literal in text:
             text = pattern.sub(into, text, count=1)
+    text = _LISTED.sub(_unlisted, text) if "osses: [" in text else text
     if "postfix:" in text and (match := _LEVANTER.search(text)):
         what = "" if match["what"] == "train" else f"{match['what']}: "
         step = round(float(match["n"]) * _THOUSANDS[match["unit"]])
         text = f"{what}step {step} {text[match.end() :]}"
     return text
-
-
-# --- tables ---
-
-_BORDERS = re.compile(r"[|│┃║]")
-_BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a row
-_CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
-_HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
-_COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
-_GAP = re.compile(r"\s{2,}|\t")
-_HEADS = {"#": "step", "e": "epoch"}  # of spaCy
-_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
-_OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
-# Vowpal Wabbit's header has two lines, of which this is the second.
-_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
-        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
-    ),
-}  # fmt: skip
-_MOST_COLUMNS = 64
-
-
-class Table:
-    """A table that may be under way: the names of its columns, and the row that was read last; or its columns
-    are the training and the validation, and each row is one metric (AllenNLP)."""
-
-    def __init__(self) -> None:
-        self.names: tuple[str, ...] = ()
-        self._phases: tuple[str, ...] = ()
-        self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
-        self._last: list[str] = []
-
-    def read(self, text: str) -> list[Pair] | None:
-        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
-        bar = _BAR.search(text) if "%" in text else None
-        under_way = bar is not None and bar[1] != "100"
-        text = text[: bar.start()] if bar else text
-        if names := header(text):
-            words = tuple(text.split())
-            self.names, self._words = names, words if len(words) > len(names) else names
-            return []
-        if (row := self._of_phases(text)) is not None or not self.names:
-            return row
-        cut = _CUT_BAR.search(text)
-        if cut and len(text[: cut.start()].split()) == len(self.names):
-            under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
-        cells = _bordered(text) or text.split()
-        cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
-        if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
-            self.names = _spread(cells)
-        if len(cells) == len(self._words) and not _BORDERS.search(text):
-            self.names = self._words
-        if len(cells) != len(self.names):
-            return None
-        row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := _cell(name, cell))]
-        of_class = self.names[0].lower() == "class"
-        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
-            return None
-        if under_way or cells == self._last or (of_class and cells[0] != "all"):
-            return []
-        self._last = cells
-        return row
-
-    def _of_phases(self, text: str) -> list[Pair] | None:
-        """The pairs of a row whose columns are phases, [] for their header; None for any other line."""
-        if phases := _PHASES.fullmatch(text.strip()):
-            self._phases = phases.groups()
-            return []
-        cells = _bordered(text) if self._phases else []
-        if len(cells) != 1 + len(self._phases):
-            return None
-        named = zip(self._phases, cells[1:], strict=True)
-        return [pair for phase, cell in named if (pair := _cell(f"{phase} {cells[0]}", cell))]
-
-
-def _bordered(text: str) -> list[str]:
-    """The cells of a line between borders; [] where it has none."""
-    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
-
-
-def header(text: str) -> tuple[str, ...]:
-    """The names of the columns that a line names; () where it is no header.
-
-    One of the first two counts steps or epochs.
-    """
-    if not _HEAD.match(text) or ": " in text or "=" in text:
-        return ()
-    cells = _bordered(text) or _GAP.split(text.strip())
-    names = cells if len(cells) > 1 else text.split()
-    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows that blanks part
-        names = [name.strip() for name in text[2:].split(",")]
-    names = names[len(names) > 2 and names[0] == "#" and _counts(names[1]) :]
-    names = [_HEADS.get(name.lower(), name) for name in names] if "#" in names else names
-    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
-        return columns
-    named = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
-    if not named or not 2 <= len(names) <= _MOST_COLUMNS:
-        return ()
-    return tuple(names) if any(map(_counts, names[:2])) or names[0].lower() == "class" else ()
-
-
-def _spread(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
-
-    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
-    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
-    """
-    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
-
-    def apart(n: int) -> float:
-        return (
-            sum(abs(math.log(value / two)) for value, two in zip(values[:n], values[n : 2 * n], strict=True))
-            / n
-        )
-
-    n_losses = min(range(1, len(values) // 2 + 1), key=apart)
-    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
-    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
-    return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
-
-
-def _counts(name: str) -> bool:
-    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
-
-
-def _cell(name: str, cell: str) -> Pair | None:
-    match = re.fullmatch(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?)?", cell)
-    value = number(match[1].replace(",", "")) if match else None
-    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
