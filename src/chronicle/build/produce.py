@@ -277,7 +277,7 @@ def _write(
     return entry
 
 
-def _entry_files(entry: Entry, names: object) -> Iterator[tuple[str, str]]:
+def _entry_files(entry: Entry, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """The row of the lists, with the ``names`` that were withheld, and the whole entry, as text."""
     yield ROW, json.dumps({"entry": to_json(listed(entry)), "names": names}, ensure_ascii=False)
     yield ENTRY, json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
