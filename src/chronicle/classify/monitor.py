@@ -24,7 +24,7 @@ from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
-STATE = "chronicle/monitor/1"
+STATE = "chronicle/monitor/2"
 AGAIN = 1.5  # an open event is looked at again when it has gone on for this many times as long
 ROW = np.dtype([("step", "<i8"), ("value", "<f8"), ("time", "<f8")])
 KEPT = 4096  # rows of a column that are in memory
