@@ -383,7 +383,7 @@ def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
     rows = [_attempt_row(attempt) for attempt in timeline.attempts]
     if len(rows) > 1:
         for row, ending in zip(rows, endings(timeline), strict=True):
-            row["outcome"] = outcome(ending)
+            row["outcome"] = outcome(ending, axis_of(timeline))
     return rows
 
 

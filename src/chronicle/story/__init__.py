@@ -61,6 +61,7 @@ def tell(
     happened = events(run, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
+    differs = verdict is not diagnosis.verdict
     odd = diagnosis.verdict is Verdict.UNEXPECTED
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
@@ -72,7 +73,7 @@ def tell(
         _sequence(run, happened, chosen, shown),
         _reviewed(review, diagnosis) if review else "",
         _decides(
-            run, happened, [] if review else chosen, "The classifier's verdict" if review else "The verdict"
+            run, happened, [] if differs else chosen, "The classifier's verdict" if differs else "The verdict"
         ),
     ]
     paragraphs.append(_open(run, happened, shown, " ".join([headline, *paragraphs])))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
@@ -34,7 +34,7 @@ from chronicle.model import (
     Role,
     Track,
 )
-from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
+from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, owners, stated
 from chronicle.story.restarts import duration, lettered
 from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
@@ -73,7 +73,7 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
     placed = [*map(clock.placed, _with_ids([*plain, *findings]))]
     placed, spoken = _with_notes([around(run, event, placed) for event in placed], notes)
-    return tuple(sorted([*placed, *map(clock.placed, spoken)], key=partial(_order, run)))
+    return tuple(sorted([*placed, *map(clock.placed, spoken)], key=partial(_order, owners(run.timeline))))
 
 
 def _launch(run: RunView) -> Iterator[Event]:
@@ -387,15 +387,12 @@ class _Clock:
         return max(points, key=lambda point: point[0])[1]
 
 
-def _order(run: RunView, event: Event) -> tuple[bool, int, float, int, str]:
+def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[bool, int, float, int, str]:
     """The order of events: by attempt, by step, and at one step what may be the cause first."""
-    overall = event.kind is EventKind.END or bool(set(event.patterns) & _OVERALL)
-    if (at := run.index(event.attempt)) is None:
-        kept = (view.index for view in run.views if event.step is not None and view.is_live(event.step))
-        at = len(run.views) if event.step is None else next(kept, 0)
     step = math.inf if event.step is None else float(event.step)
     kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
-    return overall or event.step is None, at, step, _KINDS.index(kind), event.time
+    is_last = event.kind is EventKind.END or event.step is None
+    return is_last, owner(event.attempt, step), step, _KINDS.index(kind), event.time
 
 
 def changes(run: RunView) -> Iterator[Event]:
