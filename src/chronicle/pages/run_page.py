@@ -67,6 +67,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
         "enumerated": enumerated,
         "whole": figure(entry, "whole"),
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
+        "axis": axis,
         "address": words.address(entry.run_id),
         "key": marked[:KEY],
         "marked": len(marked),
