@@ -100,8 +100,8 @@ GOLDEN = [
     (
         "lab-attention-logits",
         "1",
-        "The largest attention logit grew to 3.4 times its size from step 75 on and reached "
-        "1\u202f318, doubling about every 107 steps.",
+        "The largest attention logit grew from step 75 on, doubling about every 107 steps, and stood at "
+        "1\u202f318 at the end, 3.4 times what it was half-way.",
     ),
     (
         "lab-entropy-collapse",

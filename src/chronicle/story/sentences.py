@@ -39,8 +39,9 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "grad-norm-precursor": ("the gradient norm rose to {rise_factor:times} its level at {start}, "
         "{lead_steps:span} before the loss rose",
         "gradient norm {lead_steps:span} ahead of the loss at {start}"),
-    "attention-logit-growth": ("the largest attention logit grew to {growth_factor:times} its size from "
-        "{start} on and reached {last_logit:plainly}[, doubling about every {doubling_steps:span}]",
+    "attention-logit-growth": ("the largest attention logit grew from {start} on[, doubling about every "
+        "{doubling_steps:span}], and stood at {last_logit:plainly} at the end, {growth_factor:times} what it "
+        "was half-way",
         "attention logit up to {last_logit:plainly} from {start}"),
     "output-logit-drift": ("the mean log Z of the output left its level at {start} and moved from "
         "{level_before:plainly} to {level_now:plainly}",
@@ -57,13 +58,13 @@ FORMS: Mapping[str, tuple[str, str]] = {
     "kl-blow-up": ("{what} fell from {best_level:plainly} to {last_level:plainly} from {start} on, while "
         "the divergence from the reference grew from {divergence_before:plainly} to "
         "{divergence_now:plainly}",
-        "{best_level:plainly} → {last_level:plainly} from {start}, divergence up"),
+        "{best_level:plainly} → {last_level:plainly} from {start}, as the divergence grew"),
     "clip-saturation": ("the gradient was clipped at {clipped_share:share} of the steps from {start} on[; "
         "its norm was {usual_norm:plainly} in the median]",
         "{clipped_share:share} of the steps clipped"),
     "reward-hacking": ("{what} fell from {best_score:plainly} to {last_score:plainly} after {start}, while "
         "the objective rose from {objective_then:plainly} to {objective_now:plainly}",
-        "{best_score:plainly} → {last_score:plainly} from {start}, objective up"),
+        "{best_score:plainly} → {last_score:plainly} from {start}, as the objective rose"),
     "router-collapse": ("the router sent {busiest_times:times} the mean load to its busiest expert from "
         "{start} on[, and {idle_share:share} of the experts got almost nothing]",
         "busiest expert at {busiest_times:times} the mean from {start}"),
