@@ -22,7 +22,6 @@ from pathlib import Path
 from chronicle.model import Attempt
 from chronicle.readers.console.log import Log
 
-NAME = "toy"
 MARKS = (rb"toy \\d+ has [-\\d]",)
 SHAPE = re.compile(r"toy (\\d+) has (\\S+)")
 
@@ -45,9 +44,6 @@ import numpy as np
 
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.text import Head
-
-NAME = "toy"
-SUFFIXES = (".toy",)
 
 
 def identify(head: Head) -> bool:

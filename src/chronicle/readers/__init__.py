@@ -4,8 +4,9 @@
     reading = read_all("logs/")       # the same, and what could not be read
     runs_below("experiments/")        # which runs there are, and which files belong to each
 
-A reader is a module with ``NAME``, ``SUFFIXES`` (a hint only), ``identify(head) -> bool`` and
-``read(path) -> list[Attempt]``. Other packages add theirs as entry points of the group "chronicle.readers".
+A reader is a module with ``identify(head) -> bool`` and ``read(path) -> list[Attempt]``; its name and its
+suffixes (a hint only) stand in its row in `chronicle.readers.catalogue`. Other packages add theirs, with
+``NAME`` and ``SUFFIXES``, as entry points of the group "chronicle.readers".
 """
 
 from __future__ import annotations

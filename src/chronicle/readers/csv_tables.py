@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -48,10 +49,7 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
-from chronicle.readers.text import Head, Known, clean, from_json
-
-NAME = "csv"
-SUFFIXES = (".csv", ".tsv")
+from chronicle.readers.text import Head, clean, from_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 # Columns whose texts say nothing of whether a table that counts is a log.
@@ -243,7 +241,7 @@ def _read_bars(path: Path) -> list[Attempt]:
     return attempts_of(path, len(rows), columns_of(rows), truncated=truncated)
 
 
-BY_NAME = {"markdown": Known("markdown", (), _is_in_bars, _read_bars, -1)}
+BY_NAME = {"markdown": SimpleNamespace(identify=_is_in_bars, read=_read_bars)}
 
 # --- DVCLive ---
 

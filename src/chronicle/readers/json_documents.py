@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from chronicle.errors import BadLog
@@ -35,10 +36,7 @@ from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_c
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, Known, clean, encoding_of, from_json
-
-NAME = "json"
-SUFFIXES: tuple[str, ...] = ()
+from chronicle.readers.text import Head, clean, encoding_of, from_json
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
@@ -301,4 +299,4 @@ def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
         return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
 
 
-BY_NAME = {"trainer_state.json": Known("trainer_state.json", (".json",), is_state, read_state)}
+BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}

@@ -30,9 +30,6 @@ from chronicle.readers.runs_in_table import (
 from chronicle.readers.text import Head, clean
 from chronicle.readers.trackers import trackio
 
-NAME = "parquet"
-SUFFIXES: tuple[str, ...] = ()
-
 MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, CELLS_A_BYTE = 10_000_000, 100  # a file of few bytes may claim any number of rows

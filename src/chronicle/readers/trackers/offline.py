@@ -52,9 +52,7 @@ class Offline:
     begins: re.Pattern[bytes]
     fill: Callable[[Path, PointLog, Faults], bool]
     key: re.Pattern[str] = re.compile("(?!)")
-    SUFFIXES: tuple[str, ...] = ()
     mine: Callable[[Path], bool] = Path.is_file
-    FALLBACK: int = -1  # what they begin with is theirs alone, though other readers may know it too
 
     def identify(self, head: Head) -> bool:
         """A file of messages of this client."""
@@ -411,7 +409,6 @@ _ROWS: tuple[Offline, ...] = (
     OfflineFolder(
         *("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab),
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
-        (".swanlab",),
         file="*.swanlab",
     ),
     OfflineFolder(
