@@ -25,7 +25,6 @@ _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belon
 
 _COUNTER = "step_counter"  # the fact that names one of several counters of a log
 _MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
-_CELLS = ("values", "times")  # of a series
 _FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
 _MOST_NAMED = 3  # series of another counter
 
@@ -158,14 +157,16 @@ def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _episodes(monitors: Sequence[Attempt]) -> Attempt:
     """The episodes of all environments in the order in which they ended, at the steps of all of them."""
     parts = [monitor.series for monitor in monitors]
-    order = np.argsort(np.concatenate([series[LENGTH].times for series in parts]), kind="stable")
-    columns = {
-        metric: [np.concatenate([getattr(series[metric], of) for series in parts])[order] for of in _CELLS]
-        for metric in parts[0]
-        if all(metric in series and len(series[metric]) == len(series[LENGTH]) for series in parts)
-    }
-    steps = np.cumsum(columns[LENGTH][0]).astype(np.int64)
-    series = {m: Series(m, Role.OTHER, steps, values, times) for m, (values, times) in columns.items()}
+    order = np.argsort(np.concatenate([part[LENGTH].times for part in parts]), kind="stable")
+    lengths = np.concatenate([part[LENGTH].values for part in parts])[order]
+    steps = np.cumsum(lengths).astype(np.int64)
+    series = dict[str, Series]()
+    for metric in parts[0]:
+        told = [part[metric] for part in parts if metric in part and len(part[metric]) == len(part[LENGTH])]
+        if len(told) == len(parts):  # of every episode
+            values = np.concatenate([curve.values for curve in told])[order]
+            times = np.concatenate([curve.times for curve in told])[order]
+            series[metric] = Series(metric, Role.OTHER, steps, values, times)
     first, *others = (_Written("", "", "", monitor) for monitor in monitors)
     return replace(_merged(first, others), series=series)
 

@@ -63,8 +63,9 @@ _NAMES = {
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
 DIVERGES = having(Trait.DIVERGES)
+OVERALL = having(Trait.CALM | Trait.PROPERTY)  # speak of the log or of all of the course, not of an event
 _OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
-_ALONE = having(Trait.CALM | Trait.PROPERTY) | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
+_ALONE = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
 _NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
 
 

@@ -365,13 +365,11 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
     content, more = whole_document(path)
     document = _object(content)
     meta, rows = _object(document.get("meta")), document.get("iterations")
-    columns = [
-        (part, f"{part}/{_object(metric).get('name')}", place)
-        for kind in ("learn", "test")
-        for part in _list(meta.get(f"{kind}_sets"))
-        if isinstance(part, str)
-        for place, metric in enumerate(_list(meta.get(f"{kind}_metrics")))
-    ]
+    columns = list[tuple[str, str, int]]()
+    for kind in ("learn", "test"):
+        names = [_object(metric).get("name") for metric in _list(meta.get(f"{kind}_metrics"))]
+        for part in filter(lambda part: isinstance(part, str), _list(meta.get(f"{kind}_sets"))):
+            columns += [(part, f"{part}/{name}", place) for place, name in enumerate(names)]
     for row in map(_object, _list(rows)):
         for part, name, place in columns:
             if place < len(values := _list(row.get(part))):
