@@ -17,22 +17,21 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import clipped, count, plural
-from chronicle.model import Finding, Quantity
-from chronicle.story.measured import (
+from chronicle.metrics.values import (
     FACTOR_LOG,
-    RISES,
-    RunView,
-    Teller,
+    clipped,
+    count,
+    duration,
     fallen,
-    is_cut,
     percent,
     plainly,
+    plural,
     share,
     stated,
     times,
 )
-from chronicle.story.restarts import duration
+from chronicle.model import Finding, Quantity
+from chronicle.story.measured import RISES, RunView, Teller, is_cut
 
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     **{form.__name__: form for form in (times, percent, fallen, share, plainly, stated, count, duration)},

@@ -19,7 +19,16 @@ from operator import attrgetter, itemgetter
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import clipped, count, fault_words, instant, plural, times_over
+from chronicle.metrics.values import (
+    clipped,
+    count,
+    duration,
+    fault_words,
+    instant,
+    plural,
+    stated,
+    times_over,
+)
 from chronicle.model import (
     Change,
     Event,
@@ -34,8 +43,8 @@ from chronicle.model import (
     Role,
     Track,
 )
-from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings, stated
-from chronicle.story.restarts import duration, lettered
+from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings
+from chronicle.story.restarts import lettered
 from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct, wall_clock
