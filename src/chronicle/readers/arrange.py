@@ -184,10 +184,9 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
     """
     kept, asides = list[Attempt](), list[Attempt]()
     for log in attempts:
-        single = all(len(s) <= 1 for s in log.series.values()) and BY_TIME.fullmatch(
-            _around(log).rpartition("/")[2]
-        )
-        is_aside = log.facts.get("format") == "event file" and (not log.series or single)
+        made_for_it = BY_TIME.fullmatch(_around(log).rpartition("/")[2])
+        only_results = made_for_it and all(len(s) <= 1 for s in log.series.values())
+        is_aside = log.facts.get("format") == "event file" and (not log.series or only_results)
         (asides if is_aside else kept).append(log)
     if not kept:
         return [log for log in asides if log.series], []

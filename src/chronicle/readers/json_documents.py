@@ -103,15 +103,11 @@ def _rows(tables: list[Table]) -> list[Row]:
     parallel = [table for table in tables if not table.counted]
     counted = [table for table in tables if table.counted]
     if parallel:
-        same = (
-            i
-            for i, counted_table in enumerate(counted)
-            if [*{len(t.rows) for t in parallel}] == [len(counted_table.rows)]
-        )
-        beside = next(same, None)
-        own = [] if beside is None else [counted.pop(beside)]
-        rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
-        for table in own + parallel:
+        lengths = {len(table.rows) for table in parallel}
+        beside = [table for table in counted if {len(table.rows)} == lengths][:1]
+        counted = [table for table in counted if table not in beside]
+        rows = list[Row]({} for _ in range(max(lengths)))
+        for table in beside + parallel:
             for place, row in zip(_places(len(table.rows), len(rows)), _prefixed(table), strict=True):
                 rows[place] |= row
         counted.append(Table("", rows))
@@ -236,11 +232,11 @@ def _moves(name: str) -> bool:
 
 def _prefixed(table: Table) -> Iterator[Row]:
     """The rows with the path in front of all names but those that count steps."""
-    for row in table.rows:
-        yield {
-            name if counts_steps(name) else f"{table.path}/{name}".lstrip("/"): cell
-            for name, cell in row.items()
-        }
+
+    def named(name: str) -> str:
+        return name if counts_steps(name) else f"{table.path}/{name}".lstrip("/")
+
+    return ({named(name): cell for name, cell in row.items()} for row in table.rows)
 
 
 # --- the state of Hugging Face's Trainer ---

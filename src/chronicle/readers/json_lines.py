@@ -107,12 +107,9 @@ class JsonLog:
         self._n_lines += len(lines)
         if any(line.startswith(b"[") for line in lines):
             last = self._n_lines if unfinished else 0
-            entries = [
-                (n, entry)
-                for n, line in zip(numbers, lines, strict=True)
-                for entry in self._entries(n, line, last)
-            ]
-            numbers, lines = [n for n, _ in entries], [entry for _, entry in entries]
+            entries = [self._entries(n, line, last) for n, line in zip(numbers, lines, strict=True)]
+            numbers = [n for n, own in zip(numbers, entries, strict=True) for _ in own]
+            lines = [entry for own in entries for entry in own]
         self._read(lines, numbers, unfinished=unfinished)
 
     def state(self, arrays: Arrays) -> Any:

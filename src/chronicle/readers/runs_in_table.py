@@ -200,9 +200,8 @@ def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Colum
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
     cuts = np.searchsorted(code[order], np.arange(n_parts + 1))
-    return [
-        Column(column.values[at], column.rows[at]) for at in (order[low:high] for low, high in pairwise(cuts))
-    ]
+    parts = (order[low:high] for low, high in pairwise(cuts))
+    return [Column(column.values[at], column.rows[at]) for at in parts]
 
 
 def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, Column]:

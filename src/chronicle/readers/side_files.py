@@ -129,11 +129,8 @@ def _unwrapped(value: Any) -> Any:
     if "value" in value and value.keys() <= _WRAPPING:
         inner = value["value"]
         return scalar(inner) if "type" in value and isinstance(inner, str) else inner
-    return {
-        key: _unwrapped(inner)
-        for key, inner in value.items()
-        if not str(key).startswith(("_wandb", "wandb_v"))
-    }
+    own = (key for key in value if not str(key).startswith(("_wandb", "wandb_v")))
+    return {key: _unwrapped(value[key]) for key in own}
 
 
 # A fact, and where a document may tell it: keys joined with "/", the first that is there.

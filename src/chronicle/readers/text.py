@@ -399,12 +399,9 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
 
 def most_unpacked(path: Path) -> float:
     """The bytes that an archive may unpack to, of whatever packing."""
-    setting = os.environ.get(LIMIT)
-    return (
-        float(setting) * 1e9
-        if setting
-        else min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
-    )
+    if setting := os.environ.get(LIMIT):
+        return float(setting) * 1e9
+    return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
 
 
 def too_large(path: Path) -> LogError:

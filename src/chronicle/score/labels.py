@@ -79,11 +79,8 @@ class Label:
     @property
     def masking(self) -> tuple[Event, ...]:
         """Events inside whose windows the main series is not healthy."""
-        return tuple(
-            e
-            for e in self.events
-            if e.pattern not in LOSS_IS_HEALTHY and (e.series is None or e.series in self.main_series)
-        )
+        judged = (None, *self.main_series)
+        return tuple(e for e in self.events if e.pattern not in LOSS_IS_HEALTHY and e.series in judged)
 
 
 def _label_file(folder: Path) -> Path | None:

@@ -210,9 +210,7 @@ def _with_rows_of(whole: Attempt, parts: Sequence[Part]) -> Iterator[Course]:
     """The attempts with the metrics that only the whole has, each up to where the next one begins."""
     begins = np.array([first for first, _, _ in parts[1:]])
     for number, (_, _, log) in enumerate(parts):
-        rows = {
-            m: s.pick(np.searchsorted(begins, s.steps, side="right") == number)
-            for m, s in whole.series.items()
-        }
-        rest = replace(whole, series={m: s for m, s in rows.items() if len(s)}, facts={}, faults=())
+        rows = {m: np.searchsorted(begins, s.steps, "right") == number for m, s in whole.series.items()}
+        own = {m: whole.series[m].pick(at) for m, at in rows.items() if at.any()}
+        rest = replace(whole, series=own, facts={}, faults=())
         yield course(with_series_of(log.attempt, rest)) or log

@@ -265,9 +265,8 @@ def _comet_message(log: PointLog, message: Row) -> None:
     elif payload.get("key") == "Name":
         log.facts["name"] = clean(str(payload.get("value")))
     elif message.get("type") == "system_details":
-        log.facts |= {
-            _COMET_FACTS[k]: v for k, v in payload.items() if k in _COMET_FACTS and isinstance(v, str)
-        }
+        texts = {key: value for key, value in payload.items() if isinstance(value, str)}
+        log.facts |= {_COMET_FACTS[key]: text for key, text in texts.items() if key in _COMET_FACTS}
 
 
 # --- SwanLab: protobuf messages in LevelDB's log format ---
