@@ -21,12 +21,12 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import FRAME_STEP_NAMES
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Floats, Role, Series, Steps, Timeline
-from chronicle.timeline.axes import OnAxis, discarded, live, on_axis, tracks, within
+from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole
 from chronicle.timeline.courses import Mask, by_name, course, in_order
 from chronicle.timeline.joins import happened, without_machines
 from chronicle.timeline.split import split
-from chronicle.timeline.trainings import relate
+from chronicle.timeline.trainings import discarded, live, relate, tracks, within
 from chronicle.workspace.config import RELATIONS
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
