@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -635,10 +635,16 @@ def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
-    filled = list(events._batches(map(events.Log, paths)))
-    assert [piece.log.path for batch in filled for piece in batch.pieces if piece.is_last] == paths
-    for batch, following in pairwise(filled):
-        assert not np.shares_memory(batch.buffer, following.buffer)
+    buffers, real = list[events.U8](), events.frames
+
+    def noting(buffer: events.U8, *args: object, **options: object) -> object:
+        buffers.append(buffer)
+        return real(buffer, *args, **options)
+
+    monkeypatch.setattr(events, "frames", noting)
+    missing = [isinstance(read, FileNotFoundError) for read in events.read_many(paths)]
+    assert missing == [False, True] * 30 and len(buffers) > 5
+    assert not any(np.shares_memory(*two) for two in combinations(buffers, 2))
 
 
 def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
