@@ -140,7 +140,7 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
         attempts += [respelled(log, clean, name=n) for log, n in zip(outcome, names, strict=True)]
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
-    assigned = roles.assign_all([log.series for log in attempts], aliases)
+    assigned = roles.assign_all([log.series for log in attempts], aliases, [log.axis for log in attempts])
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
     if address := _address_of(path):
 

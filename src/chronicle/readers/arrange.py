@@ -13,7 +13,7 @@ import numpy as np
 
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD, counts_steps
 from chronicle.readers.find import WRITERS, home_of_scalars
 from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
@@ -34,7 +34,7 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
 
     ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read.
     """
-    attempts, asides = _asides(attempts)
+    attempts, asides = _asides(_courses(attempts))
     if any(_COUNTER in log.facts for log in attempts):
         steps = [_all_steps(log) for log in attempts if _COUNTER not in log.facts and log.axis == "step"]
         attempts = [_on_axis_of(log, steps) if _COUNTER in log.facts else log for log in attempts]
@@ -45,6 +45,20 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     if all(map(math.isfinite, starts)):
         attempts = [log for _, log in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
     return attempts
+
+
+def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts without tables of results beside them, of which the first one's faults tell."""
+    courses = [log for log in attempts if log.axis != "item"]
+    if not courses:
+        return list(attempts)
+    asides = [
+        Fault(Place(source), f"its rows are {log.facts['rows']}; left out")
+        for log in attempts
+        if log.axis == "item"
+        for source in log.sources
+    ]
+    return [replace(courses[0], faults=(*courses[0].faults, *asides)), *courses[1:]]
 
 
 def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
