@@ -129,7 +129,7 @@ def assign_all(
 ) -> list[dict[str, Series]]:
     """The series of the logs of one run with role, data set and unit set.
 
-    ``axes`` are what the steps of each log count: items, which are no course, get roles by ``overrides``.
+    ``axes`` are what the steps of each log count: items get a role from ``overrides`` alone.
     ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
     the table, and so does a role that the reader gave, because its format says what the metric is. What the
     values of one log tell of a name holds for the others, in which it may have too few of them.
