@@ -10,7 +10,7 @@ from pathlib import Path
 import dask
 import pytest
 from distributed import LocalCluster
-from tests.build.test_workers import double, killed_at_seven, lost
+from tests.build.tasks import double, killed_at_seven, lost
 from tests.cli.test_cli import healthy, plain_engine
 
 from chronicle.build import build, make_entries, places
@@ -20,14 +20,6 @@ from chronicle.build.workers import on_cluster
 from chronicle.errors import UsageError
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import Workspace, init
-
-
-def killed_at_the_first_seven(item: tuple[int, Path]) -> int:
-    number, mark = item
-    if number == 7 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 2 * number
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +47,6 @@ def scheduler(cluster: LocalCluster) -> str:
 
 
 @pytest.mark.slow
-def test_what_a_killed_worker_of_a_cluster_had_begun_is_done_by_another(
-    scheduler: str, tmp_path: Path
-) -> None:
-    items = [(number, tmp_path / "killed") for number in range(20)]
-    done = on_cluster(killed_at_the_first_seven, items, scheduler, lambda item: -1)
-    assert sorted(done) == [2 * n for n in range(20)]
-    assert (tmp_path / "killed").exists()
-
-
-@pytest.mark.slow
 def test_what_kills_every_worker_of_a_cluster_is_lost_alone(scheduler: str) -> None:
     done = on_cluster(killed_at_seven, range(10), scheduler, lost)
     assert sorted(done) == [-7, *(2 * n for n in range(10) if n != 7)]
@@ -75,16 +57,15 @@ def test_a_cluster_makes_entries_of_runs_named_by_relative_paths(
     scheduler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    for number in range(2):
-        Path(f"run-{number}").mkdir()
-        healthy(Path(f"run-{number}/log.csv"), seed=number)
-    runs, kept, seen = expand([Path("run-0"), Path("run-1")]), Path("kept"), []
+    Path("run").mkdir()
+    healthy(Path("run/log.csv"))
+    runs, kept, seen = expand([Path("run")]), Path("kept"), []
     made = make_entries(runs, WorkspaceConfig(), kept, 1, lambda outcome, n: seen.append(n), scheduler)
-    assert [outcome.problems for outcome in made] == [(), ()]
-    assert all(Path(f"kept/run-{number}/entry.json").is_file() for number in range(2))
+    assert [outcome.problems for outcome in made] == [()]
+    assert Path("kept/run/entry.json").is_file()
     again = make_entries(runs, WorkspaceConfig(), kept, 1, lambda outcome, n: seen.append(n), "nobody:1")
-    assert [outcome.cached for outcome in again] == [True, True]
-    assert seen == [2, 2, 2, 2]
+    assert [outcome.cached for outcome in again] == [True]
+    assert seen == [1, 1]
 
 
 @pytest.mark.slow
@@ -92,7 +73,7 @@ def test_a_build_whose_workers_are_killed_ends_complete(cluster: LocalCluster, t
     """Both are killed as soon as one run is done: what they had begun is begun again."""
     init(tmp_path)
     plain_engine(tmp_path)
-    for number in range(5):
+    for number in range(4):
         (tmp_path / "runs" / f"run-{number}").mkdir()
         healthy(tmp_path / "runs" / f"run-{number}" / "log.csv", seed=number)
     killed: list[int] = []
