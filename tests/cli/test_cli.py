@@ -96,11 +96,6 @@ def test_nothing_to_read(chronicle, tmp_path):
     assert ran.err.startswith("error: ") and "empty" in ran.err
 
 
-def test_no_such_path(chronicle):
-    ran = chronicle("classify", "nowhere.csv")
-    assert (ran.code, ran.err) == (2, "error: no such file or folder: nowhere.csv\n")
-
-
 EMPTY = "a path is empty. Name a file or folder; the current one is `.`"
 ADDRESS = "s3://bucket/run is an address. Name a folder of this machine"
 OWN = "is where the workspace or a build keeps its own. Remedy: name another --out"

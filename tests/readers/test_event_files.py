@@ -665,18 +665,6 @@ def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
     assert values == list(range(len(values))) and 100 < len(values) < 2000
 
 
-def test_a_file_that_grows_is_cut_and_then_whole(tmp_path: Path) -> None:
-    content = write(tmp_path / "whole.tfevents", healthy(50)).read_bytes()
-    file = tmp_path / "x.tfevents"
-    lengths_seen = []
-    for size in (len(content) // 2 + 5, len(content)):
-        file.write_bytes(content[:size])
-        (attempt,) = events.read(file)
-        lengths_seen.append((len(attempt.series["loss"]), attempt.truncated))
-    assert lengths_seen[1] == (50, False)
-    assert lengths_seen[0][1] and 20 < lengths_seen[0][0] < 30
-
-
 CASES = sorted(Path(__file__).parent.parent.parent.glob("runs/*/**/*tfevents*"))
 
 

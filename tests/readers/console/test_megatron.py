@@ -126,12 +126,6 @@ def test_a_log_that_never_had_a_loss_says_so_where_steps_were_skipped(tmp_path):
     assert repr(points(attempt)["lm loss"]) == "[(1, nan)]"
 
 
-def test_steps_that_go_back_keep_both_branches(tmp_path):
-    lines = [f" iteration {step}/ 99 | lm loss: {step}.5 |" for step in (1, 2, 3, 2, 3, 4)]
-    attempt = read_text(tmp_path, "\n".join(lines) + "\n")
-    assert points(attempt) == {"lm loss": [(1, 1.5), (2, 2.5), (3, 3.5), (2, 2.5), (3, 3.5), (4, 4.5)]}
-
-
 def test_a_fault_between_records_stands_at_the_step_before_it(tmp_path):
     lines = [
         f" [2025-02-06 06:12:{step:02d}] iteration {step}/ 99 | lm loss: {step}.5 |" for step in range(1, 20)
