@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 
-import numpy as np
 import pytest
 from tests.depth import few
 from tests.readers.console.test_traps import points, read_text
@@ -165,5 +164,4 @@ def test_utf_16_colours_and_windows_line_ends_change_nothing(tmp_path):
         + "\r\n".join(f"\x1b[32m{line}\x1b[0m" for line in lines).encode("utf-16-le")
         + "\r\n".encode("utf-16-le")
     )
-    for name, series in read(plain)[0].series.items():
-        assert np.array_equal(read(odd)[0].series[name].values, series.values)
+    assert points(read(odd)[0]) == points(read(plain)[0]) != {}
