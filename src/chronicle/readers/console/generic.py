@@ -41,8 +41,6 @@ from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
 
 NAME = "key-value"
-SUFFIXES: tuple[str, ...] = ()
-FALLBACK = True
 
 _FEWEST_LINES, _FEWEST_STEPS, MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
