@@ -6,8 +6,7 @@ from the dataclasses of `chronicle.model`, so that types, JSON and JSON Schema c
 which JSON does not have, are written as null.
 
 Versions:
-    chronicle/diagnosis/1   the first; "faults", "presets", "events" and "copies" came later, and
-                            are always there
+    chronicle/diagnosis/1   the first; "faults", "presets", "events", "copies" came later and are always there
     chronicle-entry/1       the first
     chronicle-entry/2       the record of what happened: "events", "story", "badge"; notes may name an event;
                             the "signs" of an event came later, and are always there

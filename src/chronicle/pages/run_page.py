@@ -49,7 +49,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
-    axis = axis_named(row["axis"] for row in entry.attempts)
+    axis = axis_named({row["axis"] for row in entry.attempts})
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
     preview = figure(entry, "share")
@@ -96,7 +96,6 @@ def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Ha
 
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
-    """The gravest events with those of their findings that have criteria."""
     by_id = {finding.id: finding for finding in entry.diagnosis.findings}
     reasons = [
         (event, [by_id[part] for part in event.parts if part in by_id and by_id[part].criteria])

@@ -13,9 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import clipped, count, plural, unit_words, value_words
+from chronicle.metrics.values import clipped, count, duration, plural, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
-from chronicle.story.restarts import duration
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]
@@ -206,7 +205,6 @@ def _with_links(text: Any, pattern: re.Pattern[str], address: Callable[[str], st
 
 
 def _address_of_source(source: str) -> str:
-    """The address behind one of the forms of `cited`."""
     if source.startswith("arXiv:"):
         return f"https://arxiv.org/abs/{source.removeprefix('arXiv:')}"
     if source.startswith("huggingface.co/"):

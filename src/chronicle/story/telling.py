@@ -18,8 +18,17 @@ from operator import attrgetter, itemgetter
 
 import numpy as np
 
-from chronicle.classify.patterns import BY_ID, Trait, having
-from chronicle.metrics.values import clipped, count, fault_words, instant, plural, times_over
+from chronicle.classify.patterns import BY_ID
+from chronicle.metrics.values import (
+    clipped,
+    count,
+    duration,
+    fault_words,
+    instant,
+    plural,
+    stated,
+    times_over,
+)
 from chronicle.model import (
     Change,
     Event,
@@ -34,8 +43,8 @@ from chronicle.model import (
     Role,
     Track,
 )
-from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, owners, stated
-from chronicle.story.restarts import duration, lettered
+from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings, owners
+from chronicle.story.restarts import lettered
 from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct, wall_clock
@@ -46,7 +55,6 @@ _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as
 _SHOWN_CHANGES = 4
 _MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
 _NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
-_OVERALL = having(Trait.CALM | Trait.PROPERTY)
 _ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _ENDED = {
     "finished": "The training finished at {}.",
@@ -115,7 +123,6 @@ def _joined(run: RunView, letter: str, join: Join) -> Event:
 
 
 def _moved(run: RunView, join: Join) -> str:
-    """What is not the same after a join, as a sentence."""
     phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
     if rest := join.changes[_SHOWN_CHANGES:]:
         phrases.append(f"{plural(len(rest), 'more value')} changed")
@@ -199,7 +206,6 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
 
 
 def _end(run: RunView) -> Iterator[Event]:
-    """How the run ended: the end of the attempt that is its latest."""
     if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
@@ -254,7 +260,6 @@ def _of_group(run: RunView, group: Happening) -> Event:
 
 
 def _numbered(listed: Iterable[Event]) -> list[Event]:
-    """The events with ids that no two of them share."""
     seen: Counter[str] = Counter()
     named = []
     for event in listed:
@@ -265,7 +270,6 @@ def _numbered(listed: Iterable[Event]) -> list[Event]:
 
 
 def _with_ids(listed: Iterable[Event]) -> list[Event]:
-    """The events with ids of their own, and for findings those of the neighbouring places."""
     named = _numbered(listed)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
@@ -334,7 +338,7 @@ def _meant(note: Note, listed: Sequence[Event]) -> int | None:
     around = [
         (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
         for place, event in enumerate(listed)
-        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & _OVERALL
+        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & OVERALL
     ]
     return min(around)[2] if around else None
 
@@ -431,7 +435,6 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 
 
 def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
-    """One jump, or several as one: the row of each."""
     first, last = jumps[0], jumps[-1]
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
