@@ -238,7 +238,7 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     """Decides by the whole log what the losses with an unknown word in their name are.
 
     Beside parts of a loss such a one is a part; several of them beside a total, or one beside a known data
-    set, are data sets; one alone beside a total is a part, and so is an extreme. Where no total is logged, the
+    set, are data sets; one alone beside a total is a part, as is an extreme. Where no total is logged, the
     parts are all there is to judge, but for a single one of what an agent is trained with.
     """
     roles = dict(roles)
