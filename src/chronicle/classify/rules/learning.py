@@ -84,7 +84,7 @@ from chronicle.classify.measure import (
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
-from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent, guessing, rises
+from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent, guessing, improves
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
@@ -298,7 +298,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
     scores = attempt.by_role(Role.VALIDATION_SCORE)
-    better = any(rises(direction(s) * s.values) for s in scores)  # then only answers are less sure
+    better = any(map(improves, scores))  # then only answers are less sure
     whole = [s for s in held_out if measures(s) == measures(loss)]
     for validation in whole or held_out:
         steps, y = positive(validation)

@@ -181,7 +181,7 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
         if objective is None or fall is None or not fall.collapsed:
             continue
         way = ascent(objective.pick(objective.steps >= fall.best_step))
-        if way is None or way.gained < RISES or way.collapsed or way.last <= way.first:
+        if way is None or not way.learned or way.gained < RISES:
             continue
         sign = direction(score)
         checks = [
