@@ -416,7 +416,8 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
         if arrived is None or leaves is None or not apart(trained, late, sign):
             continue
         soon = leaves < limits.lag * max(saturated, float(trained.steps[1]))
-        if soon or leaves - saturated < limits.settling * float(tested.steps[-1] - tested.steps[0]):
+        waited = leaves - float(late.steps[0])  # before it was first asked nobody knows
+        if soon or waited <= limits.settling * float(tested.steps[-1] - tested.steps[0]):
             continue
         checks = [
             *noted(train_saturated_step=saturated),
@@ -441,11 +442,11 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 def apart(trained: Series, late: Series, sign: float) -> bool:
     """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done.
 
-    Scores from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half) of the first.
+    Scores, of 1 at most, from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half).
     """
     t, v = finite(trained).values, finite(late).values
     if sign > 0:
-        return bool(t.max() >= 0.9 and v.max() >= 0.6 and v[:2].max() <= 0.5)
+        return bool(1.0 >= t.max() >= 0.9 and 1.0 >= v.max() >= 0.6 and v[:2].max() <= 0.5)
     return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v[:2].min())
 
 
