@@ -64,7 +64,6 @@ grokking
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -88,7 +87,7 @@ from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.roles import direction, extreme, plain
+from chronicle.metrics.roles import extreme, plain
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
@@ -333,7 +332,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
     rewarded = attempt.first(Role.OBJECTIVE) is not None  # then it is that which went another way
     for score in attempt.by_role(Role.VALIDATION_SCORE) if not rewarded else ():
-        way = ascent(replace(score, values=direction(score) * score.values), FEWEST)
+        way = ascent(score, FEWEST)
         if extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
@@ -442,7 +441,7 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 def apart(trained: Series, late: Series, sign: float) -> bool:
     """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done.
 
-    Scores, of 1 at most, from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half).
+    Scores of 1 at most from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half).
     """
     t, v = finite(trained).values, finite(late).values
     if sign > 0:

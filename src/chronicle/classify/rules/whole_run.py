@@ -46,7 +46,7 @@ failed-run, plateau, divergence-no-spike (an objective: the reward or return of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -128,16 +128,15 @@ def guessing(log_level: float) -> tuple[int, float]:
 def guessed(y: Floats) -> bool:
     """Whether the level of log values is that of guessing, as exactly as noise lets it be known."""
     error = MEDIAN_ERROR * wiggle(y) / len(y) ** 0.5
-    return guessing(median(y))[1] <= CHANCE + min(2 * error, CHANCE)
+    return bool(guessing(median(y))[1] <= CHANCE + min(2 * error, CHANCE))
 
 
 def improves(series: Series) -> bool:
     """Whether a score or an objective ends better than it began: of 16 values and more by its `ascent`, and a
     score by more than next to nothing of its size."""
-    better = replace(series, values=direction(series) * series.values)
-    way = ascent(better, FEWEST)
+    way = ascent(series, FEWEST)
     if way is None:
-        return rises(better.values)
+        return rises(direction(series) * series.values)
     if series.role is Role.OBJECTIVE:
         return way.learned or at_its_best(series, way)
     return way.learned and way.best - way.first >= MOVES * max(abs(way.best), abs(way.first))
@@ -214,15 +213,14 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
         return
     attempt, loss = max(judged, key=lambda pair: len(pair[1]))
     noise, most = median(np.array([view.noise(s) for _, s in judged])), view.thresholds.noisy
-    start, end = min(int(s.steps.min()) for _, s in judged), max(int(s.steps.max()) for _, s in judged)
-    noisy = noise > most
+    steps, noisy = np.concatenate([s.steps for _, s in judged]), noise > most
     checks = [
         Check("live findings that worry", 0, "findings", "0"),
         side("one-sample noise", noise, "log units", noisy, (f"> {most}", f"<= {most}"), "noise_log"),
         Check("points of what is judged", points, "samples", f">= {FEWEST}", key="points_samples"),
         *noted(harmless_findings=len(harmless)),
     ]
-    at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
+    at = At(attempt if len(judged) == 1 else None, loss, steps.min(), None, steps.max())
     pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
     confidence = 0.5 + 0.5 * min(1.0, points / 1000)
     yield finding(pattern, at, checks, 0.0, confidence, (other, f"the noise were {where} {most}"))
@@ -262,17 +260,12 @@ class Ascent:
         kept = self.gained - self.lost >= RISES or self.trend >= TREND
         return kept and not self.collapsed
 
-    @property
-    def rose(self) -> bool:
-        """Whether its best level lies above the first, or all of it goes up, by more than chance."""
-        return self.gained >= RISES or self.trend >= TREND
-
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
-    """The way of an objective; None where there are fewer points."""
+    """The way of an objective, or of a score, turned over if less is better; None for fewer points."""
     known = finite(series)
-    steps, v = known.steps.astype(float), known.values
+    steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:
         return None
     parts = np.array_split(v, min(BLOCKS, len(v) // 3))
@@ -333,10 +326,10 @@ def at_its_best(series: Series, way: Ascent) -> bool:
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
     series = attempt.objective
-    sign = direction(series) if series is not None else 0
-    way = ascent(replace(series, values=sign * series.values), FEWEST) if series is not None else None
+    way = ascent(series, FEWEST) if series is not None else None
     if series is None or way is None or at_its_best(series, way):
         return
+    sign = direction(series)
     measured = noted(first_level=sign * way.first, best_level=sign * way.best, last_level=sign * way.last)
     if way.collapsed and not _rival_gains(attempt, series, way.best_step):
         checks = [
@@ -346,12 +339,12 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
-    elif not way.rose and _is_told(view, attempt, series):
+    elif _is_told(view, attempt, series):
         later = series.steps[0] > 0.02 * series.steps[-1]  # it may have risen before: then it must be surer
         most, begun = 1.0 if later else TREND, "the log had begun with the run"
         checks = [
             *measured,
-            Check("best level over the first", way.gained, "errors", f"< {RISES:g}"),
+            Check("best level over the first", way.gained, "errors", f"< {RISES:g}", way.gained < RISES),
             Check("trend of the whole course", way.trend, "errors", f"< {most:g}", way.trend < most),
         ]
         other = (FAILED, begun) if later else (PLATEAU, "it had risen first and then stood still")
@@ -360,8 +353,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _rival_gains(attempt: AttemptView, series: Series, start: float) -> bool:
-    """Whether the objective of another agent rises from a step on: what one player loses the other one wins,
-    and neither is worse for it."""
+    """Whether the objective of another agent rises from a step on: that one wins what this one loses."""
     others = (s.pick(s.steps >= start) for s in attempt.by_role(Role.OBJECTIVE) if s is not series)
     return any((way := ascent(s, FEWEST)) is not None and way.learned for s in others)
 
