@@ -4,8 +4,9 @@
     reading = read_all("logs/")       # the same, and what could not be read
     runs_below("experiments/")        # which runs there are, and which files belong to each
 
-A reader is a module with ``NAME``, ``SUFFIXES`` (a hint only), ``identify(head) -> bool`` and
-``read(path) -> list[Attempt]``. Other packages add theirs as entry points of the group "chronicle.readers".
+A reader is a module with ``identify(head) -> bool`` and ``read(path) -> list[Attempt]``; its name and its
+suffixes (a hint only) stand in its row in `chronicle.readers.catalogue`. Other packages add theirs, with
+``NAME`` and ``SUFFIXES``, as entry points of the group "chronicle.readers".
 """
 
 from __future__ import annotations
@@ -35,13 +36,12 @@ from chronicle.errors import (
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers.arrange import arrange
-from chronicle.readers.catalogue import READERS, Reader, all_readers, plugins
+from chronicle.readers.catalogue import READERS, Reader, all_readers, hook, plugins
 from chronicle.readers.find import (
     RunSource,
     claims,
     folder_claims,
     foreign_logs,
-    hook,
     is_log,
     is_text,
     run_key,
@@ -139,7 +139,7 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
         attempts += [respelled(log, clean, name=n) for log, n in zip(outcome, names, strict=True)]
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
-    assigned = roles.assign_all([log.series for log in attempts], aliases)
+    assigned = roles.assign_all([log.series for log in attempts], aliases, [log.axis for log in attempts])
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
     if address := _address_of(path):
 
@@ -246,7 +246,7 @@ def read_file(path: Path) -> list[Attempt]:
     try:
         if path.is_dir() and (readers := folder_claims(path)):
             reader = _only(readers, path)
-            attempts = hook(reader, "read_folder", list)(path)
+            attempts = hook(reader, "read_folder")(path)
             unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in foreign_logs(reader, path))
             return _by(reader, [replace(attempt, faults=(*attempt.faults, *unread)) for attempt in attempts])
         _require_regular(path)
@@ -323,7 +323,7 @@ def _only(readers: list[Reader], path: Path) -> Reader:
     """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
     if not readers:
         for reader in all_readers():
-            if lacks := hook(reader, "lacks", str)(path):
+            if lacks := hook(reader, "lacks")(path):
                 raise UnknownFormat(str(path), lacks)
         for suffixes, remedy in _EXPORTS.items():
             if path.suffix.lower() in suffixes.split():

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from chronicle.errors import LogError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank
+from chronicle.readers.catalogue import Reader, all_readers, by_rank, hook
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
@@ -41,8 +40,7 @@ _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = OF_TRAINING | OF_EVALUATION
 _ATTEMPT = re.compile(
-    r"(version|v|attempt|try|restart|resume|resumed|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+",
-    re.IGNORECASE,
+    r"(?i)(version|v|attempt|try|restart|resumed?|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+"
 )
 _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Trainer: runs/May04_12-00-00_host
 # First words of file names that say what a log is, not which run it is of.
@@ -134,13 +132,13 @@ def folder_claims(path: Path) -> list[Reader]:
     """The readers to which the folder as a whole is one log. Raises OSError."""
     names = os.listdir(path)
     asked = [reader for reader in all_readers() if getattr(reader, "may_hold", lambda _: True)(names)]
-    claiming = [reader for reader in asked if hook(reader, "identify_folder", bool)(path)]
-    return [r for r in claiming if hook(r, "run_key", str)(path) or not any(foreign_logs(r, path))]
+    claiming = [reader for reader in asked if hook(reader, "identify_folder")(path)]
+    return [r for r in claiming if hook(r, "run_key")(path) or not any(foreign_logs(r, path))]
 
 
 def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
     """The logs in a folder that is one log to a reader which it does not read with it. Raises OSError."""
-    for entry in hook(reader, "foreign", list)(folder):
+    for entry in hook(reader, "foreign")(folder):
         if entry.name not in NOT_LOGS and not entry.name.startswith("."):
             yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
@@ -156,7 +154,7 @@ def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
                 return []
         with unpacked(path) as file:
             stores = stores if file.path == path else _stores(Head.of(file.path))
-            names = list(hook(stores[0], "runs", list)(file.path)) if len(stores) == 1 else []
+            names = list(hook(stores[0], "runs")(file.path)) if len(stores) == 1 else []
     except (LogError, OSError):
         return []
     within = f"{prefix}/{path.stem}".lstrip("/")
@@ -170,25 +168,9 @@ def _stores(start: Head) -> list[Reader]:
 def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
     try:
-        return next((key for reader in all_readers() if (key := hook(reader, "run_key", str)(path))), "")
+        return next((key for reader in all_readers() if (key := hook(reader, "run_key")(path))), "")
     except (LogError, OSError):
         return ""
-
-
-def hook(reader: Reader, name: str, otherwise: type) -> Callable[..., Any]:
-    """What a reader may have beside its four names; without it, the empty value of a type.
-
-    It raises Defect where it fails.
-    """
-    function = getattr(reader, name, None)
-    if function is None:
-        return lambda path: otherwise()
-
-    def called(path: Path) -> Any:
-        with contained(str(path)):
-            return function(path)
-
-    return called
 
 
 @dataclass(frozen=True)
@@ -273,10 +255,8 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
             parts.append(below)
         else:
             runs += inner
-    by_run: dict[
-        str, list[Path]
-    ] = {}  # folders that are one log each: those of one key are launches of one run
-    for path in folder.whole:
+    by_run: dict[str, list[Path]] = {}
+    for path in folder.whole:  # is one log; those of one key are launches of one run
         by_run.setdefault(run_key(path) or path.name, []).append(path)
     launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_run.items()]
     if len(launched) == 1 and not (runs or parts or folder.logs):
@@ -287,11 +267,8 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         return [RunSource(run_id, (folder.path,))]
     if parts or len(families) == 1:
         families = {"": [*logs, *(part.path for part in parts)]}
-    own = [
-        RunSource(f"{prefix}/{name}".strip("/") if len(families) > 1 else run_id, tuple(paths))
-        for name, paths in families.items()
-    ]
-    return own + runs
+    ids = (f"{prefix}/{name}".strip("/") if len(families) > 1 else run_id for name in families)
+    return [*map(RunSource, ids, map(tuple, families.values())), *runs]
 
 
 def _is_part(folder: Folder, *, beside_logs: bool) -> bool:
