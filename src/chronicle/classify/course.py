@@ -286,7 +286,9 @@ def ceiling(base: Baseline, error: float, samples: int) -> Floats:
     many ``samples``, and the old one of few, where a log has just begun."""
     progress = np.maximum(base.old - base.expected, 0.0)
     over = np.maximum(SURE * base.sure, MIDWAY * np.minimum(progress, base.height))
-    return np.minimum(base.old, base.expected + over) + error * (1 / samples + 1 / base.samples) ** 0.5
+    unsure = error * (1 / samples + 1 / base.samples) ** 0.5
+    highest: Floats = np.minimum(base.old, base.expected + over) + unsure
+    return highest
 
 
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:

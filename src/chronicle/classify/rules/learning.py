@@ -97,7 +97,7 @@ FLAT_LEAST = 16  # samples in which a calm loss can be told to stay
 FIRST = 0.1  # share of a log, and of the samples before a fall, in which a drop is no surprise
 EARLY = 0.12  # share of the log in which a start may fall however it likes
 WAITED = 0.15  # share of the log that is no warm-up
-NONE = 0.1  # share of the log in which an abrupt fall is over
+NONE = 0.1  # share of a fall that is none, and of the log in which an abrupt one is over
 ABRUPT = 0.8  # of a fall that is over soon
 FAR_LEAD = 25.0  # [nats] for a name that people would like to be true
 FEW = 8  # samples in a third of a stretch, and of another series since
@@ -239,8 +239,9 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     if min(len(before), len(y) - len(before)) < FLAT_LEAST:
         return None
     level, third = median(before), len(before) // 3
-    fall, flat = level - end_of(y), fallen(before, before[:third], before[-third:], limits)
-    if flat is None or fall < limits.drop:
+    fall = level - end_of(y)
+    learned = median(before[:third]) - median(before[-third:])
+    if abs(learned) >= NONE * fall or fall < limits.drop:
         return None
     fallen_half = running(y, 5) < level - limits.midway * fall
     i = int(np.argmax(fallen_half & (steps >= place - NONE * span)))
@@ -252,6 +253,9 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
         slow = (PLATEAU, "it had gone on falling for a tenth of the log")
         return finding(SUDDEN, At(attempt, loss, steps[i], steps[i], steps[i]), checks, fall, 0.7, slow)
+    flat = fallen(before, before[:third], before[-third:], limits)
+    if flat is None:  # an S bends from its start on
+        return None
     checks = [*checks, flat, *noted(waited_share=contest.explanations[WAITS].at)]
     at_once = (SUDDEN, "the fall had been over at once")
     return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
