@@ -7,9 +7,9 @@ failed-run
     than a constant does (by 10 nats, and 0.5 %; none is asked at the loss of guessing), and no score
     improves; batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that
     was trained before does not), or the level is that of guessing and scores are logged (then eight points
-    are enough); or a step takes all but 15 % of what was learned, and batches differ as little after it; or at
-    least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own minimum,
-    and not because a replay of data ended.
+    are enough); or a step takes all but 15 % of what was learned, and batches differ as little after it; or
+    at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own
+    minimum, and not because a replay of data ended.
     Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches
     that starts at the floor.
     Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
