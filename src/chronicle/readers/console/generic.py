@@ -12,17 +12,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
-from chronicle.model import Attempt, Role
+from chronicle.model import Attempt, Floats, Role, Steps
 from chronicle.readers.console.chunks import begin, may_be_log, sample
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
@@ -34,6 +34,7 @@ from chronicle.readers.console.line_records import (
     may_tell,
     records,
 )
+from chronicle.readers.console.line_shapes import Form, Learned, Shapes
 from chronicle.readers.console.log import Epochs, Line, Log, text_of
 from chronicle.readers.console.pairs import Pair, axis_of, key_of, last_word, settings
 from chronicle.readers.hyperparameters import config_facts
@@ -48,6 +49,9 @@ _FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
+_FEWEST_AT_ONCE, _MOST_TRIES = 8, 16  # lines that are worth it; places among 512 lines that are tried
+_MOST_COUNTED = 2.0**53
+_NO_STEPS = np.empty(0, np.int64)
 _DIGITS = re.compile(rb"\d+")
 _ARGUMENTS = re.compile(
     r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
@@ -97,7 +101,14 @@ def plan_of(head: Head) -> Plan:
     if len(raw) < _FEWEST_EPOCHS:
         return Plan()
     windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
-    return next((plan for window in windows if (plan := _plan_of(window, trains)).is_log), Plan())
+    plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
+    return next((plan for plan in plans if plan.is_log), Plan())
+
+
+@lru_cache(maxsize=1)
+def _shapes_of(head: Head) -> Shapes:
+    """The shapes of lines that a look at a log has learned, for the reading of it."""
+    return Gatherer().shapes
 
 
 def _may_train(lines: Sequence[bytes], trains: bool) -> bool:
@@ -110,9 +121,9 @@ def _may_train(lines: Sequence[bytes], trains: bool) -> bool:
     )
 
 
-def _plan_of(raw: Sequence[bytes], trains: bool) -> Plan:
+def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     lines = (Line(number, text_of(line)) for number, line in enumerate(raw, 1))
-    all_records = [record for record in records(lines) if not record.form.event]
+    all_records = [record for record in records(lines, Gatherer(shapes)) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
@@ -302,6 +313,40 @@ class Course:
             return self.last, len(record.pairs) > 1
         return self.last, known
 
+    def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
+        """The steps of the first of many records of a form, up to one in which more happens than that the
+        count of this log grows.
+        """
+        of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
+        keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
+        counting = (
+            (rank, place)
+            for rank, place, _ in form.ranked
+            if keys[place] in self._plan.counters and rank <= self._rank
+        )
+        rank, at = next(counting, (_NO_RANK, -1))
+        before, others = self._count, [values.get(place) for place in (*of, *[form.epoch][form.epoch < 0 :])]
+        if rank != self._rank or at < 0 or any(column is None for column in others):
+            return _NO_STEPS
+        if (form.names[at], of[at]) != (before.name, before.of) or not self._epochs.is_at(self._epoch):
+            return _NO_STEPS
+        if keys[at] in self._plan.twofold or before.name.lower().endswith("round"):
+            return _NO_STEPS
+        counts = values[at]
+        goes_on = counts > np.append(before.value, counts[:-1])
+        for place, end in of.items():
+            goes_on &= (values[place] % 1 == 0) & (values[place] >= 0) & (values[place] < _MOST_COUNTED)
+            goes_on &= ends[place] == end if place in ends else True
+        if form.epoch >= 0:
+            goes_on &= (values[form.epoch] == self._epoch) & self._epoch_logged
+        n = len(counts) if goes_on.all() else int(goes_on.argmin())
+        if not n:
+            return _NO_STEPS
+        steps = self._epochs.go_on(counts[:n].astype(np.int64))
+        self.last, self._count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
+        self._passes = form.epoch < 0 and (self._passes or (before.of > 0 and not self._epoch))
+        return steps
+
     def _is_other(self, pair: Pair) -> bool:
         """Whether a pair does not go on from the last count: an evaluation may count its own batches."""
         before = self._count
@@ -326,6 +371,66 @@ class Course:
         return self._epoch
 
 
+class Stretches:
+    """Reads at once the lines that differ in their numbers alone, as long as the training only goes on."""
+
+    def __init__(self, log: Log, course: Course, plan: Plan) -> None:
+        self._log, self._course, self._plan = log, course, plan
+        self._tries = 0
+        self._learned: Learned | None = None
+        self._shapes: Shapes | None = None
+
+    def alike(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
+        """The lines of the shape that most of them have, where each of these is a record that counts."""
+        self._shapes, self._tries = self._log.own["gatherer"].shapes, _MOST_TRIES
+        self._learned = learned = None if self._plan.by_row else self._shapes.common(lines)
+        if learned is None or not self._is_plain(learned.reading.form) or b"<" in learned.pattern.pattern:
+            return [None] * len(lines)
+        return list(map(learned.match, lines))
+
+    def _is_plain(self, form: Form) -> bool:
+        """Whether its records tell the steps of a training, and more than these, each once."""
+        others = form.event or (form.evaluation and self._plan.phases)
+        return not others and 0 < _n_counters(form) < len(form.names) == len(set(form.names))
+
+    def read(self, alike: Sequence[re.Match[bytes] | None], at: int, numbers: Sequence[int]) -> int:
+        """Reads the lines from a place on that can be read so; how many there are."""
+        end, size = at, _FEWEST_AT_ONCE
+        while self._tries and self._learned:
+            some = [match for match in takewhile(bool, alike[end : end + size]) if match]
+            many = len(some) >= _FEWEST_AT_ONCE
+            n = self._read(some, numbers[end : end + len(some)], self._learned) if many else 0
+            end, size = end + n, 8 * size
+            if n < len(some) or not n:
+                break
+        return end - at
+
+    def _read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int], learned: Learned) -> int:
+        log, told, so_far = self._log, learned.reading, self._log.own
+        gatherer, repeats = so_far["gatherer"], so_far["repeats"]
+        places = told.form.kept.get(self._course.counter)
+        if gatherer.shapes is not self._shapes or gatherer.is_open or so_far["begun"] or not places:
+            return 0
+        if not repeats.goes_on(told, _n_counters(told.form)) or not log.tells_first(places, told.who):
+            return 0
+        if so_far["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
+            return 0
+        values, ends = learned.columns(matches)
+        steps = self._course.go_on(told.form, values, ends)
+        if n := len(steps):
+            all_values = [values.get(i, np.full(n, same))[:n] for i, same in enumerate(told.values)]
+            times = np.array([learned.time(match.string) for match in matches[:n]])
+            columns = {name: all_values[place] for name, place in places.items()}
+            log.extend(np.array(numbers[:n]), steps, columns, times, told.who)
+            repeats.pass_on([float(column[-1]) for column in all_values])
+        self._tries -= not n
+        return n
+
+
+def _n_counters(form: Form) -> int:
+    return len(form.ranked) + (form.epoch >= 0)
+
+
 def read(path: Path) -> list[Attempt]:
     """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
     reward or return, which an agent is told again and again.
@@ -335,12 +440,13 @@ def read(path: Path) -> list[Attempt]:
 
     Raises BadLog where no line with a step holds another number.
     """
-    plan = plan_of(Head.of(path))
+    head = Head.of(path)
+    plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
     form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": ""}
-    log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), repeats=Repeats(), **own)
+    log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
         text = record.sources[0].words if begins or arguments else ""
@@ -394,7 +500,7 @@ def _placed(
     Where nothing counts, a name that comes again begins the next row.
     """
     so_far = log.own
-    for record in records(log.lines(MAYBE), so_far["gatherer"]):
+    for record in records(log.lines(MAYBE, Stretches(log, course, plan)), so_far["gatherer"]):
         if record.form.event in BEGINNINGS:
             so_far["begun"], so_far["repeats"] = record.form.event, Repeats()
             continue

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import is_judged, records
+from chronicle.readers.console.line_records import Gatherer, is_judged, records
 from chronicle.readers.console.log import SETTING, Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, axis_of, comma_number, numbers, pairs, units_as_names
 
@@ -109,7 +109,7 @@ class LineFormat:
 def _add_otherwise(log: Log, line: Line) -> None:
     """Reads a line that the trainer of a log does not print as the lines of any text are read: what its step
     was told with, if trainings are judged by any of it."""
-    record = next(records([line]), None)
+    record = next(records([line], Gatherer()), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
     if record is None or step is None or axis_of(rank) != "step" or step.name == "progress":
         log.look(line)

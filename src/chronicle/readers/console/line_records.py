@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -58,6 +57,8 @@ _HEAD_OF_LAUNCH = re.compile(
     r"(?i)(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
 )
 _MOST_HEADS = 64
+_PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # of a bar, which is another one in each line
+_PART = "part"  # of a block: a line that is one pair
 BEGINNINGS = (
     "launch",
     "again",
@@ -270,15 +271,18 @@ def may_tell(text: str, *, bars: bool) -> bool:
 
 
 class Gatherer:
-    """Gathers the lines of a log, one after the other, into records."""
+    """Gathers the lines of a log, one after the other, into records.
 
-    def __init__(self) -> None:
+    ``shapes`` are those that another one has learned, outside of tables.
+    """
+
+    def __init__(self, shapes: Shapes | None = None) -> None:
         self.block: dict[str, tuple[Pair, Source]] = {}
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
         self._heads: dict[str, None] = {}  # lines that told of a beginning, before anything was measured
-        self._shapes = Shapes(self._whole)
+        self.shapes = shapes or Shapes(self._whole)
 
     def state(self) -> Any:
         """What the lines so far leave open, as JSON."""
@@ -291,21 +295,28 @@ class Gatherer:
         block, self._group, table, self._skip, self._first, *rest = state
         self._judged, self._heads = rest
         self._table.restore(table)
+        self.shapes = Shapes(self._whole)
         for name, (pair, (line, *place)) in block:
             self.block[name] = Pair(*pair), Source(Line(*line), *place)
 
-    def alone(self, line: Line) -> Record | None:
-        """A line as a record of its own; None where its meaning depends on those before it."""
-        reading = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
-        if reading is None:
-            return None
+    def reading(self, line: Line) -> Reading | None:
+        """What a line tells of itself; None where that depends on those before it."""
+        text = _PICTURE.sub("%| |", line.text) if "%|" in line.text else line.text
+        reading = None if self._skip else self.shapes.reading(text.encode()) or self._whole(text)
+        if reading is None or reading.form.event == _PART:
+            return reading
         if not (reading.form.names or reading.form.event) and self._begins_anew(
             line.text[reading.at :].strip(_RULES)
         ):
             reading = reading._replace(form=_form((), ("", "again")))
         if not self._judged:
             self._judged = any(map(is_judged, reading.form.names))
-        return Record(reading, (Source(line, reading.who, reading.time, reading.at),))
+        return reading
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what the next line tells depends on those before it."""
+        return self._skip or bool(self.block)
 
     def _begins_anew(self, words: str) -> bool:
         """Whether these words stood at the head of the log, and come again behind what was measured."""
@@ -317,15 +328,18 @@ class Gatherer:
         return self._judged and words in self._heads
 
     def _whole(self, text: str) -> Reading | None:
-        """What a line tells that is a record of its own wherever it stands; None for any other."""
+        """What a line tells that is a record or a part of a block wherever it stands; None for any other."""
         who, at = begin(text)
         words = in_english(text[at:].strip()[:_LONGEST])
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
-        named = _named(words)
-        if _is_alone(named, words) or copy(self._table).read(words) is not None:
+        vars(table := Table()).update(vars(self._table))
+        if table.read(words) is not None or vars(table) != vars(self._table):
             return None
-        return _reading(named, words)._replace(who=who, at=at, time=time_in(text[:at]))
+        reading = _reading(named := _named(words), words)
+        if _is_alone(named, words):
+            reading = reading._replace(form=_form(reading.form.names, ("", _PART)))
+        return reading._replace(who=who, at=at, time=time_in(text[:at]))
 
     def take(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
@@ -340,14 +354,14 @@ class Gatherer:
             if value is None:
                 self._group = box[1] if box[1].endswith("/") else ""
             else:
-                yield from self._alone(Pair(self._group + box[1], value), source, boxed=True)
+                yield from self.part(Pair(self._group + box[1], value), source, boxed=True)
         else:
-            names, row = self._table.names, self._table.read(text)
-            if names != self._table.names:
-                self._shapes = Shapes(self._whole)
+            layout, row = self._table.layout, self._table.read(text)
+            if layout != self._table.layout:
+                self.shapes = Shapes(self._whole)
             named = _named(text) if row is None else row
             if row is None and _is_alone(named, text):
-                yield from self._alone(named[0], source)
+                yield from self.part(named[0], source)
             elif named:
                 yield from self.end()
                 self._judged |= any(is_judged(pair.name) for pair in named)
@@ -367,7 +381,8 @@ class Gatherer:
             return False
         return self._first.setdefault(last_word(pair.name), not self._judged)
 
-    def _alone(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
+    def part(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
+        """The block before a pair that begins another one; the pair is kept."""
         if pair.name in self.block or (self._begins(pair) and not boxed):
             yield from self.end()
         self.block[pair.name] = pair, source
@@ -379,18 +394,21 @@ def _is_alone(named: Sequence[Pair], text: str) -> bool:
     return alone and not _CHECKPOINT.match(text)
 
 
-def records(lines: Iterable[Line], gatherer: Gatherer | None = None) -> Iterator[Record]:
+def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
     """The records of all lines, in their order; ``gatherer`` knows what those before them left open."""
-    gatherer = gatherer or Gatherer()
     for line in lines:
         if line.unfinished:  # its number may go on
             continue
-        record = gatherer.alone(line)
-        if record is None:
+        if (reading := gatherer.reading(line)) is None:
             yield from gatherer.take(Source.of(line))
-        elif record.shape or record.form.event in BEGINNINGS:
+            continue
+        source = Source(line, reading.who, reading.time, reading.at)
+        if reading.form.event == _PART:
+            pair = Pair(reading.form.names[0], reading.values[0], reading.ends.get(0, 0))
+            yield from gatherer.part(pair, source)
+        elif reading.form.names or reading.form.event in BEGINNINGS:
             yield from gatherer.end() if gatherer.block else ()
-            yield record
+            yield Record(reading, (source,))
     yield from gatherer.end(of_log=True)
 
 
@@ -444,6 +462,15 @@ class Repeats:
         elif own or any(map(is_known, record.shape)):
             self._last = record.shape, record.values, place, own, record.evaluation
         return False
+
+    def goes_on(self, told: Reading, n_counters: int) -> bool:
+        """Whether what was told last was of the same form, and is told again only with equal numbers."""
+        before = self._last[0], *self._last[2:]
+        return before == (told.form.names, told.at, n_counters, told.form.evaluation)
+
+    def pass_on(self, values: Sequence[float]) -> None:
+        """Keeps in mind the last of many records of the same form, no two of which are equal."""
+        self._last = self._last[0], values, *self._last[2:]
 
     def _redrawn(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""

@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,16 @@ class Line(NamedTuple):
     def prefix(self) -> Prefix:
         """The line without rank, clock and logger, which are in it too."""
         return split(self.text)
+
+
+class AtOnce(Protocol):
+    """What reads many lines together, where they are alike."""
+
+    def alike(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
+        """Which of these lines may be read so, and what was found in them."""
+
+    def read(self, alike: Sequence[re.Match[bytes] | None], at: int, numbers: Sequence[int]) -> int:
+        """Reads some of them, from a place on; how many."""
 
 
 class Log:
@@ -170,10 +180,13 @@ class Log:
         for name in names:
             self.rows.fill(name, values=next(arrays), rows=next(arrays))
 
-    def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
-        """The lines in which ``record`` is found; all others are looked at for faults of the machine."""
+    def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
+        """The lines in which ``record`` is found; all others are looked at for faults of the machine.
+
+        What ``at_once`` reads is not given.
+        """
         for chunk in self.chunks():
-            yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished)
+            yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished, at_once=at_once)
 
     def among(
         self,
@@ -182,19 +195,26 @@ class Log:
         record: re.Pattern[bytes],
         unfinished: bool,
         reached: Mapping[int, tuple[int, float]] | None = None,
+        at_once: AtOnce | None = None,
     ) -> Iterator[Line]:
         """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end.
 
         ``reached``: step and time of what was recorded elsewhere right before a line, by its number.
         """
-        search = record.search
         last = len(lines) - 1 if unfinished else -1
         for start in range(0, len(lines), _AT_ONCE):
             some = lines[start : start + _AT_ONCE]
-            matches = [search(raw) for raw in some]
+            alike = at_once.alike(some) if at_once else [None] * len(some)
+            matches = [match or record.search(raw) for raw, match in zip(some, alike, strict=True)]
             others = b"\n".join(raw for raw, match in zip(some, matches, strict=True) if not match)
-            worth = self.machine.worth_a_look(others)
+            worth, read_to = self.machine.worth_a_look(others), start
+            if last == start + len(some) - 1:
+                alike[-1] = None
             for index, (raw, match) in enumerate(zip(some, matches, strict=True), start):
+                if at_once and index >= read_to and alike[index - start]:
+                    read_to = index + at_once.read(alike, index - start, numbers[start:])
+                if index < read_to:
+                    continue
                 number = numbers[index]
                 if reached and number in reached:
                     self.step, self.time = reached[number]
@@ -204,6 +224,22 @@ class Log:
                     yield Line(number, text_of(raw), index == last)
                 elif worth and raw:
                     self.machine.look(number, text_of(raw), step=self.step, time=self.time)
+
+    def tells_first(self, names: Iterable[str], who: str) -> bool:
+        """Whether what a rank says under these names is kept whatever others said."""
+        return not who or self._first_who.get(frozenset(names), ("",))[0] == who
+
+    def extend(
+        self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats, who: str = ""
+    ) -> None:
+        """Many records of a rank that tells its steps first, as `add` keeps each of them."""
+        if who:
+            self._first_who[frozenset(columns)][1].extend(steps.tolist())
+        if self._watched is not None:
+            self.told_lines.extend(lines.tolist())
+        self.rows.extend(lines, steps, columns, times)
+        known = times[np.isfinite(times)]
+        self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
 
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
@@ -445,6 +481,17 @@ class Epochs:
         """Goes on from a state."""
         self._epoch, self._step, self._before, self._distance, begun = state
         self._begun = dict(begun)
+
+    def is_at(self, epoch: float) -> bool:
+        """Whether the last step was one of this epoch."""
+        return self._epoch == epoch
+
+    def go_on(self, steps: Steps) -> Steps:
+        """As `step` of each of these, which only grow, in the epoch of the last one."""
+        before = int(steps[-2]) if len(steps) > 1 else self._step
+        self._step = int(steps[-1])
+        self._distance = self._step - before
+        return self._before + steps
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
