@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 from chronicle.classify import DEFAULTS, Monitor, classify, kernel
 from chronicle.classify.kernel import Detector
 from chronicle.classify.kernel import step as plain
@@ -180,8 +180,8 @@ def rows(points: int, attempts: int) -> list[tuple[str, float, float, str]]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--points", type=int, default=1_000_000)
-    parser.add_argument("--attempts", type=int, default=1000)
+    parser.add_argument("--points", type=count, default=1_000_000)
+    parser.add_argument("--attempts", type=count, default=1000)
     given = parser.parse_args()
     cells = [
         (what, _cell(fast), _cell(slow), unit)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 
 GOAL, GOAL_OF_ANY = 250_000, 60_000  # lines a second a core
 ANY_LINE = (
@@ -145,7 +145,7 @@ def measure(n_lines: int, folder: Path) -> str:
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--lines", type=int, default=400_000)
+    parser.add_argument("--lines", type=count, default=400_000)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         show("console", measure(given.lines, Path(folder)), given.write)

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchmarks.classifier.page import PAGE
 from benchmarks.curves.cases import Case, contexts, injected
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 from chronicle.classify import Monitor
 from chronicle.model import Attempt, Finding, Steps
 from chronicle.score.labels import Event
@@ -131,7 +131,7 @@ def _spread(delays: list[int | None]) -> list[str]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=count, default=3)
     parser.add_argument("--first-seed", type=int, default=50)
     given = parser.parse_args()
     seeds = range(given.first_seed, given.first_seed + given.seeds)

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.page import arguments, put
+from benchmarks.page import arguments, count, put
 from chronicle.readers import read
 from chronicle.readers.events.tfrecord import masked_crc, masked_crcs, masked_crcs_of_words
 
@@ -223,12 +223,12 @@ def rows(what: str, costs: dict[str, Cost]) -> Iterator[str]:
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--events", type=int, default=1_000_000)
-    parser.add_argument("--files", type=int, default=1000)
+    parser.add_argument("--events", type=count, default=1_000_000)
+    parser.add_argument("--files", type=count, default=1000)
     parser.add_argument(
         "--also", type=Path, nargs="*", default=[], help="folders with more event files to compare"
     )
-    parser.add_argument("--runs", type=int, default=0, help="run folders, which alone are measured then")
+    parser.add_argument("--runs", type=count, default=0, help="run folders, which alone are measured then")
     options = parser.parse_args()
     if options.runs:
         with tempfile.TemporaryDirectory() as folder:

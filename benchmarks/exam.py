@@ -14,6 +14,7 @@ from pathlib import Path
 from benchmarks.page import arguments, markdown, replace
 from chronicle.classify import VERSION
 from chronicle.cli.commands import predict
+from chronicle.errors import ChronicleError
 from chronicle.score import CaseResult, score_folder, total
 
 PAGE = Path(__file__).parent.parent / "docs" / "exam.md"
@@ -51,8 +52,13 @@ def main() -> None:
     given = parser.parse_args()
     rows, failed = [], []
     for item in given.sets:
-        name, folder = item.split("=", 1)
-        results = score_folder(Path(folder), predict).cases
+        name, _, folder = item.partition("=")
+        if not folder:
+            parser.error(f"{item} is not of the form NAME=DIR")
+        try:
+            results = score_folder(Path(folder), predict).cases
+        except ChronicleError as err:
+            parser.error(str(err))
         readable = [r for r in results if not r.error]
         rows.append(row(name, results))
         if len(readable) < len(results):

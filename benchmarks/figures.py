@@ -19,7 +19,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 from benchmarks.pictures import DPI
 from chronicle.build.produce import diagnose
 from chronicle.build.sources import spread
@@ -120,8 +120,8 @@ def main() -> None:
     """Measures and prints; writes on request."""
     parser = arguments(__doc__)
     parser.add_argument("--runs", type=Path, default=Path(__file__).parent.parent / "runs")
-    parser.add_argument("--points", type=int, default=1_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--points", type=count, default=1_000_000)
+    parser.add_argument("--rounds", type=count, default=3)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         drawn = specimens(given.runs, Path(folder))

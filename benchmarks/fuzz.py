@@ -18,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 from chronicle.errors import DEBUG
 
 ROOT = Path(__file__).parent.parent
@@ -71,7 +71,7 @@ def row(folder: str, seconds: int) -> tuple[str, ...]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--seconds", type=int, default=60, help="for each reader")
+    parser.add_argument("--seconds", type=count, default=60, help="for each reader")
     parser.add_argument("--only", choices=BINARY)
     parser.add_argument("--inside", choices=BINARY, help=argparse.SUPPRESS)
     given = parser.parse_args()

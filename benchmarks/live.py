@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import console, event_files, tables
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 
 GOAL_S = 0.2  # of reading
 HEAD = (
@@ -117,7 +117,7 @@ def row(log: Path, n_points: int) -> list[object]:
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--points", type=int, default=1_000_000, help="points a log")
+    parser.add_argument("--points", type=count, default=1_000_000, help="points a log")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
         rows = [row(log, options.points) for log in logs(Path(root), options.points)]

@@ -22,13 +22,18 @@ def arguments(doc: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def count(text: str) -> int:
+    """A whole number of at least 1, as an option of a command."""
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+
+
 def of_runs(part: str, doc: str | None, measure: Callable[[int, Path], Iterable[Sequence[object]]]) -> None:
     """A whole benchmark that measures a gallery of `--runs` runs, in a folder of its own."""
     parser = arguments(doc)
-    parser.add_argument("--runs", type=int, default=3000)
+    parser.add_argument("--runs", type=count, default=3000)
     given = parser.parse_args()
-    if given.runs < 1:
-        parser.error("--runs must be at least 1")
     with tempfile.TemporaryDirectory() as folder:
         rows = measure(given.runs, Path(folder))
     show(part, markdown([f"{given.runs} runs", "measured", "goal"], rows), given.write)

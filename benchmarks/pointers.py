@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from exam.materialise import materialise
+from exam.materialise import folder, materialise
 from exam.pointers import Pointer, chosen
 
 from benchmarks.exam import HEAD, row
@@ -229,15 +229,14 @@ def _why(result: Any) -> str:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--from", dest="snapshots", type=Path, required=True, metavar="SNAPSHOTS")
+    parser.add_argument("--from", dest="snapshots", type=folder, required=True, metavar="SNAPSHOTS")
     parser.add_argument("--part", choices=["open", "apart"], default="open")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        _, missing = materialise(given.snapshots, Path(folder), given.part)
-        there = [pointer for pointer in chosen(given.part) if (Path(folder) / pointer["id"]).is_dir()]
-        text = told(
-            [seen(pointer, Path(folder) / pointer["id"]) for pointer in there], Path(folder), given.part
-        )
+    with tempfile.TemporaryDirectory() as temporary:
+        logs = Path(temporary)
+        _, missing = materialise(given.snapshots, logs, given.part)
+        there = [pointer for pointer in chosen(given.part) if (logs / pointer["id"]).is_dir()]
+        text = told([seen(pointer, logs / pointer["id"]) for pointer in there], logs, given.part)
     print(text)
     if missing:
         print(f"{len(missing)} logs could not be had:\n" + "\n".join(missing))

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benchmarks.event_files import TAGS, measured, write
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 
 # Prints points, peak (MiB), and the CPU time (ms) of reading, of all until there is a diagnosis, and of all.
 CODE = """
@@ -102,9 +102,9 @@ def measure(n_points: int, runs: list[int], files: list[int]) -> Iterator[list[s
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--points", type=int, default=1_000_000, help="points a file")
-    parser.add_argument("--runs", type=int, nargs="+", default=[1, 10, 100])
-    parser.add_argument("--files", type=int, nargs="+", default=[1, 10])
+    parser.add_argument("--points", type=count, default=1_000_000, help="points a file")
+    parser.add_argument("--runs", type=count, nargs="+", default=[1, 10, 100])
+    parser.add_argument("--files", type=count, nargs="+", default=[1, 10])
     options = parser.parse_args()
     rows = measure(options.points, options.runs, options.files)
     show("scale", markdown(HEAD, rows), options.write)

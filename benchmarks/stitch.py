@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 from chronicle.classify import classify
 from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import stitch
@@ -54,11 +54,9 @@ def seconds(history: str, number: int, points: int) -> str:
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--attempts", type=int, nargs="+", default=[100, 1000])
-    parser.add_argument("--points", type=int, default=1000, help="points of an attempt")
+    parser.add_argument("--attempts", type=count, nargs="+", default=[100, 1000])
+    parser.add_argument("--points", type=count, default=1000, help="points of an attempt")
     options = parser.parse_args()
-    if min(options.points, *options.attempts) < 1:
-        parser.error("--attempts and --points must be at least 1")
     head = ("", *(f"{number:,} attempts of {options.points:,} points" for number in options.attempts))
     rows = [(name, *(seconds(name, n, options.points) for n in options.attempts)) for name in HISTORIES]
     show("stitch", markdown(head, rows), options.write)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 from chronicle.readers import read
 
 GOAL = 1.6
@@ -127,7 +127,7 @@ def measure(sizes_mb: list[int], folder: Path) -> Iterator[tuple[str, ...]]:
 def main() -> None:
     """The command."""
     parser = arguments(__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES_MB, help="of the files [MB]")
+    parser.add_argument("--sizes", type=count, nargs="+", default=SIZES_MB, help="of the files [MB]")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         table = markdown(HEAD, measure(given.sizes, Path(folder)), text_columns=2)

@@ -36,7 +36,7 @@ import numpy as np
 
 from benchmarks import hostile
 from benchmarks.hostile import Tally
-from benchmarks.page import arguments, markdown, show
+from benchmarks.page import arguments, count, markdown, show
 
 ROOT = Path(__file__).parent.parent
 TRUST = ROOT / "docs" / "trust-measured.md"
@@ -494,7 +494,7 @@ def rows(folder: Path, kills: int, seed: int) -> dict[str, Callable[[], Tally]]:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--kills", type=int, default=200, help="of each kind, at random moments")
+    parser.add_argument("--kills", type=count, default=200, help="of each kind, at random moments")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="rows that these words stand in")
     options = parser.parse_args()
@@ -502,6 +502,8 @@ def main() -> None:
     done = json.loads(DONE.read_text()) if DONE.exists() else {}
     with tempfile.TemporaryDirectory(prefix="torture-") as folder:
         every = rows(Path(folder), options.kills, options.seed)
+        if not any(options.only in what for what in every):
+            parser.error(f"--only: no row has {options.only!r} in it. Rows: {'; '.join(every)}")
         for what, do in every.items():
             if options.only not in what:
                 continue

@@ -101,16 +101,23 @@ def materialise(snapshots: Path, out: Path, part: str, file: Path = POINTERS) ->
     return written, missing
 
 
+def folder(text: str) -> Path:
+    """A folder that is there, as an option of a command."""
+    if Path(text).is_dir():
+        return Path(text)
+    raise argparse.ArgumentTypeError(f"{text} is no folder. Remedy: name the one that holds the snapshots")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--from", dest="snapshots", type=Path, required=True, metavar="SNAPSHOTS")
+    parser.add_argument("--from", dest="snapshots", type=folder, required=True, metavar="SNAPSHOTS")
     parser.add_argument("--part", choices=["open", "apart", "all"], default="open")
     parser.add_argument("out", type=Path, metavar="OUT")
     given = parser.parse_args()
-    if not given.snapshots.is_dir():
-        parser.error(f"{given.snapshots} is no folder. Remedy: name the one that holds the snapshots")
-    if given.out.exists() and not given.out.is_dir():
-        parser.error(f"{given.out} is a file. Remedy: name a folder")
+    try:
+        given.out.mkdir(parents=True, exist_ok=True)
+    except OSError as err:
+        parser.error(f"{given.out}: {err.strerror}. Remedy: name a folder for the logs that you may write")
     written, missing = materialise(given.snapshots, given.out, given.part)
     print(f"{written} pointers written to {given.out}, {len(missing)} missing")
     print("\n".join(f"  {line}" for line in missing))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,79 @@ SEEN = {
     "jiazhe868-nanogpt-seis-train-mix-log",
 }
 
+# What most pointers say, and the file leaves out. A reason of a label that is left out is the pointer's note.
+# fmt: off
+FORBIDDEN = [
+    "divergence-after-spike", "divergence-no-spike", "failed-run", "frozen-metric", "grokking", "hang",
+    "level-shift", "loss-scale-collapse", "lr-not-restored", "multi-dataset-spike", "nan-inf", "overfitting",
+    "reinitialised", "repeat-data", "resume-ratio-skew", "resume-spike", "rising-spike-rate",
+    "spike-no-full-recovery", "spike-slow-recovery",
+]
+ANY_KIND = [
+    "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery", "divergence-after-spike",
+    "divergence-no-spike", "level-shift", "grokking", "multi-dataset-spike",
+]
+# fmt: on
+USUAL_POINTER: dict[str, Any] = {"licence": None, "objective": "falls", "note": "", "label": None}
+USUAL_TRUTH: dict[str, Any] = {"attempts": 1, "counters": {}, "validation": None, "learning_rate": None}
+USUAL_LABEL: dict[str, Any] = {
+    "verdict": "good",
+    "verdict_also_ok": [],
+    "required": [],
+    "allowed": [],
+    "forbidden": FORBIDDEN,
+    "events": [],
+    "reliability": "high",
+}
+USUAL_EVENT: dict[str, Any] = {
+    "pattern": "rising-spike-rate",
+    "also_ok": ANY_KIND,
+    "attempt": None,
+    "end_step": None,
+    "tolerance_steps": 0,
+    "optional": True,
+}
+
 Pointer = Mapping[str, Any]
 
 
 def load(file: Path = POINTERS) -> list[dict[str, Any]]:
-    """All pointers, in the order of their ids."""
-    pointers: list[dict[str, Any]] = json.loads(file.read_text("utf-8"))
-    return pointers
+    """All pointers, in the order of their ids, with what the file leaves out."""
+    return [_whole(pointer) for pointer in json.loads(file.read_text("utf-8"))]
+
+
+def save(pointers: Iterable[Pointer], file: Path = POINTERS) -> None:
+    """Writes the pointers in the order of their ids, one a line, without what most of them say."""
+    every = sorted(pointers, key=lambda pointer: str(pointer["id"]))
+    lines = (json.dumps(_brief(pointer), separators=(",", ":")) for pointer in every)
+    file.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
+
+
+def _whole(brief: Pointer) -> dict[str, Any]:
+    pointer = _with(USUAL_POINTER, brief)
+    pointer["truth"] = _with(USUAL_TRUTH, brief["truth"])
+    if pointer["label"] is not None:
+        pointer["label"] = _with(USUAL_LABEL | {"why": pointer["note"]}, brief["label"])
+        pointer["label"]["events"] = [_with(USUAL_EVENT, event) for event in pointer["label"]["events"]]
+    return pointer
+
+
+def _brief(pointer: Pointer) -> dict[str, Any]:
+    brief = _without(USUAL_POINTER, pointer) | {"truth": _without(USUAL_TRUTH, pointer["truth"])}
+    if pointer["label"] is not None:
+        events = [_without(USUAL_EVENT, event) for event in pointer["label"]["events"]]
+        label = pointer["label"] | {"events": events}
+        brief["label"] = _without(USUAL_LABEL | {"why": pointer["note"]}, label)
+    return brief
+
+
+def _with(usual: dict[str, Any], brief: dict[str, Any]) -> dict[str, Any]:
+    """What is left out comes behind what is said, so that a file that is saved again is the same."""
+    return brief | deepcopy(usual) | brief
+
+
+def _without(usual: dict[str, Any], some: Pointer) -> dict[str, Any]:
+    return {name: value for name, value in some.items() if name not in usual or value != usual[name]}
 
 
 def half(pointer: Pointer) -> str:

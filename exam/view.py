@@ -308,16 +308,32 @@ def draw(series: dict[str, Points], names: list[str], picture: Path) -> None:
     figure.savefig(picture)
 
 
+def expression(text: str) -> str:
+    """A regular expression, as an option of a command."""
+    try:
+        re.compile(text)
+    except re.error as err:
+        raise argparse.ArgumentTypeError(f"{text} is no regular expression: {err}") from err
+    return text
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("log", type=Path, metavar="LOG")
     parser.add_argument(
-        "--line", metavar="REGEX", help="finds a line of a console; its named groups are columns"
+        "--line",
+        type=expression,
+        metavar="REGEX",
+        help="finds a line of a console; its named groups are columns",
     )
     parser.add_argument("--draw", type=Path, metavar="PICTURE", help="draw SERIES into this file")
     parser.add_argument("series", nargs="*", metavar="SERIES")
     given = parser.parse_intermixed_args()
+    if not given.log.is_file():
+        parser.error(f"{given.log} is no file. Remedy: name one log")
     series, step, rows = load(given.log, given.line)
+    if given.draw and not series.keys() >= {*given.series}:
+        parser.error(f"no series {', '.join({*given.series} - series.keys())}. It has: {', '.join(series)}")
     print(f"{rows} rows over {step or 'the row number'}")
     print("\n".join(told(name, points) for name, points in series.items()))
     if given.draw:

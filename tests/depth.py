@@ -26,6 +26,16 @@ def few(members: Iterable[T], short: int) -> list[T]:
     return [every[round(k * (len(every) - 1) / max(short - 1, 1))] for k in range(short)]
 
 
+def turns(members: Iterable[T], place: int, of: int = 3) -> list[T]:
+    """All members in a long run; in a short one each ``of``-th, so that neighbouring places share them."""
+    every = list(members)
+    if LONG:
+        return every
+    taken = every[place % of :: of]
+    _note(len(every) - len(taken))
+    return taken
+
+
 def firsts(members: Iterable[T], groups: Iterable[object]) -> list[T]:
     """All members in a long run; in a short one the first of each group, ``groups`` naming that of each."""
     every = list(members)

@@ -122,12 +122,7 @@ _REMEDIES = {
     (errno.EACCES, errno.EPERM): "check its permissions",
     (errno.EMFILE, errno.ENFILE): "raise the number of files that may be open (ulimit -n)",
     (errno.ENAMETOOLONG,): "choose a shorter name",
-    (
-        errno.EEXIST,
-        errno.EISDIR,
-        errno.ENOTDIR,
-        errno.ELOOP,
-    ): "name another place",
+    (errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ELOOP): "name another place",
 }
 
 

@@ -133,8 +133,8 @@ class Attempt:
     """What one log says, whole: one uninterrupted process of a run.
 
     ``name`` is the path of the log relative to what was read; ``sources`` are the files it came from.
-    ``axis`` is what ``steps`` count: "step", "epoch", "sample", "token" or "row" (none was logged).
-    ``truncated`` is true where the last record is cut: a live log, or a process that was killed.
+    ``axis`` is what ``steps`` count: "step", "epoch", "sample", "token", "row" (none was logged) or "item"
+    (rows of results: no course). ``truncated``: the last record is cut (a live log, a killed process).
     """
 
     name: str

@@ -14,7 +14,7 @@ import pytest
 from benchmarks import pointers as report
 from exam import view
 from exam.materialise import materialise
-from exam.pointers import HALVES, chosen, half, label_of, load
+from exam.pointers import HALVES, POINTERS, chosen, half, label_of, load, save
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.score.labels import load_label
@@ -87,7 +87,7 @@ def snapshot(tmp_path: Path) -> tuple[Path, str]:
 
 def listed(tmp_path: Path, *pointers: dict[str, Any]) -> Path:
     file = tmp_path / "pointers.json"
-    file.write_text(json.dumps(pointers))
+    save(pointers, file)
     return file
 
 
@@ -106,6 +106,26 @@ def test_each_pointer_keeps_to_the_schema() -> None:
     } == {40}
     files = [file for entry in ALL for file in entry["files"]]
     assert {len(file["sha256"]) for file in files} == {64} and min(file["bytes"] for file in files) > 0
+
+
+def test_the_file_leaves_out_what_most_pointers_say_and_nothing_is_lost(tmp_path: Path) -> None:
+    entry = pointer("0" * 40)
+    label = entry["label"] | {
+        "events": [{"series": "loss", "start_step": 3, "pattern": "level-shift"}],
+        "why": "",
+    }
+    file = listed(
+        tmp_path, entry, pointer("1" * 40, id="bare", licence=None, label=None), entry | {"label": label}
+    )
+    bare, first, second = load(file)
+    assert (bare["label"], bare["licence"], bare["commit"]) == (None, None, "1" * 40)
+    assert first == entry | {"label": entry["label"]}
+    assert second["label"]["why"] == "" and second["label"]["events"][0].items() >= label["events"][0].items()
+    assert '"forbidden":["nan-inf"]' in file.read_text() and '"objective"' not in file.read_text()
+
+
+def test_the_file_is_as_it_is_saved(tmp_path: Path) -> None:
+    assert listed(tmp_path, *ALL).read_bytes() == POINTERS.read_bytes()
 
 
 @pytest.mark.slow
@@ -173,9 +193,9 @@ def test_materialise_leaves_out_a_log_that_is_not_the_one_that_was_labelled(
     assert materialise(snapshots, tmp_path / "out", "all", file) == (
         0,
         [
-            "tiny: someone/tiny: logs/a.csv is not the log that was labelled",
-            "gone: the snapshot of someone/tiny has no logs/a.csv at ffffffffffff",
             f"far: no snapshot of someone/far. Remedy: put one below {snapshots}",
+            "gone: the snapshot of someone/tiny has no logs/a.csv at ffffffffffff",
+            "tiny: someone/tiny: logs/a.csv is not the log that was labelled",
         ],
     )
     assert not (tmp_path / "out").exists()

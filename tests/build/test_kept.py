@@ -105,7 +105,7 @@ def test_the_packed_table_says_what_pandas_would_write(tmp_path: Path) -> None:
     blank = np.full(6, np.nan)
     second = Attempt("b", ("b",), {"loss": Series("loss", Role.LOSS, steps + 40, abs(values), blank)})
     timeline = stitch([first, second], run_id="r")
-    module._write_points(tmp_path / "points.csv.gz", timeline)
+    module.write_points(tmp_path / "points.csv.gz", timeline)
     frame = timeline.frame()
     frame["time"] = frame["time"].dt.round("us")
     assert gzip.decompress((tmp_path / "points.csv.gz").read_bytes()).decode() == frame.to_csv(index=False)
@@ -175,16 +175,16 @@ def test_a_reader_that_fails_costs_one_log(tmp_path: Path, monkeypatch: pytest.M
 def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = events._attempts
+    real = events.Log.columns
 
-    def broken(log: object) -> object:
+    def broken(log: events.Log) -> object:
         if log.path.name.endswith("1"):
             raise RecursionError("maximum recursion depth exceeded")
         return real(log)
 
     for number in range(3):
         event_log(tmp_path / f"events.out.tfevents.{number}", {"loss": [(step, 1.0) for step in range(9)]})
-    monkeypatch.setattr(events, "_attempts", broken)
+    monkeypatch.setattr(events.Log, "columns", broken)
     reading = read_all(tmp_path)
     assert [attempt.name for attempt in reading.attempts] == [
         "events.out.tfevents.0",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from chronicle.build import site as module
 from chronicle.build.engines import stamps
 from chronicle.build.site import MARKER, claim, clear, lacking, put_in_place
 from chronicle.errors import SiteError, UsageError
@@ -54,11 +55,13 @@ REFUSALS = {
 def test_a_site_takes_the_place_of_the_one_before(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(place: Path, other: Path) -> None:
-        raise OSError(REFUSALS[way], "refused")
+    def refused(*_: object) -> int:
+        ctypes.set_errno(REFUSALS[way])
+        return -1
 
     if REFUSALS[way]:
-        monkeypatch.setattr(module, "_exchange", refused)
+        libc = SimpleNamespace(renameat2=refused, renamex_np=refused)
+        monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: libc)
     out = a_site(tmp_path / "site", "old", MARKER, "gone.html", ".git/config")
     made = a_site(tmp_path / "build" / "next", "new")
     put_in_place(made, out, [])

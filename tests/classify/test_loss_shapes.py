@@ -173,10 +173,11 @@ def test_a_loss_that_is_zero_all_the_while_lost_no_values() -> None:
     [
         (9.0, range(100, 300, 15), True),
         (9.0, range(392, 400), True),
+        (9.0, range(104, 400, 5), True),
         (9.0, (100, 200), False),
         (0.02, range(392, 400), False),
     ],
-    ids=["among", "at the end", "two", "of a loss that was nearly zero"],
+    ids=["among", "at the end", "among and last", "two", "of a loss that was nearly zero"],
 )
 def test_exact_zeros_of_a_loss_that_is_never_near_zero_are_lost_values(lowest, zeros, is_found) -> None:
     values = lowest + 3 * np.exp(-np.arange(400) / 40)

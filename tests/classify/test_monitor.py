@@ -18,7 +18,7 @@ from tests.curves.series import datasets, grad_norm, learning_rate
 from tests.depth import few
 
 from chronicle.classify import DEFAULTS, Monitor, classify
-from chronicle.classify.kernel import detect
+from chronicle.classify.kernel import Detector, detect
 from chronicle.classify.monitor import KEPT
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import assign
@@ -69,8 +69,8 @@ def test_the_stream_of_a_loss_has_the_bits_of_the_batch(name: str) -> None:
     loss, monitor = attempt.series["loss"], Monitor()
     for step, value in zip(loss.steps, loss.values, strict=True):
         monitor.update(int(step), {"loss": float(value)})
-    detector = monitor._attempts[-1]["loss"].detector
-    assert detector is not None
+    detector = Detector(DEFAULTS)
+    detector.load(monitor.state_dict()["attempts"][-1]["loss"]["detector"])
     detector.finish()
     assert detector.noise.hex() == detect(loss, DEFAULTS)[1].hex()
 

@@ -55,13 +55,13 @@ def test_a_finding_is_held_against_those_of_its_metric_and_attempt_alone(
     new = [made("level-shift", "loss", "a", 5, 9), made("level-shift", None, "b", 8)]
     named = [[(n, f) for n in new if (n.metric, n.attempt) == (f.metric, f.attempt)] for f in known]
     kept = [f for f, pairs in zip(known, named, strict=True) if not any(explains(*pair) for pair in pairs)]
-    asked, ask = [], Rule._explains
+    asked, ask = [], Rule.explains
 
     def counted(rule: Rule, new: Finding, known: Finding) -> bool:
         asked.append(known)
         return ask(rule, new, known)
 
-    monkeypatch.setattr(Rule, "_explains", counted)
+    monkeypatch.setattr(Rule, "explains", counted)
     assert list(rule.unexplained(known, new)) == kept and len(known) - len(kept) == 6
     assert len(asked) == sum(map(len, named)) == 12
 

@@ -19,16 +19,17 @@ def taken() -> list[object]:
         depth.few("ab", 4),
         depth.firsts(["a1", "b1", "a2"], "aba"),
         depth.examples(60),
+        depth.turns("abcde", 4),
     ]
 
 
 def test_a_short_run_takes_members_from_the_first_to_the_last(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(depth, "LONG", False)
-    assert taken() == [["a", "d", "g", "j"], ["a"], ["a", "b"], ["a1", "b1"], 15]
-    assert depth.summary() == "short run: 61 members of families were left to `make long`"
+    assert taken() == [["a", "d", "g", "j"], ["a"], ["a", "b"], ["a1", "b1"], 15, ["b", "e"]]
+    assert depth.summary() == "short run: 64 members of families were left to `make long`"
 
 
 def test_a_long_run_takes_all_members(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(depth, "LONG", True)
-    assert taken() == [[*"abcdefghij"], [*"abcdefghij"], ["a", "b"], ["a1", "b1", "a2"], 60]
+    assert taken() == [[*"abcdefghij"], [*"abcdefghij"], ["a", "b"], ["a1", "b1", "a2"], 60, [*"abcde"]]
     assert depth.summary() == "long run: every member of every family"

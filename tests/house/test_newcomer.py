@@ -22,7 +22,6 @@ from pathlib import Path
 from chronicle.model import Attempt
 from chronicle.readers.console.log import Log
 
-NAME = "toy"
 MARKS = (rb"toy \\d+ has [-\\d]",)
 SHAPE = re.compile(r"toy (\\d+) has (\\S+)")
 
@@ -45,9 +44,6 @@ import numpy as np
 
 from chronicle.model import Attempt, Role, Series
 from chronicle.readers.text import Head
-
-NAME = "toy"
-SUFFIXES = (".toy",)
 
 
 def identify(head: Head) -> bool:
@@ -162,7 +158,7 @@ def test_a_pattern_is_a_row_a_rule_and_a_line(package: Path, tmp_path: Path) -> 
     insert(
         package / "classify" / "patterns.py",
         '    Pattern("plateau", ',
-        '    Pattern("toy", "Toy", WORRYING, traits=Trait.ALARM),\n',
+        '    Pattern("toy", "Toy", BAD, says="the loss was {loss_nats:stated} at {start}", short="7"),\n',
     )
     log = tmp_path / "run.csv"
     rows = (f"{step},{7.0 if step == 300 else 2.0 + 0.001 * (step % 7)}" for step in range(600))
@@ -170,4 +166,4 @@ def test_a_pattern_is_a_row_a_rule_and_a_line(package: Path, tmp_path: Path) -> 
     diagnosis = json.loads(run(package, "-m", "chronicle", "classify", str(log), "--json"))
     assert "toy" in diagnosis["patterns"]
     assert [f["start_step"] for f in diagnosis["findings"] if f["pattern"] == "toy"] == [300]
-    assert "Toy" in run(package, "-m", "chronicle", "explain", str(log))
+    assert "The loss was 7 at step 300. " in run(package, "-m", "chronicle", "explain", str(log))

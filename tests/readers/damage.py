@@ -12,7 +12,7 @@ import random
 import re
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +48,13 @@ class Damaged:
     intact: int = 0
 
 
-def damaged(content: bytes, seed: int = 0, each: int = 12, long_bytes: int = LONG_BYTES) -> Iterator[Damaged]:
+def damaged(
+    content: bytes,
+    seed: int = 0,
+    each: int = 12,
+    long_bytes: int = LONG_BYTES,
+    numbers: Sequence[str] = NUMBERS,
+) -> Iterator[Damaged]:
     """All damaged copies of a log: ``each`` of every kind with a place; long lines have ``long_bytes``."""
     random_ = random.Random(seed)
     for kind in (cut, flipped, zeroed, overwritten):
@@ -56,7 +62,7 @@ def damaged(content: bytes, seed: int = 0, each: int = 12, long_bytes: int = LON
     yield from lengths(content, random_)
     if is_text(content):
         yield from of_text(content, long_bytes)
-        yield from of_numbers(content, random_, each)
+        yield from of_numbers(content, random_, each, numbers)
 
 
 def is_text(content: bytes) -> bool:
@@ -85,8 +91,9 @@ def overwritten(content: bytes, at: int) -> Damaged:
 
 
 def lengths(content: bytes, random_: random.Random) -> Iterator[Damaged]:
-    """Eight bytes say a length that cannot be."""
-    for value in (0, 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1):
+    """Eight bytes say a length that cannot be; a text has none, to it they are foreign bytes."""
+    impossible = (0, 1, 2**31 - 1, 2**32 - 1, 2**63 - 1, 2**64 - 1)
+    for value in impossible[-1:] if is_text(content) else impossible:
         at = random_.randrange(len(content))
         for where in {0, at}:
             wrong = content[:where] + struct.pack("<Q", value) + content[where + 8 :]
@@ -118,11 +125,13 @@ def of_text(content: bytes, long_bytes: int) -> Iterator[Damaged]:
     yield Damaged("swapped", b"".join(swapped), half)
 
 
-def of_numbers(content: bytes, random_: random.Random, most_places: int) -> Iterator[Damaged]:
+def of_numbers(
+    content: bytes, random_: random.Random, most_places: int, numbers: Sequence[str]
+) -> Iterator[Damaged]:
     """A number in the second half that is no number, too large, negative, or of another notation."""
     places = [number for number in _NUMBER.finditer(content) if number.start() > len(content) // 2]
     places = random_.sample(places, min(len(places), most_places))
-    for text in NUMBERS if places else ():
+    for text in numbers if places else ():
         number = random_.choice(places)
         wrong = content[: number.start()] + text.encode() + content[number.end() :]
         yield Damaged(f"number-{NUMBERS.index(text)}", wrong, number.start())

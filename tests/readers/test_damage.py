@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.depth import LONG, few, firsts
-from tests.readers.damage import damaged, is_text
+from tests.depth import LONG, few, firsts, turns
+from tests.readers.damage import NUMBERS, damaged, is_text
 from tests.readers.gold import EXAMPLES, examples
 
 from chronicle.model import Attempt
@@ -16,7 +16,7 @@ from chronicle.readers import Reading, read_all
 
 ALL = [EXAMPLES / example for example in examples()]
 FIRST = {file.parent: file for file in reversed(ALL)}  # of each format
-LONGEST = few(FIRST.values(), 8)  # examples that get the longest lines
+LONGEST = few(FIRST.values(), 4)  # examples that get the longest lines
 TAKEN = firsts(ALL, [file.parent for file in ALL])
 EACH = 4 if LONG else 1  # places of each kind of damage
 LONG_BYTES, LINE_BYTES = 2_500_000, 100_000  # of a line: in `LONGEST`, in the others
@@ -65,7 +65,9 @@ def test_a_damaged_log_is_read_as_far_as_it_can_be(example: Path, tmp_path: Path
     few_rows = len({step for _, step, _ in points_of(content)}) < 8
     forget_the_peak()
     before_kb = memory_kb("VmRSS")
-    for copy in damaged(content, each=EACH, long_bytes=LONG_BYTES if example in LONGEST else LINE_BYTES):
+    long_bytes = LONG_BYTES if example in LONGEST else LINE_BYTES
+    numbers = turns(NUMBERS, TAKEN.index(example))
+    for copy in damaged(content, each=EACH, long_bytes=long_bytes, numbers=numbers):
         reading = reading_of(copy.content, file)
         begun = copy.name.startswith("cut")  # an event file without a whole record is a log that has begun
         assert reading.attempts or reading.problems or begun, copy.name

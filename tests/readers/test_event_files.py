@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -234,9 +234,7 @@ def test_a_flipped_bit_costs_at_most_its_record_and_is_counted(tmp_path: Path) -
         values = attempt.series["loss"].values.tolist()
         lost = sorted({0.0, 1.0, 2.0, 3.0, 4.0, 5.0} - set(values))
         assert len(lost) <= 1 and values == sorted(values) and set(values) <= {0, 1, 2, 3, 4, 5}, place
-        assert sum(fault.count for fault in attempt.faults) == 1 or (attempt.truncated and lost == [5.0]), (
-            place
-        )
+        assert (sum(fault.count for fault in attempt.faults), attempt.truncated) == (1, False), place
 
 
 def test_the_first_record_may_be_the_damaged_one(tmp_path: Path) -> None:
@@ -334,9 +332,9 @@ def test_many_tags_and_long_ones(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_as_many_values_as_a_record_can_hold(tmp_path: Path) -> None:
     """The smallest there are, an empty tag and a number."""
-    records = [event(1.7e9, 5, summary([("", simple(i)) for i in range(3000)]))] * 20
+    records = [event(1.7e9, 5, summary([("", simple(i)) for i in range(3000)]))] * 5
     (attempt,) = read(write(tmp_path / "x.tfevents", records))
-    assert attempt.series[""].values.tolist() == list(range(3000)) * 20
+    assert attempt.series[""].values.tolist() == list(range(3000)) * 5
 
 
 def test_rows_longer_than_what_is_summed_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,7 +530,7 @@ def test_parts_of_a_file_are_read_as_the_whole(
     nested = event(1.7e9, 1, summary([("loss", simple(1)), ("bulk", field(0x22, inside))]))
     content = write(tmp_path / "whole.tfevents", [*healthy(20), nested, *healthy(5)]).read_bytes()
     file = tmp_path / "x.tfevents"
-    for copy in few(damaged(content, each=6), 14):
+    for copy in few(damaged(content, each=6), 9):
         file.write_bytes(copy.content)
         readings = []
         for batch_bytes in (1 << 23, size):
@@ -555,7 +553,7 @@ def test_a_record_that_ends_with_the_file_is_found_in_any_part(
     file = tmp_path / "x.tfevents"
     file.write_bytes(bytes(content) + last)
     whole = text(events.read(file))
-    for size in range(17, len(content)):
+    for size in few(range(17, len(content)), 60):
         monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", size)
         assert text(events.read(file)) == whole, size
 
@@ -590,7 +588,7 @@ def test_what_is_no_record_is_read_in_parts_and_not_kept(
     monkeypatch.setattr(events, "frames", counting)
     monkeypatch.setattr(events, "BATCH_BYTES", 2000)
     assert text(events.read(file)) == whole
-    assert len(sizes) == 1 + -(-file.stat().st_size // 2000) or "no file holds" in nothing
+    assert len(sizes) == (1 if "no file holds" in nothing else 1 + -(-file.stat().st_size // 2000))
     assert max(sizes) < 4500
 
 
@@ -637,10 +635,16 @@ def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
-    filled = list(events._batches(map(events.Log, paths)))
-    assert [piece.log.path for batch in filled for piece in batch.pieces if piece.is_last] == paths
-    for batch, following in pairwise(filled):
-        assert not np.shares_memory(batch.buffer, following.buffer)
+    buffers, real = list[events.U8](), events.frames
+
+    def noting(buffer: events.U8, *args: object, **options: object) -> object:
+        buffers.append(buffer)
+        return real(buffer, *args, **options)
+
+    monkeypatch.setattr(events, "frames", noting)
+    missing = [isinstance(read, FileNotFoundError) for read in events.read_many(paths)]
+    assert missing == [False, True] * 30 and len(buffers) > 5
+    assert not any(np.shares_memory(*two) for two in combinations(buffers, 2))
 
 
 def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
@@ -676,6 +680,6 @@ def test_a_file_that_grows_is_cut_and_then_whole(tmp_path: Path) -> None:
 CASES = sorted(Path(__file__).parent.parent.parent.glob("runs/*/**/*tfevents*"))
 
 
-@pytest.mark.parametrize("file", CASES, ids=lambda f: f.parent.name)
+@pytest.mark.parametrize("file", few(CASES, 6), ids=lambda f: f.parent.name)
 def test_real_files_are_read_as_tensorboard_reads_them(file: Path) -> None:
     assert bits(columns(read(file)[0])) == bits(accumulated(file))

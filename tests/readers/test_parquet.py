@@ -212,7 +212,7 @@ def test_what_trackio_exports_beside_its_database_is_passed_over(tmp_path: Path)
 
 
 @given(st.data())
-def test_any_footer_is_read_or_refused(data: st.DataObject) -> None:
+def test_a_footer_of_any_bytes_is_refused(data: st.DataObject) -> None:
     parts = st.lists(
         st.sampled_from([b"\x19", b"\x4c", b"\x15", b"\x48", b"\x04loss", b"\x04step", b"\xff" * 10])
     )
@@ -220,7 +220,7 @@ def test_any_footer_is_read_or_refused(data: st.DataObject) -> None:
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"PAR1" + bytes(8) + footer + len(footer).to_bytes(4, "little") + b"PAR1")
         file.flush()
-        assert parquet.identify(Head.of(Path(file.name))) in (True, False)
+        assert not parquet.identify(Head.of(Path(file.name)))
 
 
 def test_a_damaged_row_group_costs_its_own_rows(tmp_path: Path) -> None:

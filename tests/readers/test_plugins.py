@@ -42,10 +42,16 @@ class Broken(Mine):
 
 
 @pytest.fixture
-def installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SimpleNamespace]]:
+def installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[SimpleNamespace]]:
     """Entry points as if packages were installed."""
     points: list[SimpleNamespace] = []
-    monkeypatch.setattr(catalogue, "_entry_points", lambda: points)
+    packages = tmp_path_factory.mktemp("packages")
+    (packages / "mine.dist-info").mkdir()
+    (packages / "mine.dist-info" / "entry_points.txt").write_text(f"[{catalogue.GROUP}]\n")
+    monkeypatch.syspath_prepend(packages)
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: {catalogue.GROUP: points}[group])
     catalogue.plugins.cache_clear()
     yield points
     catalogue.plugins.cache_clear()

@@ -27,8 +27,8 @@ CONSOLES = (
 KINDS = ("csv", "jsonl", "event_files", *CONSOLES)
 KEY_VALUE = "key-value"  # the family of most logs by far
 LOGS = [EXAMPLES / example for example in examples() if example.parts[0] in KINDS]
-LOGS += few([EXAMPLES / example for example in examples() if example.parts[0] == KEY_VALUE], 12)
-ENOUGH = (9 if LONG else 4) * text.HEAD_BYTES  # bytes of a log that is left several times
+LOGS += few([EXAMPLES / example for example in examples() if example.parts[0] == KEY_VALUE], 6)
+ENOUGH = (9 if LONG else 3) * text.HEAD_BYTES  # bytes of a log that is left several times
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +101,7 @@ def test_what_is_read_on_is_what_is_read_at_once(example: Path, tmp_path: Path, 
 def test_odd_tables_are_read_on(
     name: str, content: Callable[[int], bytes], part: int, tmp_path: Path
 ) -> None:
-    for seed in few(range(part * 50, part * 50 + 50), 2):
+    for seed in few(range(part * 50, part * 50 + 50), 1):
         table = long(content(seed))
         grows(tmp_path / name, tmp_path / f"kept {seed}", table, cuts(table, seed, 4))
 
@@ -110,7 +110,7 @@ def test_odd_tables_are_read_on(
 def test_damaged_event_files_are_read_on(tmp_path: Path) -> None:
     """Where a length is damaged, what comes later may show that it was none: such a file is read anew."""
     (example, *_) = [file for file in LOGS if file.parent.name == "event_files"]
-    for seed in few(range(60), 8):
+    for seed in few(range(60), 6):
         random_ = random.Random(seed)
         content = bytearray(long(example.read_bytes()))
         for _ in range(random_.choice((1, 3))):

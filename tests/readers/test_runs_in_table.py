@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from chronicle.model import Attempt
+from chronicle.classify import classify
+from chronicle.cli.doctor import examine
+from chronicle.model import Attempt, Role
 from chronicle.readers import csv_tables, json_lines, read, runs_below, runs_in_table
 
 WIDE = "run_id,run_name,step,loss\nx1,a,1,3.0\nx2,b,1,4.0\nx1,a,2,2.0\nx2,b,2,\n,,3,9.0\n"
@@ -134,3 +136,69 @@ def test_a_table_of_many_runs_is_read_in_proportion_to_its_rows(
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert len(json_lines.read(tmp_path / "t.jsonl")) == 300
     assert n_read == [4] * 300
+
+
+NAMES = [f"image{k}.png,{k % 2},{k * 7 % 10 / 10}" for k in range(8)]
+SWEEP = ["method,width,final_loss", *(f"{m},{w},{1 + w / 64}" for w in (8, 16, 32) for m in ("adam", "lion"))]
+GRID = ["width,depth,test_loss", *(f"{w},{d},{w / d}" for d in (1, 2, 4) for w in (8, 16, 32))]
+ITEMS = ["filename,label,score", *NAMES]
+NUMBERED = ["sample_id,reward", *(f"{k},{k * 7 % 10 / 10}" for k in range(8))]
+CHECKPOINTS = ["checkpoint,nodes,score", *(f"model_epoch{k}.pt,{k},{k / 10}" for k in range(8))]
+HISTORY = ["loss,accuracy,improved", *(f"{3 - k / 4},{k / 10},{k % 3 > 0}" for k in range(8))]
+PHASES = ["optimizer,loss,val_loss", *(f"{'adam' if k < 20 else 'lion'},{3 - k / 16},3.5" for k in range(40))]
+COUNTED = ["filename,step,loss", *(f"shard{k}.bin,{k},{3 - k / 4}" for k in range(8))]
+NO_COURSE = "configurations or items ({}), no steps"
+
+
+@pytest.mark.parametrize(
+    ("lines", "axis", "rows", "role"),
+    [
+        (SWEEP, "item", NO_COURSE.format("method"), Role.OTHER),
+        (GRID, "item", NO_COURSE.format("width"), Role.OTHER),
+        (ITEMS, "item", NO_COURSE.format("filename"), Role.OTHER),
+        (NUMBERED, "item", NO_COURSE.format("sample_id"), Role.OTHER),
+        (CHECKPOINTS, "row", None, Role.OBJECTIVE),
+        (HISTORY, "row", None, Role.LOSS),
+        (PHASES, "row", None, Role.LOSS),
+        (COUNTED, "step", None, Role.LOSS),
+    ],
+    ids=["sweep", "grid", "items", "numbered", "checkpoints", "flags", "phases", "counted"],
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_rows_that_are_configurations_or_items_are_no_course(
+    lines: list[str], axis: str, rows: str | None, role: Role, ending: str, tmp_path: Path
+) -> None:
+    names, *cells = (line.split(",") for line in lines)
+    records = [json.dumps(dict(zip(names, row, strict=True))) for row in cells]
+    file = tmp_path / f"results.{ending}"
+    file.write_text("\n".join(lines if ending == "csv" else records) + "\n")
+    (attempt,) = read(file)
+    assert (attempt.axis, attempt.facts.get("rows")) == (axis, rows)
+    assert role in {series.role for series in attempt.series.values()}
+    assert (axis == "item") is all(series.role is Role.OTHER for series in attempt.series.values())
+
+
+def test_of_results_nothing_is_judged_unless_somebody_says_what(tmp_path: Path) -> None:
+    file = tmp_path / "results.csv"
+    file.write_text("\n".join(SWEEP) + "\n")
+    assert classify(read(file)).because == (
+        "Cannot tell: the rows of the log are configurations or items (method), no steps of a training."
+        " If they are steps, name the loss with `roles` in run.toml."
+    )
+    (attempt,) = read(file, aliases=[("final_loss", Role.LOSS)])
+    assert [series.role for series in attempt.series.values()] == [Role.OTHER, Role.LOSS]
+    doubt = (
+        "its rows are configurations or items (method), no steps of a training, and nothing of it is judged."
+        " If they are steps, name the loss with `roles` in run.toml"
+    )
+    assert examine(file)["doubts"] == [doubt]
+
+
+def test_results_beside_a_training_are_left_out(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_text("\n".join(SWEEP) + "\n")
+    (tmp_path / "train.csv").write_text(NAMELESS)
+    (attempt,) = read(tmp_path)
+    assert attempt.name == "train.csv"
+    assert [(fault.where, fault.what) for fault in attempt.faults] == [
+        (str(tmp_path / "results.csv"), "its rows are configurations or items (method), no steps; left out")
+    ]

@@ -306,14 +306,17 @@ def test_a_folder_without_labels_is_nothing_to_score(tmp_path: Path) -> None:
     "text, message",
     [
         ("verdict = 'god'", "one/label.toml: verdict: 'god' is none of good, unexpected, worrying, bad"),
-        ("required = []", "one/label.toml: verdict: is missing"),
-        ("verdict = 'bad'\n[[events]]\npattern = 'hang'", "one/label.toml: start_step: is missing"),
+        ("required = []", "one/label.toml: verdict: '' is none of good, unexpected, worrying, bad"),
+        (
+            "verdict = 'bad'\n[[events]]\npattern = 'hang'",
+            "one/label.toml: events[0].start_step: must be a number, not None",
+        ),
         (
             "verdict = 'bad'\nrequired = ['nan-inff']",
             "one/label.toml: required: 'nan-inff' is no pattern. Did you mean 'nan-inf'?",
         ),
         ("verdict = ", "one/label.toml: is no label: "),
-        ("verdict = 'bad'\nevents = 3", "one/label.toml: is no label: 'int' object is not iterable"),
+        ("verdict = 'bad'\nevents = 3", "one/label.toml: events: must be a list, not 3"),
     ],
 )
 def test_a_wrong_label_is_an_error_that_names_it(cases: Path, text: str, message: str) -> None:

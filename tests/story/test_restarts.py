@@ -8,8 +8,9 @@ import pytest
 from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.build.entry import costs
+from chronicle.metrics.values import duration
 from chronicle.model import Change, Join, JoinKind
-from chronicle.story.restarts import Restart, change_words, duration, gap, restart
+from chronicle.story.restarts import Restart, change_words, gap, restart
 from chronicle.timeline import stitch
 from chronicle.workspace.config import RunConfig
 

@@ -14,7 +14,7 @@ from tests.work import in_proportion
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt
 from chronicle.timeline import copies, stitch
-from chronicle.timeline.courses import Course
+from chronicle.timeline.courses import Course, by_name
 from chronicle.timeline.courses import course as course_of
 from chronicle.timeline.relation import Pair, Relation, moved
 
@@ -143,11 +143,16 @@ def log_of_two(rng, number: int) -> Attempt:
     return Attempt(some(rng, "a/", "b/") + str(number), (str(number),), assign({metric: loss}), facts=facts)
 
 
+def worth(log: Course) -> tuple[int, bool, object]:
+    """The longest first, then those with a clock, then by name."""
+    return -sum(len(s) for s in log.attempt.series.values()), log.started != log.started, by_name(log.name)
+
+
 def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
     """Each log against each of those kept."""
     kept: list[Course] = []
     dropped: list[str] = []
-    for candidate in sorted(courses, key=copies._worth):
+    for candidate in sorted(courses, key=worth):
         pairs = [Pair(other, candidate, other) for other in kept]
         twins = [i for i, pair in enumerate(pairs) if pair.copied is Relation.SAME]
         parts = [i for i, pair in enumerate(pairs) if pair.copied is Relation.PART]

@@ -273,7 +273,7 @@ def _write(
     )
     for file, text in (*_entry_files(entry, redact.names), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
-    _write_points(folder / POINTS, timeline)
+    write_points(folder / POINTS, timeline)
     return entry
 
 
@@ -292,7 +292,7 @@ def _drawn_over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[
     return x, []
 
 
-def _write_points(file: Path, timeline: Timeline) -> None:
+def write_points(file: Path, timeline: Timeline) -> None:
     """The rows of `Timeline.frame`, times to the microsecond, without importing pandas: 60 MiB of memory."""
     every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
     names = np.array([attempt.name for attempt in timeline.attempts], dtype=object)

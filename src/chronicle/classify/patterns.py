@@ -37,6 +37,11 @@ class Pattern:
     """A kind of behaviour. ``needs``: roles that must all be logged; ``needs_attempts``: fewest attempts.
 
     ``instead``: a role, or "times", that serves where what is needed was not logged.
+
+    ``says`` is its sentence and ``short`` the same for a card: ``{key:form}`` is a number of the finding's
+    evidence in words, ``[this|else this]`` the first of these whose numbers it has (forms and other keys:
+    `chronicle.story.sentences`). Without them its title is told, or what the method of its name there says.
+    ``noun``: the pattern inside a sentence, where that is not its title.
     """
 
     id: str
@@ -46,6 +51,9 @@ class Pattern:
     needs_attempts: int = 1
     instead: str = ""
     traits: Trait = Trait(0)
+    says: str = ""
+    short: str = ""
+    noun: str = ""
 
 
 ALARM, ACROSS, LEARNS, UNDOABLE = Trait.ALARM, Trait.ACROSS, Trait.LEARNS, Trait.UNDOABLE
@@ -62,48 +70,109 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("near-perfect", "Near-perfect run", GOOD, traits=NOTHING),
     Pattern("noisy-healthy", "Noisy but healthy", GOOD, traits=NOTHING),
     Pattern("spike-fast-recovery", "Fast-recovering spike", GOOD, traits=SPIKE),
-    Pattern("lr-decay-drop", "Learning-rate-decay drop", GOOD, (LOSS, LR), traits=ACROSS | LEARNS),
+    Pattern("lr-decay-drop", "Learning-rate-decay drop", GOOD, (LOSS, LR), traits=ACROSS | LEARNS,
+            says="{what} fell {drop_log:fallen} below its course when the learning rate began to decay at "
+                 "{start}",
+            short="{drop_log:fallen} lower from {start}"),
     Pattern("batch-ramp", "Batch ramp", GOOD, (LOSS, Role.BATCH_SIZE), traits=ACROSS),
     Pattern("spike-slow-recovery", "Slow-recovering spike", WORRYING, traits=SPIKE),
     Pattern("multi-dataset-spike", "Spikes by data set", WORRYING, (Role.DATASET_LOSS,),
-            traits=ALARM | ACROSS),
+            traits=ALARM | ACROSS, noun="data-set spike"),
     Pattern("resume-spike", "Resume spike", WORRYING, needs_attempts=2, traits=ALARM | ACROSS),
-    Pattern("resume-ratio-skew", "Ratio skew on resume", WORRYING, (LOSS, RATIO), traits=ALARM | ACROSS),
-    Pattern("lr-not-restored", "Learning rate not restored", WORRYING, (LR,), 2, traits=ACROSS),
+    Pattern("resume-ratio-skew", "Ratio skew on resume", WORRYING, (LOSS, RATIO), traits=ALARM | ACROSS,
+            noun="ratio skew"),
+    Pattern("lr-not-restored", "Learning rate not restored", WORRYING, (LR,), 2, traits=ACROSS,
+            noun="wrong learning rate"),
     Pattern("level-shift", "Level shift", WORRYING, traits=SHIFTS),
-    Pattern("grad-norm-precursor", "Gradient norm leads", WORRYING, (LOSS, GRAD_NORM)),
+    Pattern("grad-norm-precursor", "Gradient norm leads", WORRYING, (LOSS, GRAD_NORM),
+            noun="gradient-norm rise",
+            says="the gradient norm rose to {rise_factor:times} its level at {start}, {lead_steps:span} "
+                 "before the loss rose",
+            short="gradient norm {lead_steps:span} ahead of the loss at {start}"),
     Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=ACROSS),
-    Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,)),
-    Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,)),
+    Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,),
+            says="the largest attention logit grew to {growth_factor:times} its size from {start} on and "
+                 "reached {last_logit:plainly}[, doubling about every {doubling_steps:span}]",
+            short="attention logit up to {last_logit:plainly} from {start}"),
+    Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,),
+            says="the mean log Z of the output left its level at {start} and moved from "
+                 "{level_before:plainly} to {level_now:plainly}",
+            short="log Z {level_before:plainly} → {level_now:plainly} from {start}"),
     Pattern("entropy-collapse", "Entropy collapse", WORRYING, (Role.POLICY_ENTROPY, Role.OBJECTIVE),
-            traits=ACROSS | LEARNS),
+            traits=ACROSS | LEARNS,
+            says="the entropy of the policy was gone at {start} ({entropy_left_share:share} of that at the "
+                 "start was left), and the objective settled at {objective_level:plainly}, where "
+                 "{best_level:plainly} would be the best",
+            short="{entropy_left_share:share} of the entropy left from {start}, objective at "
+                  "{objective_level:plainly}"),
     Pattern("length-explosion", "Length explosion", WORRYING, (Role.ANSWER_LENGTH, Role.OBJECTIVE),
-            traits=ACROSS | LEARNS),
+            traits=ACROSS | LEARNS,
+            says="the answers grew from a mean length of {length_before:plainly} to {length_now:plainly} "
+                 "from {start} on, and the objective gained nothing by it: it stood at "
+                 "{objective_level:plainly}",
+            short="length {length_before:plainly} → {length_now:plainly} from {start}"),
     Pattern("reward-hacking", "Reward hacking", WORRYING, (Role.OBJECTIVE, Role.VALIDATION_SCORE),
-            instead=Role.SCORE, traits=ACROSS | LEARNS),
-    Pattern("router-collapse", "Router collapse", WORRYING, (Role.EXPERT_LOAD,), traits=ACROSS | LEARNS),
+            instead=Role.SCORE, traits=ACROSS | LEARNS,
+            says="{what} fell from {best_score:plainly} to {last_score:plainly} after {start}, while the "
+                 "objective rose from {objective_then:plainly} to {objective_now:plainly}",
+            short="{best_score:plainly} → {last_score:plainly} from {start}, objective up"),
+    Pattern("router-collapse", "Router collapse", WORRYING, (Role.EXPERT_LOAD,), traits=ACROSS | LEARNS,
+            says="the router sent {busiest_times:times} the mean load to its busiest expert from {start} "
+                 "on[, and {idle_share:share} of the experts got almost nothing]",
+            short="busiest expert at {busiest_times:times} the mean from {start}"),
     Pattern("plateau", "Plateau", WORRYING, traits=ACROSS | LEARNS),
     Pattern("overfitting", "Overfitting", WORRYING, (LOSS, Role.VALIDATION_LOSS),
-            instead=Role.VALIDATION_SCORE, traits=ACROSS | LEARNS),
+            instead=Role.VALIDATION_SCORE, traits=ACROSS | LEARNS,
+            says="{what} was lowest at {start} and rose by {rise_log:percent} from there[, while the "
+                 "training loss fell by {training_fall_log:fallen}]",
+            short="{rise_log:percent} above its lowest, at {start}"),
     Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME,
-            traits=ACROSS),
-    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times", traits=ACROSS | LEARNS),
-    Pattern("spike-no-full-recovery", "Spike, not fully recovered", BAD, traits=SPIKE),
-    Pattern("divergence-after-spike", "Divergence after a spike", BAD, traits=DIVERGES),
-    Pattern("divergence-no-spike", "Divergence without a spike", BAD, traits=DIVERGES),
+            traits=ACROSS,
+            says="the training became {slower_share:hundredths} slower at {start} and stayed so for "
+                 "{slow_steps:span}[, which cost the time of about {lost_steps:span}]",
+            short="{slower_share:hundredths} slower from {start}"),
+    Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times", traits=ACROSS | LEARNS,
+            says="nothing was logged for [{gap_s:duration}|{gap_times_median:times} the usual time of a "
+                 "step] after {start}",
+            short="[{gap_s:duration}|{gap_times_median:times} the usual time of a step] without a step "
+                  "after {start}"),
+    Pattern("spike-no-full-recovery", "Spike, not fully recovered", BAD, traits=SPIKE, noun="spike"),
+    Pattern("divergence-after-spike", "Divergence after a spike", BAD, traits=DIVERGES, noun="divergence"),
+    Pattern("divergence-no-spike", "Divergence without a spike", BAD, traits=DIVERGES, noun="divergence"),
     Pattern("kl-blow-up", "KL blow-up", BAD, (Role.POLICY_KL, Role.OBJECTIVE),
-            traits=ALARM | ACROSS | UNDOABLE),
-    Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS),
-    Pattern("nan-inf", "NaN or Inf", BAD, traits=ALARM | ACROSS | UNDOABLE),
+            traits=ALARM | ACROSS | UNDOABLE,
+            says="{what} fell from {best_level:plainly} to {last_level:plainly} from {start} on, while the "
+                 "divergence from the reference grew from {divergence_before:plainly} to "
+                 "{divergence_now:plainly}",
+            short="{best_level:plainly} → {last_level:plainly} from {start}, divergence up"),
+    Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS, noun="failure to learn"),
+    Pattern("nan-inf", "NaN or Inf", BAD, traits=ALARM | ACROSS | UNDOABLE, noun="NaN stretch"),
     Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,),
-            traits=Trait.COUNTED | ACROSS | UNDOABLE),
-    Pattern("frozen-metric", "Frozen metric", BAD, traits=Trait.COUNTED | ACROSS),
-    Pattern("grokking", "Sudden improvement (grokking)", UNEXPECTED, traits=ODD),
-    Pattern("repeat-data", "Repeated data after a resume", UNEXPECTED, needs_attempts=2, traits=REPEATS),
-    Pattern("reinitialised", "Re-initialised", UNEXPECTED, traits=ODD),
+            traits=Trait.COUNTED | ACROSS | UNDOABLE,
+            says="the loss scale was halved {halvings:times} from {start} on[, down to "
+                 "{lowest_scale:stated}]",
+            short="loss scale halved {halvings:times} from {start}"),
+    Pattern("frozen-metric", "Frozen metric", BAD, traits=Trait.COUNTED | ACROSS,
+            says="{what} was logged as {value_loss:stated}, the same to the last bit, {course} "
+                 "({equal_samples:values})",
+            short="the same value from {start}"),
+    Pattern("grokking", "Sudden improvement (grokking)", UNEXPECTED, traits=ODD, noun="sudden improvement"),
+    Pattern("repeat-data", "Repeated data after a resume", UNEXPECTED, needs_attempts=2, traits=REPEATS,
+            noun="data repeat",
+            says="[after the restart at {low_start_step:place} the run was fed {replayed_steps:span} of "
+                 "data that it had seen before: ]{what} [was {low_log:fallen} too low, and ]jumped by "
+                 "{jump_log:percent} at {start}, where new data began",
+            short="{jump_log:percent} up where new data began, at {start}"),
+    Pattern("reinitialised", "Re-initialised", UNEXPECTED, traits=ODD, noun="re-initialisation"),
     Pattern("clip-saturation", "Clipping at every step", UNEXPECTED, (Role.CLIPPED_SHARE,),
-            instead=Role.GRAD_NORM, traits=Trait.PROPERTY),
-    Pattern("quantised-loss", "Quantised loss", UNEXPECTED, traits=Trait.PROPERTY),
+            instead=Role.GRAD_NORM, traits=Trait.PROPERTY,
+            says="the gradient was clipped at {clipped_share:share} of the steps from {start} on[; its norm "
+                 "was {usual_norm:plainly} in the median]",
+            short="{clipped_share:share} of the steps clipped"),
+    Pattern("quantised-loss", "Quantised loss", UNEXPECTED, traits=Trait.PROPERTY,
+            says="{what} was logged in multiples of {grid_loss:stated}: {distinct_values:count} different "
+                 "values in all",
+            short="logged in multiples of {grid_loss:stated}"),
 )
 # fmt: on
 

@@ -35,9 +35,9 @@ class Rule:
         beside: defaultdict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
         for f in new:
             beside[f.metric, f.attempt].append(f)
-        return (f for f in known if not any(self._explains(n, f) for n in beside[f.metric, f.attempt]))
+        return (f for f in known if not any(self.explains(n, f) for n in beside[f.metric, f.attempt]))
 
-    def _explains(self, new: Finding, known: Finding) -> bool:
+    def explains(self, new: Finding, known: Finding) -> bool:
         end = math.inf if new.end_step is None else new.end_step
         covered = known.pattern in self.covers and new.start_step <= known.start_step <= end
         return covered or (known.pattern in self.replaces and new.start_step == known.start_step)

@@ -298,4 +298,8 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
         return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
     if losses:
         return "Cannot tell: the loss differs by a factor of two from sample to sample."
+    items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
+    if items:
+        remedy = "If they are steps, name the loss with `roles` in run.toml."
+        return f"Cannot tell: the rows of the log are {items[0]} of a training. {remedy}"
     return "Cannot tell: no loss was logged that could be judged."

@@ -59,9 +59,8 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
 
     of_event = says in STANCES
     if of_event and not event:
-        raise UsageError(
-            f"{says} speaks of one finding. Name it with --event ID (`chronicle explain {run}` has the ids)"
-        )
+        remedy = f"Name it with --event ID (`chronicle explain {run}` has the ids)"
+        raise UsageError(f"{says} speaks of one finding. {remedy}")
     if event and not of_event:
         raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
     _write(run, text, says if of_event else f"review {says}", event, None, at, author)

@@ -62,7 +62,7 @@ class Words(click.Choice[str]):
 PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
 MADE.may_be_address = False
 VERDICTS = Words("model", "Verdict")
-PRESETS = Words("score.presets", "PRESETS")
+PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 FAIL_ON = click.option(
@@ -144,10 +144,8 @@ def list_runs(as_json: bool) -> None:
 
 
 @cli.command(short_help="Write the chronicle of all runs as Markdown, or a figure as PNG.")
-@click.option(
-    "--from", "first", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="First day, ISO 8601."
-)
-@click.option("--to", "last", type=click.DateTime(["%Y-%m-%d"]), metavar="DAY", help="Last day, ISO 8601.")
+@click.option("--from", "first", type=DAY, metavar="DAY", help="First day, ISO 8601.")
+@click.option("--to", "last", type=DAY, metavar="DAY", help="Last day, ISO 8601.")
 @click.option("--png", "run", type=PATH, metavar="RUN", help="Write the figure of RUN as PNG instead.")
 @click.option("--finding", default="", metavar="N", help="With --png: the zoom into this finding.")
 @click.option("--dark", is_flag=True, help="With --png: in the colours of the dark theme.")

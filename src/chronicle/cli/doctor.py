@@ -89,6 +89,12 @@ def _content(path: Path, logs: Sequence[Log]) -> dict[str, Any]:
 def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
     """What a reader of the report should know before trusting it: a table of other data is read as well."""
     filled = [attempt for attempt in attempts if attempt.series]
+    for attempt in (attempt for attempt in filled if attempt.axis == "item"):
+        yield (
+            f"its rows are {attempt.facts['rows']} of a training, and nothing of it is judged. If they are"
+            " steps, name the loss with `roles` in run.toml"
+        )
+    filled = [attempt for attempt in filled if attempt.axis != "item"]
     if filled and not any(s.role in _OF_TRAINING for attempt in filled for s in attempt.series.values()):
         yield (
             "no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"

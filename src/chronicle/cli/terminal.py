@@ -60,11 +60,8 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
         wants = "; ".join(f"{needs}: {names}" for needs, names in words.unassessed(diagnosis).items())
         yield from filled(f"not assessed without {wants}", "  ", "    ")
     if timeline.copies:
-        yield from filled(
-            f"left out: {', '.join(a.name for a in timeline.copies)}, with values that are judged already",
-            "  ",
-            "    ",
-        )
+        names = ", ".join(copy.name for copy in timeline.copies)
+        yield from filled(f"left out: {names}, with values that are judged already", "  ", "    ")
     for doubt in timeline.doubts:
         yield f"  in doubt: {printable(doubt)}"
 

@@ -129,10 +129,8 @@ OF_EPISODES = _words("ep episode episodes episodic return returns")
 BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
-OF_EVALUATION = _words("val valid validation eval evaluation test tst dev holdout heldout") | {
-    "held out",
-    "v loss",
-}
+OF_EVALUATION = _words("val valid validation eval evaluation test tst dev holdout heldout")
+OF_EVALUATION |= {"held out", "v loss"}
 # Words that name data wherever they stand.
 CORPORA = _words("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code

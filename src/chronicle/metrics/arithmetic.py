@@ -119,9 +119,8 @@ def _is_multiple(sums: Floats, term: Floats) -> bool:
 
 def rounding(values: Floats) -> Floats:
     """By how much each number may be off: half of its last digit, and what single precision leaves."""
-    digits = next(
-        (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values)), _MOST_DIGITS
-    )
+    exact = (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values))
+    digits = next(exact, _MOST_DIGITS)
     return np.asarray(0.51 * 10.0**-digits + _SINGLE * np.abs(values))
 
 

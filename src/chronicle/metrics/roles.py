@@ -123,10 +123,13 @@ def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] =
 
 
 def assign_all(
-    logs: Sequence[Mapping[str, Series]], overrides: Sequence[tuple[str, Role]] = ()
+    logs: Sequence[Mapping[str, Series]],
+    overrides: Sequence[tuple[str, Role]] = (),
+    axes: Sequence[str] = (),
 ) -> list[dict[str, Series]]:
     """The series of the logs of one run with role, data set and unit set.
 
+    ``axes`` are what the steps of each log count: items get a role from ``overrides`` alone.
     ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
     the table, and so does a role that the reader gave, because its format says what the metric is. What the
     values of one log tell of a name holds for the others, in which it may have too few of them.
@@ -135,7 +138,12 @@ def assign_all(
         UsageError: an override is no regular expression.
     """
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
-    return [_assigned(series, by_value, overrides) for series in logs]
+    assigned = [_assigned(series, by_value, overrides) for series in logs]
+    for k, axis in enumerate(axes):
+        if axis == "item":
+            declared = {name for name in assigned[k] if any(_matches(p, name) for p, _ in overrides)}
+            assigned[k] = {n: s if n in declared else logs[k][n] for n, s in assigned[k].items()}
+    return assigned
 
 
 def _assigned(

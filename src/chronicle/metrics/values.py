@@ -15,6 +15,8 @@ from typing import Any
 
 NARROW_SPACE = "\u202f"  # no-break: "58 897" never falls apart at the end of a line
 MOST_HOSTS = 4096
+FACTOR_LOG = math.log(3.0)  # a larger difference is told as a factor
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
 _PART = re.compile(r"[^\s,\[\]]*(?:\[[\d,\-]+\][^\s,\[\]]*){0,8}")
@@ -26,9 +28,9 @@ def count(number: float) -> str:
     return f"{number:,.0f}".replace(",", NARROW_SPACE)
 
 
-def times_over(number: int, more: str = "") -> str:
-    """How often something was: ``once``, ``12 times``; with " more" ``twice more``, ``12 more times``."""
-    return {1: f"once{more}", 2: f"twice{more}"}.get(number) or f"{count(number)}{more} times"
+def times_over(number: int) -> str:
+    """How often something was: ``once``, ``twice``, ``12 times``."""
+    return {1: "once", 2: "twice"}.get(number) or f"{count(number)} times"
 
 
 def level(value: float | None) -> str:
@@ -87,6 +89,72 @@ def clipped(text: str, longest: int) -> str:
 def plural(number: float, noun: str) -> str:
     """``1 attempt``, ``3 attempts``, ``2 relaunches``."""
     return f"{count(number)} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"
+
+
+def rounded(number: float) -> float:
+    """Two significant digits, upwards."""
+    if number <= 0:
+        return 0.0
+    size = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return math.ceil(round(number / size, 6)) * size
+
+
+def plainly(value: float) -> str:
+    """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``,
+    ``0.490``, ``3.00 × 10⁻⁷``."""
+    for size, word in ((1e9, "billion"), (1e6, "million")):
+        if size <= abs(value) < 1000 * size:
+            return f"{value / size:.3g} {word}".replace("-", "−")
+    if 1e-4 <= abs(value) < 1:
+        return f"{value:#.3g}".replace("-", "−")
+    digits, _, power = level(value).partition("e")
+    return f"{digits} × 10{str(int(power)).translate(_RAISED)}" if power else digits
+
+
+def stated(value: Any) -> str:
+    """What a log or a configuration states, in a sentence: no digit of a number that says nothing."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return clipped(value_words(value), 60)
+    if float(value).is_integer() and abs(value) < 1e15:
+        return count(value)
+    digits, space, power = plainly(float(value)).partition(" ")
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{space}{power}"
+
+
+def percent(log_units: float) -> str:
+    """A difference of logarithms as a share, ``16 %``, and where that is no help as ``a factor of 4.1``."""
+    if abs(log_units) > FACTOR_LOG:
+        return f"a factor of {_factor(math.exp(abs(log_units)))}"
+    return share(abs(math.expm1(log_units)))
+
+
+def fallen(log_units: float) -> str:
+    """By how much something fell, of a difference of logarithms: ``16 %``."""
+    return percent(-log_units)
+
+
+def share(part: float) -> str:
+    """A part of one: ``16 %``, ``0.07 %``."""
+    hundredths = 100 * part
+    return f"{count(hundredths) if hundredths >= 9.5 else f'{hundredths:.1g}'} %"
+
+
+def times(factor: float) -> str:
+    """A factor: ``4.5 times``, ``1 300 times``."""
+    return f"{_factor(factor)} times"
+
+
+def _factor(factor: float) -> str:
+    return count(factor) if factor >= 9.95 else f"{factor:.2g}"
+
+
+def duration(seconds: float) -> str:
+    """``42 s``, ``7.5 h``, ``3 days``."""
+    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
+        if abs(seconds) >= 2 * size:
+            number = seconds / size
+            return f"{f'{number:.1f}'.removesuffix('.0') if number < 99.95 else count(number)} {unit}"
+    return f"{count(seconds)} s"
 
 
 def instant(seconds: float | None) -> str:

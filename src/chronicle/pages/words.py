@@ -13,9 +13,8 @@ from typing import Any
 from urllib.parse import quote
 
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import clipped, count, plural, unit_words, value_words
+from chronicle.metrics.values import clipped, count, duration, plural, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
-from chronicle.story.restarts import duration
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]

@@ -4,8 +4,9 @@
     reading = read_all("logs/")       # the same, and what could not be read
     runs_below("experiments/")        # which runs there are, and which files belong to each
 
-A reader is a module with ``NAME``, ``SUFFIXES`` (a hint only), ``identify(head) -> bool`` and
-``read(path) -> list[Attempt]``. Other packages add theirs as entry points of the group "chronicle.readers".
+A reader is a module with ``identify(head) -> bool`` and ``read(path) -> list[Attempt]``; its name and its
+suffixes (a hint only) stand in its row in `chronicle.readers.catalogue`. Other packages add theirs, with
+``NAME`` and ``SUFFIXES``, as entry points of the group "chronicle.readers".
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
         names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
         attempts += [respelled(log, clean, name=n) for log, n in zip(outcome, names, strict=True)]
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
-    assigned = roles.assign_all([log.series for log in attempts], aliases)
+    assigned = roles.assign_all([log.series for log in attempts], aliases, [log.axis for log in attempts])
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
     if address := _address_of(path):
 

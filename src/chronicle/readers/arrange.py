@@ -13,7 +13,7 @@ import numpy as np
 
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD, counts_steps
 from chronicle.readers.find import WRITERS, home_of_scalars
 from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
@@ -25,7 +25,6 @@ _CLOCKS_S = 1.0  # by which a time in a name may be before the one that it belon
 
 _COUNTER = "step_counter"  # the fact that names one of several counters of a log
 _MOSTLY, _FEWEST = 0.9, 3  # share of the steps of a log that a counter of another one has
-_CELLS = ("values", "times")  # of a series
 _FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how evenly
 _MOST_NAMED = 3  # series of another counter
 
@@ -35,7 +34,7 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
 
     ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read.
     """
-    attempts, asides = _asides(attempts)
+    attempts, asides = _asides(_courses(attempts))
     if any(_COUNTER in log.facts for log in attempts):
         steps = [_all_steps(log) for log in attempts if _COUNTER not in log.facts and log.axis == "step"]
         attempts = [_on_axis_of(log, steps) if _COUNTER in log.facts else log for log in attempts]
@@ -46,6 +45,20 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     if all(map(math.isfinite, starts)):
         attempts = [log for _, log in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
     return attempts
+
+
+def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
+    """The attempts without tables of results beside them, of which the first one's faults tell."""
+    courses = [log for log in attempts if log.axis != "item"]
+    if not courses:
+        return list(attempts)
+    asides = [
+        Fault(Place(source), f"its rows are {log.facts['rows']}; left out")
+        for log in attempts
+        if log.axis == "item"
+        for source in log.sources
+    ]
+    return [replace(courses[0], faults=(*courses[0].faults, *asides)), *courses[1:]]
 
 
 def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
@@ -158,14 +171,16 @@ def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
 def _episodes(monitors: Sequence[Attempt]) -> Attempt:
     """The episodes of all environments in the order in which they ended, at the steps of all of them."""
     parts = [monitor.series for monitor in monitors]
-    order = np.argsort(np.concatenate([series[LENGTH].times for series in parts]), kind="stable")
-    columns = {
-        metric: [np.concatenate([getattr(series[metric], of) for series in parts])[order] for of in _CELLS]
-        for metric in parts[0]
-        if all(metric in series and len(series[metric]) == len(series[LENGTH]) for series in parts)
-    }
-    steps = np.cumsum(columns[LENGTH][0]).astype(np.int64)
-    series = {m: Series(m, Role.OTHER, steps, values, times) for m, (values, times) in columns.items()}
+    order = np.argsort(np.concatenate([part[LENGTH].times for part in parts]), kind="stable")
+    lengths = np.concatenate([part[LENGTH].values for part in parts])[order]
+    steps = np.cumsum(lengths).astype(np.int64)
+    series = dict[str, Series]()
+    for metric in parts[0]:
+        told = [part[metric] for part in parts if metric in part and len(part[metric]) == len(part[LENGTH])]
+        if len(told) == len(parts):  # of every episode
+            values = np.concatenate([curve.values for curve in told])[order]
+            times = np.concatenate([curve.times for curve in told])[order]
+            series[metric] = Series(metric, Role.OTHER, steps, values, times)
     first, *others = (_Written("", "", "", monitor) for monitor in monitors)
     return replace(_merged(first, others), series=series)
 
@@ -183,10 +198,9 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
     """
     kept, asides = list[Attempt](), list[Attempt]()
     for log in attempts:
-        single = all(len(s) <= 1 for s in log.series.values()) and BY_TIME.fullmatch(
-            _around(log).rpartition("/")[2]
-        )
-        is_aside = log.facts.get("format") == "event file" and (not log.series or single)
+        made_for_it = BY_TIME.fullmatch(_around(log).rpartition("/")[2])
+        only_results = made_for_it and all(len(s) <= 1 for s in log.series.values())
+        is_aside = log.facts.get("format") == "event file" and (not log.series or only_results)
         (asides if is_aside else kept).append(log)
     if not kept:
         return [log for log in asides if log.series], []

@@ -2,7 +2,8 @@
 
 Beside the four names of `Reader` there are some that a reader may have:
 
-    FALLBACK = 1                          claims only what no reader with a lower number claims
+    FALLBACK = 1                          claims only what no reader with a lower number claims; -1 is for
+                                          beginnings that are of one format beyond doubt
     identify_folder(path) -> bool         a folder that is one log: what lies in it is not looked at
     read_folder(path) -> list[Attempt]
     foreign(path) -> list[Path]           what lies in such a folder and is not of that log: if there is a log
@@ -36,7 +37,7 @@ _READS: dict[str, Any] = {"read": [], "read_folder": []}
 
 
 class Reader(Protocol):
-    """What a reader is: a module (or any object) with these four names."""
+    """What a reader is: any object with these four names. Of chronicle's own a row has the first two."""
 
     NAME: str
     SUFFIXES: tuple[str, ...]

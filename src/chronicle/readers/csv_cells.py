@@ -299,19 +299,17 @@ def looks_whole(cell: str, above: Sequence[str]) -> bool:
     the beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
     """
     cell, above = cell.strip(), list(map(str.strip, above))
-    match = _NUMBER.fullmatch(cell)
-    if match is None:
+    if not (match := _NUMBER.fullmatch(cell)):
         longer = any(text != cell and text.startswith(cell) for text in above)
         return cell.lower() in ("nan", "inf", "-inf") or (cell != "" and cell in above and not longer)
-    shapes = [shape.groups() for text in above if (shape := _NUMBER.fullmatch(text))]
-    if len(shapes) < 2:
+    numbers = [number.groups("") for text in above if (number := _NUMBER.fullmatch(text))]
+    if len(numbers) < 2:
         return False
-    exact = len(f"{match[1]}{match[2]}".lstrip("0")) >= _ALL_DIGITS and match[1] in {n for n, *_ in shapes}
-    if match[2] and exact and not any(e for *_, e in shapes):
+    whole, decimals, exponent = match.groups("")
+    wholes, all_decimals, exponents = zip(*numbers, strict=True)
+    exact = len((whole + decimals).lstrip("0")) >= _ALL_DIGITS  # a double has no more digits to come
+    if exact and decimals and whole in wholes and not any(exponents):
         return True
-    lengths = [[len(part or "") for part in shape] for shape in shapes]
-    above_digits, above_decimals, exponents = zip(*lengths, strict=True)
-    digits, decimals, exponent = (len(part or "") for part in match.groups())
-    if {*exponents} != {exponent} or decimals < max(above_decimals):
+    if {*map(len, exponents)} != {len(exponent)} or len(decimals) < max(map(len, all_decimals)):
         return False
-    return decimals + exponent > 0 or digits >= max(above_digits)
+    return bool(decimals or exponent) or len(whole) >= max(map(len, wholes))

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import compress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -48,10 +49,7 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
-from chronicle.readers.text import Head, Known, clean, from_json
-
-NAME = "csv"
-SUFFIXES = (".csv", ".tsv")
+from chronicle.readers.text import Head, clean, from_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
 # Columns whose texts say nothing of whether a table that counts is a log.
@@ -127,9 +125,8 @@ def lacks(path: Path) -> str:
     parted = "part them by commas, and " if blanks else ""
     names = "`loss`, or name the file after it (`val_loss.csv`)" if len(rows[0]) == 1 else "`step,loss`"
     names += f" and so on for all {len(rows[0])} columns" if len(rows[0]) > 2 else ""
-    return (
-        f"holds numbers without names. Remedy: {parted}write their names into a first line, such as {names}"
-    )
+    remedy = f"{parted}write their names into a first line, such as {names}"
+    return f"holds numbers without names. Remedy: {remedy}"
 
 
 def read(path: Path) -> list[Attempt]:
@@ -145,11 +142,9 @@ def read(path: Path) -> list[Attempt]:
         table.columns[path.stem.partition("-tag-")[2] or path.stem] = table.columns.pop(value)
     if not table.n_rows:
         raise BadLog(str(path), "has a header and no rows. Remedy: remove it, or wait until it is written to")
-    facts = _facts(table.comments)
-    columns = _of_episodes(table.columns, table.n_rows, facts.get("started_at"))
-    return attempts_of(
-        path, table.n_rows, columns, facts=facts, faults=table.faults, truncated=table.truncated
-    )
+    n_rows, facts, faults = table.n_rows, _facts(table.comments), table.faults
+    columns = _of_episodes(table.columns, n_rows, facts.get("started_at"))
+    return attempts_of(path, n_rows, columns, facts=facts, faults=faults, truncated=table.truncated)
 
 
 def _facts(comments: Sequence[str]) -> dict[str, Any]:
@@ -243,7 +238,7 @@ def _read_bars(path: Path) -> list[Attempt]:
     return attempts_of(path, len(rows), columns_of(rows), truncated=truncated)
 
 
-BY_NAME = {"markdown": Known("markdown", (), _is_in_bars, _read_bars, -1)}
+BY_NAME = {"markdown": SimpleNamespace(identify=_is_in_bars, read=_read_bars)}
 
 # --- DVCLive ---
 

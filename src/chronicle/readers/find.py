@@ -41,8 +41,7 @@ _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = OF_TRAINING | OF_EVALUATION
 _ATTEMPT = re.compile(
-    r"(version|v|attempt|try|restart|resume|resumed|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+",
-    re.IGNORECASE,
+    r"(?i)(version|v|attempt|try|restart|resumed?|segment|part|checkpoint|job|launch|phase|stage)[-_]?\d+"
 )
 _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Trainer: runs/May04_12-00-00_host
 # First words of file names that say what a log is, not which run it is of.
@@ -273,10 +272,8 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
             parts.append(below)
         else:
             runs += inner
-    by_run: dict[
-        str, list[Path]
-    ] = {}  # folders that are one log each: those of one key are launches of one run
-    for path in folder.whole:
+    by_run: dict[str, list[Path]] = {}
+    for path in folder.whole:  # is one log; those of one key are launches of one run
         by_run.setdefault(run_key(path) or path.name, []).append(path)
     launched = [RunSource(f"{prefix}/{key}".lstrip("/"), tuple(paths)) for key, paths in by_run.items()]
     if len(launched) == 1 and not (runs or parts or folder.logs):
@@ -287,11 +284,8 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         return [RunSource(run_id, (folder.path,))]
     if parts or len(families) == 1:
         families = {"": [*logs, *(part.path for part in parts)]}
-    own = [
-        RunSource(f"{prefix}/{name}".strip("/") if len(families) > 1 else run_id, tuple(paths))
-        for name, paths in families.items()
-    ]
-    return own + runs
+    ids = (f"{prefix}/{name}".strip("/") if len(families) > 1 else run_id for name in families)
+    return [*map(RunSource, ids, map(tuple, families.values())), *runs]
 
 
 def _is_part(folder: Folder, *, beside_logs: bool) -> bool:

@@ -92,9 +92,7 @@ def from_yaml(text: str) -> Any:
     """
     import yaml  # which takes longer than most logs do
 
-    begun: list[tuple[bool, list[Any]]] = [
-        (False, [])
-    ]  # mappings, whose keys and values alternate, and lists
+    begun: list[tuple[bool, list[Any]]] = [(False, [])]  # is it a mapping, and keys and values by turns
     with suppress(yaml.YAMLError):
         for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if isinstance(event, yaml.CollectionStartEvent):

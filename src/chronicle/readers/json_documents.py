@@ -24,6 +24,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from chronicle.errors import BadLog
@@ -35,10 +36,7 @@ from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_c
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, Known, clean, encoding_of, from_json
-
-NAME = "json"
-SUFFIXES: tuple[str, ...] = ()
+from chronicle.readers.text import Head, clean, encoding_of, from_json
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
@@ -105,15 +103,11 @@ def _rows(tables: list[Table]) -> list[Row]:
     parallel = [table for table in tables if not table.counted]
     counted = [table for table in tables if table.counted]
     if parallel:
-        same = (
-            i
-            for i, counted_table in enumerate(counted)
-            if [*{len(t.rows) for t in parallel}] == [len(counted_table.rows)]
-        )
-        beside = next(same, None)
-        own = [] if beside is None else [counted.pop(beside)]
-        rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
-        for table in own + parallel:
+        lengths = {len(table.rows) for table in parallel}
+        beside = [table for table in counted if {len(table.rows)} == lengths][:1]
+        counted = [table for table in counted if table not in beside]
+        rows = list[Row]({} for _ in range(max(lengths)))
+        for table in beside + parallel:
             for place, row in zip(_places(len(table.rows), len(rows)), _prefixed(table), strict=True):
                 rows[place] |= row
         counted.append(Table("", rows))
@@ -238,11 +232,11 @@ def _moves(name: str) -> bool:
 
 def _prefixed(table: Table) -> Iterator[Row]:
     """The rows with the path in front of all names but those that count steps."""
-    for row in table.rows:
-        yield {
-            name if counts_steps(name) else f"{table.path}/{name}".lstrip("/"): cell
-            for name, cell in row.items()
-        }
+
+    def named(name: str) -> str:
+        return name if counts_steps(name) else f"{table.path}/{name}".lstrip("/")
+
+    return ({named(name): cell for name, cell in row.items()} for row in table.rows)
 
 
 # --- the state of Hugging Face's Trainer ---
@@ -301,4 +295,4 @@ def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
         return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
 
 
-BY_NAME = {"trainer_state.json": Known("trainer_state.json", (".json",), is_state, read_state)}
+BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}

@@ -27,17 +27,7 @@ from chronicle.readers.columns import Builder, Column, counts_steps, is_counter,
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.read_on import Arrays, read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
-from chronicle.readers.text import (
-    JSON,
-    SMALL_BYTES,
-    Faults,
-    Head,
-    clean,
-    from_json,
-)
-
-NAME = "jsonl"
-SUFFIXES = (".jsonl", ".ndjson", ".json")
+from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that tells something
@@ -58,7 +48,7 @@ def identify(head: Head) -> bool:
     if "".join(head.lines).lstrip()[:1] not in ("{", "["):
         return False
     first, second = _begin(head)
-    by_suffix = head.path.suffix.lower() in SUFFIXES[:2]
+    by_suffix = head.path.suffix.lower() in (".jsonl", ".ndjson")
     if not (second or by_suffix):
         return False
     if _LIST.match(first):  # of what was logged since the line before
@@ -108,7 +98,7 @@ class JsonLog:
         self.path, self.n_rows, self.truncated, self._n_lines = path, 0, False, 0
         self._builders: dict[str, Builder] = {}
         self._early, self._events, self._faults = list[Row](), list[Row](), Faults(path)
-        read_lines(path, NAME, self, SMALL_BYTES)
+        read_lines(path, "jsonl", self, SMALL_BYTES)
 
     def take(self, block: bytes) -> None:
         """Reads whole lines, or a last one without its end."""
@@ -117,12 +107,9 @@ class JsonLog:
         self._n_lines += len(lines)
         if any(line.startswith(b"[") for line in lines):
             last = self._n_lines if unfinished else 0
-            entries = [
-                (n, entry)
-                for n, line in zip(numbers, lines, strict=True)
-                for entry in self._entries(n, line, last)
-            ]
-            numbers, lines = [n for n, _ in entries], [entry for _, entry in entries]
+            entries = [self._entries(n, line, last) for n, line in zip(numbers, lines, strict=True)]
+            numbers = [n for n, own in zip(numbers, entries, strict=True) for _ in own]
+            lines = [entry for own in entries for entry in own]
         self._read(lines, numbers, unfinished=unfinished)
 
     def state(self, arrays: Arrays) -> Any:

@@ -30,9 +30,6 @@ from chronicle.readers.runs_in_table import (
 from chronicle.readers.text import Head, clean
 from chronicle.readers.trackers import trackio
 
-NAME = "parquet"
-SUFFIXES: tuple[str, ...] = ()
-
 MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
 MOST_CELLS, CELLS_A_BYTE = 10_000_000, 100  # a file of few bytes may claim any number of rows
@@ -70,11 +67,8 @@ def _leaves(path: Path) -> list[Leaf]:
         try:
             schema = pq.ParquetFile(file).schema
             columns = [schema.column(i) for i in range(len(schema))]
-            return [
-                Leaf(clean(c.path), c.physical_type in NUMBERS, c.physical_type == "BYTE_ARRAY")
-                for c in columns
-                if not c.max_repetition_level
-            ]
+            kinds = [(c.path, c.physical_type) for c in columns if not c.max_repetition_level]
+            return [Leaf(clean(path), kind in NUMBERS, kind == "BYTE_ARRAY") for path, kind in kinds]
         except (pa.ArrowException, OSError, ValueError):
             return []
 
@@ -96,10 +90,8 @@ def read(path: Path) -> list[Attempt]:
     Raises:
         BadLog: the file is damaged from the beginning, or holds no number.
     """
-    wanted = [
-        leaf.name for leaf in _leaves(path) if leaf.is_number or (leaf.is_text and places_rows(leaf.name))
-    ]
-    columns, n_rows, faults = _columns(path, wanted)
+    wanted = (leaf for leaf in _leaves(path) if leaf.is_number or (leaf.is_text and places_rows(leaf.name)))
+    columns, n_rows, faults = _columns(path, [leaf.name for leaf in wanted])
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
     return attempts_of(path, n_rows, columns, faults=faults)
@@ -130,11 +122,11 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
         raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err
     if n_rows and not columns:
         raise BadLog(str(path), f"is damaged ({n_groups} row groups). Remedy: fetch it again")
-    joined = {
-        name: Column(np.concatenate([p.values for p in parts]), np.concatenate([p.rows for p in parts]))
-        for name, parts in columns.items()
-    }
-    return joined, n_rows, faults
+    return {name: _joined(parts) for name, parts in columns.items()}, n_rows, faults
+
+
+def _joined(parts: list[Column]) -> Column:
+    return Column(np.concatenate([p.values for p in parts]), np.concatenate([p.rows for p in parts]))
 
 
 def _add_group(

@@ -325,10 +325,8 @@ def _synchronised(files: Any, address: str) -> Path:
         wanted = dict(zip(looked_at, judged, strict=True))
         taken = [name for name, take in wanted.items() if take]
         if (total := sum(new[name][1] for name in taken)) > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
-            what = (
-                f"holds {total / 1e9:.1f} GB of new logs. Remedy: name a folder further down, or set {LIMIT}"
-            )
-            raise LogError(address, what)
+            remedy = f"name a folder further down, or set {LIMIT}"
+            raise LogError(address, f"holds {total / 1e9:.1f} GB of new logs. Remedy: {remedy}")
         for name in old.keys() - new.keys():
             places[name].unlink(missing_ok=True)
         list(threads.map(lambda name: _get(files, objects[name], places[name]), taken))
@@ -377,10 +375,8 @@ def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any
     async def redirected(session: Any, context: Any, params: Any) -> None:
         target = urljoin(str(params.url), params.response.headers.get("Location", ""))
         if not may_redirect(address, target, confines):
-            refused.append(
-                f"the server sends on to {target}, which is not allowed. "
-                "Remedy: name that address itself, or allow it in chronicle.toml"
-            )
+            remedy = "name that address itself, or allow it in chronicle.toml"
+            refused.append(f"the server sends on to {target}, which is not allowed. Remedy: {remedy}")
             raise PermissionError(refused[0])
 
     trace = TraceConfig()
@@ -462,10 +458,8 @@ def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
     """Where objects are kept. One that is also the name of a folder gets another: no disk holds both."""
     names = list(names)
     folders = {name[:at] for name in names for at, sign in enumerate(name) if sign == "/"}
-    return {
-        name: mirror / spelled(f"{name}:object" if name in folders else name) if name else mirror
-        for name in names
-    }
+    kept = {name: f"{name}:object" if name in folders else name for name in names}
+    return {name: mirror / spelled(kept[name]) if name else mirror for name in names}
 
 
 def _recall(memory: Path) -> Index:

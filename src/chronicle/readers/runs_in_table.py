@@ -12,6 +12,12 @@ What was measured in an evaluation says so in its name then, and stands where th
 
 So it is where `val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
 
+A table in which nothing counts may hold results: a row for each configuration of a sweep, or for each item
+that was evaluated. Its rows are no course then, and are on the axis "item":
+
+    attention,copy_len,final_loss          attention comes again and again: Standard, Flash, Linear, Standard
+    filename,label,score                   each row has a name of its own
+
 Where a table does not name its columns, the name of the file does: `val_loss.csv` holds that loss. It is only
 asked where the table is silent, and after nothing but losses: other numbers without a name may be anything.
 """
@@ -21,6 +27,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise, permutations
 from pathlib import Path
@@ -43,6 +50,7 @@ from chronicle.readers.columns import (
     number,
 )
 from chronicle.readers.step_axis import NO_COLUMN
+from chronicle.readers.text import clean
 
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
 PART_NAMES = ("variant", "series")  # what a metric of this name is of, or which one of a title
@@ -58,6 +66,21 @@ _SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
 _JUDGED = (*_SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "seed"))
 _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name
+
+FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
+_A_WORD = re.compile(r"[^\W\d_]{2}")
+_COUNTED = re.compile(
+    r"(?i)(?<![a-z])(?:epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode)s?(?![a-z])"
+)
+_FLAGS = frozenset(("true", "false", "yes", "no", "none", "nan"))
+# What stays as it is while one model is trained, in plain words; and numbers of items, not of processes.
+_SETTING = re.compile(
+    r"(?:hidden|embedding|embed|latent) (?:size|dim|width|units)|(?:(?:n|num) )?(?:layers|heads|units)"
+    r"|width|depth|horizon|seed|dropout|weight decay"
+)
+_ITEM = re.compile(
+    r"(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
+)
 
 Columns = Mapping[str, Column]
 
@@ -84,19 +107,23 @@ def attempts_of(
             of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
             n_rows = len(rows)
         try:
-            attempts.append(
-                attempt_of(
-                    path,
-                    n_rows,
-                    by_phase(of_run),
-                    name=f"{path.name}: {run}" if len(by_run) > 1 else "",
-                    facts={"run": run, **(facts or {})} if run else facts,
-                    faults=faults,
-                    truncated=truncated,
-                )
+            attempt = attempt_of(
+                path,
+                n_rows,
+                by_phase(of_run),
+                name=f"{path.name}: {run}" if len(by_run) > 1 else "",
+                facts={"run": run, **(facts or {})} if run else facts,
+                faults=faults,
+                truncated=truncated,
             )
         except BadLog as problem:
             problems.append(problem)
+            continue
+        names = [n for n, c in of_run.items() if _tells_items(n, c, n_rows)] if attempt.axis == "row" else []
+        if names:
+            rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))}), no steps"
+            attempt = replace(attempt, axis="item", facts={**attempt.facts, "rows": rows_are})
+        attempts.append(attempt)
     if not attempts:
         raise problems[0]
     return attempts
@@ -105,6 +132,29 @@ def attempts_of(
 def places_rows(name: str) -> bool:
     """Whether a column of this name says where its rows belong: their step, clock, run, phase or metric."""
     return is_counter(name) or column_key(name) in _PLACES
+
+
+def _tells_items(name: str, column: Column, n_rows: int) -> bool:
+    """Whether a column says of which configuration or item each row is, where nothing counts the rows.
+
+    Texts that differ, but for flags and what names a step (`model_epoch10.pt`), and settings that no training
+    changes: they come again after others, as in a grid; or texts are nearly as many as the rows. What changes
+    once or twice is a phase of a training.
+    """
+    cells = column.values.tolist()
+    if n_rows < FEWEST_ITEMS or column_key(name) in _PLACES or 2 * len(cells) < n_rows:
+        return False
+    distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
+    again = changes >= len(distinct) > 1
+    if not column.is_text:
+        is_item = _ITEM.fullmatch(plain(name)) is not None and len(distinct) == len(cells)
+        return is_item or (again and _SETTING.fullmatch(plain(name)) is not None)
+    if not again and (len(distinct) < 2 or 4 * len(distinct) < n_rows):
+        return False
+    texts = list(map(str, distinct))
+    words = sum(_A_WORD.search(text) is not None for text in texts)
+    told = {text.lower() for text in texts} <= _FLAGS or any(map(_COUNTED.search, texts))
+    return 2 * words > len(texts) and not told
 
 
 # --- runs ---
@@ -200,9 +250,8 @@ def _parts(column: Column, codes: NDArray[np.int64], n_parts: int) -> list[Colum
     code = codes[column.rows]
     order = np.argsort(code, kind="stable")
     cuts = np.searchsorted(code[order], np.arange(n_parts + 1))
-    return [
-        Column(column.values[at], column.rows[at]) for at in (order[low:high] for low, high in pairwise(cuts))
-    ]
+    parts = (order[low:high] for low, high in pairwise(cuts))
+    return [Column(column.values[at], column.rows[at]) for at in parts]
 
 
 def _widened(columns: Columns, metrics: Sequence[str], value: str) -> dict[str, Column]:

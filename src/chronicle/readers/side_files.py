@@ -86,13 +86,10 @@ def _row(folder: str, name: str) -> SideFile | None:
 
 def side_files(path: Path) -> Iterator[tuple[Path, SideFile]]:
     """The side files below a folder, those above first, or those beside a file, with their rows."""
-    files = (
-        (file, row)
-        for folder, names in _folders(path)
-        for name in sorted(names)
-        if (row := _row(os.path.basename(folder), name)) and (file := Path(folder, name)).is_file()
-    )
-    return islice(files, MAX_FILES)
+    named = ((folder, name) for folder, names in _folders(path) for name in sorted(names))
+    rows = ((folder, name, _row(os.path.basename(folder), name)) for folder, name in named)
+    files = ((Path(folder, name), row) for folder, name, row in rows if row)
+    return islice((known for known in files if known[0].is_file()), MAX_FILES)
 
 
 def _folders(path: Path) -> Iterator[tuple[str, list[str]]]:
@@ -132,11 +129,8 @@ def _unwrapped(value: Any) -> Any:
     if "value" in value and value.keys() <= _WRAPPING:
         inner = value["value"]
         return scalar(inner) if "type" in value and isinstance(inner, str) else inner
-    return {
-        key: _unwrapped(inner)
-        for key, inner in value.items()
-        if not str(key).startswith(("_wandb", "wandb_v"))
-    }
+    own = (key for key in value if not str(key).startswith(("_wandb", "wandb_v")))
+    return {key: _unwrapped(value[key]) for key in own}
 
 
 # A fact, and where a document may tell it: keys joined with "/", the first that is there.

@@ -152,18 +152,14 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     as `steps` are how long an episode was: one that goes up and down counts nothing.
     """
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
-    ranked = sorted(
-        (counts[name] != "step", name not in declared, step_rank(name) or 0, name)
-        for name in columns
-        if counts[name]
-    )
+    counting = [name for name in columns if counts[name]]
+    counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
-    whole = [
-        name
-        for *_, name in ranked
-        if _is_axis((c := columns[name]).values)
-        and not (column_key(name).endswith("s") and goes_up_and_down(c, epochs))
-    ]
+
+    def is_amount(name: str) -> bool:
+        return column_key(name).endswith("s") and goes_up_and_down(columns[name], epochs)
+
+    whole = [name for name in counting if _is_axis(columns[name].values) and not is_amount(name)]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
     if not name:  # a column may have no name

@@ -24,7 +24,7 @@ from fnmatch import filter as matching
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
+from typing import Any, BinaryIO, Protocol, TextIO
 
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
@@ -248,21 +248,9 @@ class Faults(list[Fault]):
         self[:] = [Fault(Place(str(self.path), *place), what, count) for _, *place, what, count in rows]
 
 
-class Known(NamedTuple):
-    """A reader that shares its module with others."""
-
-    NAME: str
-    SUFFIXES: tuple[str, ...]
-    identify: Callable[[Head], bool]
-    read: Callable[[Path], list[Attempt]]
-    FALLBACK: int = 0
-
-
 @dataclass(frozen=True)
 class OnDemand:
-    """A module below `chronicle.readers`, or a row of its table BY_NAME, with what it says of itself.
-
-    Tests hold the one to the other.
+    """A module below `chronicle.readers`, or what its table BY_NAME has under this name, as a `Reader`.
 
     ``hooks`` are the optional functions that it has. ``folder_has`` are patterns of names of which a folder
     that is one log holds at least one, and ``starts`` are the bytes that each file begins with (``binary``:
@@ -411,12 +399,9 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
 
 def most_unpacked(path: Path) -> float:
     """The bytes that an archive may unpack to, of whatever packing."""
-    setting = os.environ.get(LIMIT)
-    return (
-        float(setting) * 1e9
-        if setting
-        else min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
-    )
+    if setting := os.environ.get(LIMIT):
+        return float(setting) * 1e9
+    return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
 
 
 def too_large(path: Path) -> LogError:

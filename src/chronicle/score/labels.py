@@ -5,19 +5,18 @@ from __future__ import annotations
 import difflib
 import json
 import tomllib
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.errors import ConfigError, NothingToRead
 from chronicle.model import Verdict
+from chronicle.workspace.config import from_table
 from chronicle.workspace.folders import OUR_FILES
 
 LABEL_FILES = ("label.toml", "label.json")
+_OF_FOLDER = ("id", "files")  # fields that its folder tells
 
-_Made = TypeVar("_Made", "Event", "Label")
 STEP_LIKE, LOSS_IS_HEALTHY = having(Trait.STEP), having(Trait.LEARNS)
 
 
@@ -66,8 +65,8 @@ class Label:
     """
 
     id: str
-    verdict: str
-    verdict_also_ok: tuple[str, ...] = ()
+    verdict: Verdict
+    verdict_also_ok: tuple[Verdict, ...] = ()
     required: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     forbidden: tuple[str, ...] = ()
@@ -80,11 +79,8 @@ class Label:
     @property
     def masking(self) -> tuple[Event, ...]:
         """Events inside whose windows the main series is not healthy."""
-        return tuple(
-            e
-            for e in self.events
-            if e.pattern not in LOSS_IS_HEALTHY and (e.series is None or e.series in self.main_series)
-        )
+        judged = (None, *self.main_series)
+        return tuple(e for e in self.events if e.pattern not in LOSS_IS_HEALTHY and e.series in judged)
 
 
 def _label_file(folder: Path) -> Path | None:
@@ -113,39 +109,17 @@ def load_label(folder: Path) -> Label:
     try:
         text = file.read_text("utf-8-sig")
         table = tomllib.loads(text) if file.suffix == ".toml" else json.loads(text)
-        label = _made(
-            Label,
-            table,
-            id=folder.name,
-            events=tuple(_made(Event, event) for event in table.get("events", ())),
-            files=sum(f.is_file() and f.name not in (*OUR_FILES, *LABEL_FILES) for f in folder.rglob("*")),
-        )
-    except KeyError as err:
-        raise ConfigError(name, str(err.args[0]), "is missing") from err
-    except (OSError, ValueError, TypeError, AttributeError) as err:
+    except (OSError, ValueError) as err:
         raise ConfigError(name, "", f"is no label: {err}") from err
-    _check(name, label)
-    return label
-
-
-def _made(kind: type[_Made], table: Mapping[str, Any], **known: Any) -> _Made:
-    """A label or an event of the keys of a table that it knows; KeyError for one that is missing."""
-    for spec in fields(kind):
-        if spec.name not in known and (spec.name in table or spec.default is MISSING):
-            value = table[spec.name]
-            known[spec.name] = tuple(value) if isinstance(value, list) else value
-    return kind(**known)
-
-
-def _check(name: str, label: Label) -> None:
-    verdicts = [str(v) for v in Verdict]
-    for verdict in (label.verdict, *label.verdict_also_ok):
-        if verdict not in verdicts:
-            raise ConfigError(name, "verdict", f"{verdict!r} is none of {', '.join(verdicts)}")
+    if isinstance(table, dict):  # what else stands in it is for people
+        table = {spec.name: table.get(spec.name) for spec in fields(Label) if spec.name not in _OF_FOLDER}
+    logs = (f for f in folder.rglob("*") if f.is_file() and f.name not in (*OUR_FILES, *LABEL_FILES))
+    label = from_table(Label, table, name, id=folder.name, files=sum(1 for _ in logs))
     named = [("required", p) for entry in label.required for p in entry.split("|")]
     named += [("allowed", p) for p in label.allowed] + [("forbidden", p) for p in label.forbidden]
     named += [("events", p) for event in label.events for p in event.names]
     for key, pattern in named:
         if pattern not in BY_ID:
-            near = difflib.get_close_matches(str(pattern), BY_ID, 1, 0.0)[0]
+            near = difflib.get_close_matches(pattern, BY_ID, 1, 0.0)[0]
             raise ConfigError(name, key, f"{pattern!r} is no pattern. Did you mean {near!r}?")
+    return label

@@ -16,7 +16,7 @@ from operator import itemgetter
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, plural
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import RISES, RunView
+from chronicle.story.measured import OVERALL, RISES, RunView
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
 from chronicle.story.signs import named, shortly
@@ -27,7 +27,6 @@ from chronicle.workspace.notes import last_review, verdict_of
 CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
-_OVERALL = having(Trait.CALM | Trait.PROPERTY)
 _RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
 _LOSS = Role.LOSS.value
 _MOST_FINDINGS = 6  # findings in the first paragraph
@@ -99,7 +98,7 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     if verdict is Verdict.UNEXPECTED:
         findings = [event for event in findings if set(event.patterns) & _ODD]
     elif verdict is not Verdict.GOOD:
-        single = [event for event in findings if not set(event.patterns) & _OVERALL]
+        single = [event for event in findings if not set(event.patterns) & OVERALL]
         findings = [event for event in findings if event.verdict is verdict] or single
     return sorted(findings, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
 
@@ -152,13 +151,13 @@ def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> 
     joins = [e for e in happened if e.kind in _JOINS]
     if len(joins) <= _MOST_JOINS:
         gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
-        shown += [*joins, *(e for e in gone if not set(e.patterns) & _OVERALL)]
+        shown += [*joins, *(e for e in gone if not set(e.patterns) & OVERALL)]
     return [*shown, *_before(run, happened, shown)]
 
 
 def _counts(event: Event) -> bool:
     """Whether it is a happening on the course that the run kept."""
-    return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & _OVERALL
+    return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & OVERALL
 
 
 def _alike(listed: Sequence[Event]) -> dict[str, list[Event]]:

@@ -16,7 +16,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
-from chronicle.metrics.values import clipped, count, level, value_words
+from chronicle.metrics.values import count, percent, plainly, rounded
 from chronicle.model import (
     VERDICTS,
     Diagnosis,
@@ -40,13 +39,11 @@ from chronicle.model import (
 )
 from chronicle.workspace.config import RunConfig
 
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 BEFORE = 8  # samples whose median is the level before a happening, as the classifier has it
 _AT_ONSET = 3
 _CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
 _SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
 _ROUGHLY = 5  # samples: of a shorter duration only its bound is told
-FACTOR_LOG = math.log(3.0)  # a larger difference is told as a factor
 _EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
 _NAMES = {
     Role.LOSS: "the loss",
@@ -63,8 +60,9 @@ _NAMES = {
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
 DIVERGES = having(Trait.DIVERGES)
+OVERALL = having(Trait.CALM | Trait.PROPERTY)  # speak of the log or of all of the course, not of an event
 _OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
-_ALONE = having(Trait.CALM | Trait.PROPERTY) | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
+_ALONE = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
 _NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
 
 
@@ -192,63 +190,6 @@ def axis_of(timeline: Timeline) -> Axis:
     """What the steps of a timeline count; steps where its attempts do not agree."""
     nouns = {attempt.axis for attempt in timeline.attempts}
     return Axis(nouns.pop()) if len(nouns) == 1 else Axis()
-
-
-def rounded(number: float) -> float:
-    """Two significant digits, upwards."""
-    if number <= 0:
-        return 0.0
-    size = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return math.ceil(round(number / size, 6)) * size
-
-
-def plainly(value: float) -> str:
-    """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``,
-    ``0.490``, ``3.00 × 10⁻⁷``."""
-    for size, word in ((1e9, "billion"), (1e6, "million")):
-        if size <= abs(value) < 1000 * size:
-            return f"{value / size:.3g} {word}".replace("-", "−")
-    if 1e-4 <= abs(value) < 1:
-        return f"{value:#.3g}".replace("-", "−")
-    digits, _, power = level(value).partition("e")
-    return f"{digits} × 10{str(int(power)).translate(_RAISED)}" if power else digits
-
-
-def stated(value: Any) -> str:
-    """What a log or a configuration states, in a sentence: no digit of a number that says nothing."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return clipped(value_words(value), 60)
-    if float(value).is_integer() and abs(value) < 1e15:
-        return count(value)
-    digits, space, power = plainly(float(value)).partition(" ")
-    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits}{space}{power}"
-
-
-def percent(log_units: float) -> str:
-    """A difference of logarithms as a share, ``16 %``, and where that is no help as ``a factor of 4.1``."""
-    if abs(log_units) > FACTOR_LOG:
-        return f"a factor of {_factor(math.exp(abs(log_units)))}"
-    return share(abs(math.expm1(log_units)))
-
-
-def fallen(log_units: float) -> str:
-    """By how much something fell, of a difference of logarithms: ``16 %``."""
-    return percent(-log_units)
-
-
-def share(part: float) -> str:
-    """A part of one: ``16 %``, ``0.07 %``."""
-    hundredths = 100 * part
-    return f"{count(hundredths) if hundredths >= 9.5 else f'{hundredths:.1g}'} %"
-
-
-def times(factor: float) -> str:
-    """A factor: ``4.5 times``, ``1 300 times``."""
-    return f"{_factor(factor)} times"
-
-
-def _factor(factor: float) -> str:
-    return count(factor) if factor >= 9.95 else f"{factor:.2g}"
 
 
 def evident(finding: Finding, key: str) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import clipped, count, level, plural, value_words
+from chronicle.metrics.values import clipped, count, duration, level, plural, value_words
 from chronicle.model import Change, Diagnosis, Join, JoinKind, StepBack
 from chronicle.timeline.joins import Ending
 
@@ -104,15 +104,6 @@ def gap(seconds: float | None) -> str:
     if seconds is None or not math.isfinite(seconds) or abs(seconds) < 1:
         return ""
     return f"after {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} before that one ended"
-
-
-def duration(seconds: float) -> str:
-    """``42 s``, ``7.5 h``, ``3 days``."""
-    for size, unit in ((86_400, "days"), (3600, "h"), (60, "min")):
-        if abs(seconds) >= 2 * size:
-            number = seconds / size
-            return f"{f'{number:.1f}'.removesuffix('.0') if number < 99.95 else count(number)} {unit}"
-    return f"{count(seconds)} s"
 
 
 def change_words(change: Change) -> str:

@@ -1,8 +1,8 @@
 """One sentence for each pattern, with the numbers of this run: past tense, plain units, ratios.
 
-A pattern's sentence is a row of ``FORMS``, or a method of its name where what is told depends on more than
-which numbers were measured. A number is put into words once, by `Teller.number`, and both the sentence and
-its short form use these words.
+A pattern's sentence stands in its row (`chronicle.classify.patterns`), or is a method of its name here where
+what is told depends on more than which numbers were measured. A number is put into words once, by
+`Teller.number`, and both the sentence and its short form use these words.
 """
 
 from __future__ import annotations
@@ -17,85 +17,21 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import clipped, count, plural
-from chronicle.model import Finding, Quantity
-from chronicle.story.measured import (
+from chronicle.metrics.values import (
     FACTOR_LOG,
-    RISES,
-    RunView,
-    Teller,
+    clipped,
+    count,
+    duration,
     fallen,
-    is_cut,
     percent,
     plainly,
+    plural,
     share,
     stated,
     times,
 )
-from chronicle.story.restarts import duration
-
-# fmt: off
-FORMS: Mapping[str, tuple[str, str]] = {
-    "grad-norm-precursor": ("the gradient norm rose to {rise_factor:times} its level at {start}, "
-        "{lead_steps:span} before the loss rose",
-        "gradient norm {lead_steps:span} ahead of the loss at {start}"),
-    "attention-logit-growth": ("the largest attention logit grew to {growth_factor:times} its size from "
-        "{start} on and reached {last_logit:plainly}[, doubling about every {doubling_steps:span}]",
-        "attention logit up to {last_logit:plainly} from {start}"),
-    "output-logit-drift": ("the mean log Z of the output left its level at {start} and moved from "
-        "{level_before:plainly} to {level_now:plainly}",
-        "log Z {level_before:plainly} → {level_now:plainly} from {start}"),
-    "entropy-collapse": ("the entropy of the policy was gone at {start} ({entropy_left_share:share} of "
-        "that at the start was left), and the objective settled at {objective_level:plainly}, where "
-        "{best_level:plainly} would be the best",
-        "{entropy_left_share:share} of the entropy left from {start}, objective at "
-        "{objective_level:plainly}"),
-    "length-explosion": ("the answers grew from a mean length of {length_before:plainly} to "
-        "{length_now:plainly} from {start} on, and the objective gained nothing by it: it stood at "
-        "{objective_level:plainly}",
-        "length {length_before:plainly} → {length_now:plainly} from {start}"),
-    "kl-blow-up": ("{what} fell from {best_level:plainly} to {last_level:plainly} from {start} on, while "
-        "the divergence from the reference grew from {divergence_before:plainly} to "
-        "{divergence_now:plainly}",
-        "{best_level:plainly} → {last_level:plainly} from {start}, divergence up"),
-    "clip-saturation": ("the gradient was clipped at {clipped_share:share} of the steps from {start} on[; "
-        "its norm was {usual_norm:plainly} in the median]",
-        "{clipped_share:share} of the steps clipped"),
-    "reward-hacking": ("{what} fell from {best_score:plainly} to {last_score:plainly} after {start}, while "
-        "the objective rose from {objective_then:plainly} to {objective_now:plainly}",
-        "{best_score:plainly} → {last_score:plainly} from {start}, objective up"),
-    "router-collapse": ("the router sent {busiest_times:times} the mean load to its busiest expert from "
-        "{start} on[, and {idle_share:share} of the experts got almost nothing]",
-        "busiest expert at {busiest_times:times} the mean from {start}"),
-    "overfitting": ("{what} was lowest at {start} and rose by {rise_log:percent} from there[, while the "
-        "training loss fell by {training_fall_log:fallen}]",
-        "{rise_log:percent} above its lowest, at {start}"),
-    "throughput-drop": ("the training became {slower_share:hundredths} slower at {start} and stayed so for "
-        "{slow_steps:span}[, which cost the time of about {lost_steps:span}]",
-        "{slower_share:hundredths} slower from {start}"),
-    "hang": ("nothing was logged for [{gap_s:duration}|{gap_times_median:times} the usual time of a step] "
-        "after {start}",
-        "[{gap_s:duration}|{gap_times_median:times} the usual time of a step] without a step after {start}"),
-    "loss-scale-collapse": ("the loss scale was halved {halvings:times} from {start} on[, down to "
-        "{lowest_scale:stated}]",
-        "loss scale halved {halvings:times} from {start}"),
-    "frozen-metric": ("{what} was logged as {value_loss:stated}, the same to the last bit, {course} "
-        "({equal_samples:values})",
-        "the same value from {start}"),
-    "repeat-data": ("[after the restart at {low_start_step:place} the run was fed {replayed_steps:span} of "
-        "data that it had seen before: ]{what} [was {low_log:fallen} too low, and ]jumped by "
-        "{jump_log:percent} at {start}, where new data began",
-        "{jump_log:percent} up where new data began, at {start}"),
-    "quantised-loss": ("{what} was logged in multiples of {grid_loss:stated}: {distinct_values:count} "
-        "different values in all",
-        "logged in multiples of {grid_loss:stated}"),
-    "lr-decay-drop": ("{what} fell {drop_log:fallen} below its course when the learning rate began to "
-        "decay at {start}",
-        "{drop_log:fallen} lower from {start}"),
-}
-# fmt: on
-"""Sentence and short form of a pattern. ``{key:form}`` is a number of the finding's evidence in words, what
-stands in brackets is told where the evidence has it: ``[this|else this]``."""
+from chronicle.model import Finding, Quantity
+from chronicle.story.measured import RISES, RunView, Teller, is_cut
 
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     **{form.__name__: form for form in (times, percent, fallen, share, plainly, stated, count, duration)},
@@ -122,26 +58,14 @@ _DOWNWARDS = {
 }
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
 _NAMED = 4  # data sets that a sentence names
-_NOUNS = {
-    "multi-dataset-spike": "data-set spike",
-    "resume-ratio-skew": "ratio skew",
-    "lr-not-restored": "wrong learning rate",
-    "grad-norm-precursor": "gradient-norm rise",
-    "spike-no-full-recovery": "spike",
-    "divergence-after-spike": "divergence",
-    "divergence-no-spike": "divergence",
-    "failed-run": "failure to learn",
-    "nan-inf": "NaN stretch",
-    "grokking": "sudden improvement",
-    "repeat-data": "data repeat",
-    "reinitialised": "re-initialisation",
-}
 
 
 def noun(pattern: str) -> str:
     """A pattern inside a sentence, such that an s makes it plural: ``level shift``, ``KL blow-up``."""
-    title = BY_ID[pattern].title if pattern in BY_ID else clipped(pattern, 80)
-    return _NOUNS.get(pattern) or (title[:1].lower() if title[1:2].islower() else title[:1]) + title[1:]
+    row = BY_ID.get(pattern)
+    title = row.title if row else clipped(pattern, 80)
+    lower = title[:1].lower() + title[1:] if title[1:2].islower() else title
+    return row.noun or lower if row else lower
 
 
 class Words(NamedTuple):
@@ -164,7 +88,7 @@ class _Said:
 
 
 class Sentences(Teller):
-    """Of patterns that are no row of ``FORMS`` the method of its name, which says what was found."""
+    """Of a pattern whose row has no sentence the method of its name, which says what was found."""
 
     def __getitem__(self, key: str) -> object:
         return getattr(self, key) if hasattr(self, key) else _Said(self, key)
@@ -375,10 +299,10 @@ def listed(words: Sequence[str]) -> str:
 
 def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
     """The words of a finding, and the numbers in them."""
-    teller, pattern = Sentences(run, finding), finding.pattern
-    if pattern in FORMS:
-        words = teller.words(*FORMS[pattern])
-    elif tell := getattr(teller, pattern.replace("-", "_"), None) if pattern in BY_ID else None:
+    teller, pattern, row = Sentences(run, finding), finding.pattern, BY_ID.get(finding.pattern)
+    if row and row.says:
+        words = teller.words(row.says, row.short)
+    elif tell := getattr(teller, pattern.replace("-", "_"), None) if row else None:
         words = tell()
     else:  # a pattern of a rule of one's own
         words = Words(f"{noun(pattern)} at {teller.start}", f"at {teller.start}")

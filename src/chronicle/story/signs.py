@@ -11,17 +11,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from operator import itemgetter
 from typing import Self
 
 import numpy as np
 
-from chronicle.classify.patterns import Trait, having
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.model import Event, EventKind, Floats, Role, Series
-from chronicle.story.measured import BEFORE, RunView
+from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import noun
 
-_OVERALL = having(Trait.CALM | Trait.PROPERTY)
+_NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _WITH = 8  # samples: so much may lie between two sides of one happening
 _AROUND = 50  # samples before an event that tell what was usual
 _SHORTLY = 50  # samples: what happened so shortly before may be a cause
@@ -64,20 +64,17 @@ class Scene:
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
         """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
-        if set(self.event.patterns) & _OVERALL:
+        if set(self.event.patterns) & OVERALL:
             return []
-        near = [
-            (self.step - other.step, other)
-            for other in self.others
-            if other.kind not in (EventKind.LAUNCH, EventKind.END)
-            and other.step is not None
-            and other.attempt in ("", self.event.attempt)
-            and 0 <= self.step - other.step <= shortly(self.run)
-            and self.event.id != other.id
-            and self.event.title != other.title
-            and not set(other.patterns) & (_OVERALL | {"rising-spike-rate"})
-        ]
-        return sorted(near, key=lambda pair: pair[0])
+        before = ((self.step - e.step, e) for e in self.others if e.step is not None and self._may_cause(e))
+        near = (pair for pair in before if 0 <= pair[0] <= shortly(self.run))
+        return sorted(near, key=itemgetter(0))
+
+    def _may_cause(self, other: Event) -> bool:
+        """Whether it is another kind of happening, in this attempt or in none."""
+        same = other.id == self.event.id or other.title == self.event.title
+        happens = other.kind not in (EventKind.LAUNCH, EventKind.END) and not set(other.patterns) & _NO_CAUSE
+        return happens and not same and other.attempt in ("", self.event.attempt)
 
     def causes(self) -> tuple[str, ...]:
         """``40 steps after the batch change``: what came shortly before, in words."""

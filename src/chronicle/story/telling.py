@@ -18,8 +18,17 @@ from operator import attrgetter, itemgetter
 
 import numpy as np
 
-from chronicle.classify.patterns import BY_ID, Trait, having
-from chronicle.metrics.values import clipped, count, fault_words, instant, plural, times_over
+from chronicle.classify.patterns import BY_ID
+from chronicle.metrics.values import (
+    clipped,
+    count,
+    duration,
+    fault_words,
+    instant,
+    plural,
+    stated,
+    times_over,
+)
 from chronicle.model import (
     Change,
     Event,
@@ -34,8 +43,8 @@ from chronicle.model import (
     Role,
     Track,
 )
-from chronicle.story.measured import DIVERGES, RISES, Happening, RunView, happenings, stated
-from chronicle.story.restarts import duration, lettered
+from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings
+from chronicle.story.restarts import lettered
 from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct, wall_clock
@@ -46,7 +55,6 @@ _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as
 _SHOWN_CHANGES = 4
 _MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
 _NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
-_OVERALL = having(Trait.CALM | Trait.PROPERTY)
 _ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _ENDED = {
     "finished": "The training finished at {}.",
@@ -334,7 +342,7 @@ def _meant(note: Note, listed: Sequence[Event]) -> int | None:
     around = [
         (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
         for place, event in enumerate(listed)
-        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & _OVERALL
+        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & OVERALL
     ]
     return min(around)[2] if around else None
 
@@ -389,7 +397,7 @@ class _Clock:
 
 def _order(run: RunView, event: Event) -> tuple[bool, int, float, int, str]:
     """The order of events: by attempt, by step, and at one step what may be the cause first."""
-    overall = event.kind is EventKind.END or bool(set(event.patterns) & _OVERALL)
+    overall = event.kind is EventKind.END or bool(set(event.patterns) & OVERALL)
     if (at := run.index(event.attempt)) is None:
         kept = (view.index for view in run.views if event.step is not None and view.is_live(event.step))
         at = len(run.views) if event.step is None else next(kept, 0)

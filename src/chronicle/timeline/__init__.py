@@ -3,25 +3,43 @@
 `stitch` takes attempts in any order and answers with a `Timeline`: logs that hold several attempts cut
 apart, copies of one log in two formats set aside, attempts in the order they ran, joins between them, and
 every point marked live or dead. Each stage is a module of its own; docs/timeline.md has the rules in words.
+
+What it is given may also be a pandas DataFrame, or plain arrays, which are made attempts here. A table of
+several seeds, with a column that tells which row is of which, becomes an attempt a seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from chronicle.errors import UsageError
-from chronicle.model import Timeline
-from chronicle.timeline.axes import OnAxis, discarded, live, on_axis, tracks, within
-from chronicle.timeline.copies import attempts_from, without_copies, without_logs_of_the_whole
-from chronicle.timeline.courses import by_name, course, in_order
+from chronicle.metrics.aliases import FRAME_STEP_NAMES
+from chronicle.metrics.roles import assign
+from chronicle.model import Attempt, Floats, Role, Series, Steps, Timeline
+from chronicle.timeline.axes import OnAxis, on_axis
+from chronicle.timeline.copies import without_copies, without_logs_of_the_whole
+from chronicle.timeline.courses import Mask, by_name, course, in_order
 from chronicle.timeline.joins import happened, without_machines
 from chronicle.timeline.split import split
-from chronicle.timeline.trainings import relate
+from chronicle.timeline.trainings import discarded, live, relate, tracks, within
+from chronicle.workspace.config import RELATIONS
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
 
-_RELATIONS = ("attempts", "seeds")
+_FILLED = 0.5  # share of rows from which on a column is one that every row fills
+_TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
+_MOST_NAMED = 4  # runs that a message lists
+_SEED_COLUMNS = ("seed", "random_seed")
+_MOST_SEEDS = 1000  # of them in a table; a random number a row is no seed of a training
+_TAKES = (
+    "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
+    "values or (steps, values)"
+)
 
 
 def stitch(
@@ -41,9 +59,10 @@ def stitch(
     Raises:
         UsageError: ``what`` is none of these, ``order`` names no attempt, or ``relation`` is another word.
     """
-    if relation and relation not in _RELATIONS:
-        raise UsageError(f"relation must be one of {', '.join(map(repr, _RELATIONS))}, not {relation!r}")
-    logs, machines = without_machines(attempts_from(what))
+    if relation and relation not in RELATIONS:
+        words = ", ".join(map(repr, filter(None, RELATIONS)))
+        raise UsageError(f"relation must be one of {words}, not {relation!r}")
+    logs, machines = without_machines(_attempts_from(what))
     parts, split_doubts, backs = split(logs, relation_given=bool(relation))
     kept, wholes = without_logs_of_the_whole([c for part in parts if (c := course(part))])
     kept, copies = without_copies(kept)
@@ -66,3 +85,161 @@ def stitch(
         ),
         faults=happened([*attempts, *copies, *machines], series),
     )
+
+
+def _attempts_from(what: Any) -> list[Attempt]:
+    """The attempts in whatever was given.
+
+    Raises:
+        UsageError: it is nothing that can be stitched; the message says what is wrong and what is taken.
+    """
+    attempts = _attempts(what)
+    stated: dict[tuple[str, ...], dict[str, None]] = {}
+    for attempt in attempts:
+        if attempt.sources and (run := attempt.facts.get("run")):
+            stated.setdefault(attempt.sources, {})[repr(str(run))] = None
+    for sources, names in stated.items():
+        if len(names) > 1:
+            named = ", ".join([*names][:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
+            what = f"{sources[0]} holds {len(names)} runs ({named})"
+            raise UsageError(f"{what}: stitch one at a time. chronicle.runs(path) gives each of them")
+    return [part for attempt in attempts for part in _by_seed(attempt)]
+
+
+def _attempts(what: Any) -> list[Attempt]:
+    if isinstance(what, Attempt):
+        return [what]
+    if isinstance(what, Mapping):
+        return [_data([_given(str(metric), given) for metric, given in what.items()])]
+    pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported
+    if pandas is not None and isinstance(what, pandas.DataFrame):
+        return _from_frame(what)
+    attempts = list(what) if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
+    strange = next((a for a in attempts if not isinstance(a, Attempt)), None)
+    if strange is not None:
+        raise UsageError(f"{_TAKES}; not {type(strange).__name__}")
+    return attempts
+
+
+def _data(series: Iterable[Series], name: str = "data") -> Attempt:
+    return Attempt(name, (), assign({column.metric: column for column in series}))
+
+
+def _given(metric: str, given: Any) -> Series:
+    """Steps and values; bare values are counted from 0."""
+    if not isinstance(given, tuple):
+        values = _numbers(metric, given)
+        return _series(metric, np.arange(len(values)), values)
+    if len(given) != 2:
+        raise UsageError(f"metric {metric!r}: a tuple must be (steps, values), not {len(given)} items")
+    return _series(metric, _steps(metric, given[0]), _numbers(metric, given[1]))
+
+
+def _numbers(metric: str, given: Any) -> Floats:
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as err:
+        raise UsageError(f"metric {metric!r}: values must be numbers ({err})") from err
+    if values.ndim != 1:
+        raise UsageError(f"metric {metric!r}: values must have one dimension, not {values.ndim}")
+    return values
+
+
+def _steps(metric: str, given: Any) -> Steps:
+    """Whole steps, exact up to 2**63 - 1 (a detour through float64 would round them)."""
+    try:
+        raw = np.asarray(given)
+        whole = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
+    except (TypeError, ValueError, OverflowError) as err:
+        raise UsageError(f"metric {metric!r}: steps must be whole numbers ({err})") from err
+    beyond = whole.dtype.kind == "f" and (abs(whole) > 2**62).any()
+    if whole.ndim != 1 or beyond or not np.isfinite(whole).all():
+        raise UsageError(f"metric {metric!r}: steps must be one dimension of finite whole numbers")
+    return whole.astype(np.int64)
+
+
+def _series(metric: str, steps: Steps, values: Floats) -> Series:
+    if len(steps) != len(values):
+        raise UsageError(f"metric {metric!r}: {len(steps)} steps and {len(values)} values")
+    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan))
+
+
+def _from_frame(table: Any) -> list[Attempt]:
+    if {"metric", "step", "value"} <= set(table.columns):
+        return _from_long(table)
+    names = [c for c in table.columns if str(c).strip().lower() in FRAME_STEP_NAMES]
+    step = min(names, key=lambda c: FRAME_STEP_NAMES.index(str(c).strip().lower()), default=None)
+    steps = _steps(str(step or "index"), table.index if step is None else table[step])
+    columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
+    if not columns:
+        raise UsageError("the DataFrame has no column of numbers beside the step")
+    series = []
+    for metric, column in columns.items():
+        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        logged = _logged(values) if len(columns) > 1 else slice(None)
+        series.append(_series(metric, steps[logged], values[logged]))
+    return [_data(series)]
+
+
+def _logged(values: Floats) -> Mask:
+    """Which cells of a column were logged: a table has NaN for "not measured" and for a loss that is NaN.
+
+    NaN at the end of a column that was filled in most rows, for longer than ever before, is data.
+    """
+    logged = ~np.isnan(values)
+    filled = np.flatnonzero(logged)
+    if len(filled):
+        end = filled[-1] + 1
+        longest_gap = int(np.diff(filled, prepend=-1).max()) - 1
+        if len(filled) > _FILLED * end and len(values) - end > max(_TAIL_SAMPLES, 2 * longest_gap):
+            logged[end:] = True
+    return logged
+
+
+def _from_long(table: Any) -> list[Attempt]:
+    """A table as `frame` makes it; run, attempt, role and time may be missing."""
+    import pandas as pd
+
+    if "run" in table.columns and table["run"].nunique() > 1:
+        raise UsageError("the DataFrame holds several runs: stitch one at a time, table[table.run == ...]")
+    names = table["attempt"].astype(str) if "attempt" in table.columns else np.full(len(table), "data")
+    attempts = []
+    for name, rows in table.groupby(names, sort=False):
+        series, roles = [], {}
+        for metric, part in rows.groupby(rows["metric"].astype(str), sort=False):
+            column = _given(metric, (part["step"], part["value"]))
+            if "time" in part.columns:
+                since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
+                column = replace(column, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))
+            if "role" in part.columns and part["role"].iloc[0] in list(Role):
+                roles[metric] = Role(part["role"].iloc[0])
+            series.append(column)
+        own = _data(series, str(name))
+        named = {m: replace(s, role=roles.get(m, s.role)) for m, s in own.series.items()}
+        attempts.append(replace(own, series=named))
+    return attempts
+
+
+def _by_seed(attempt: Attempt) -> list[Attempt]:
+    """An attempt a seed, called ``table.csv, seed 3``, if a column says which row is of which.
+
+    Only where every metric was logged in every row, and not where the seed is another one from row to row.
+    """
+    column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
+    rest = {m: s for m, s in attempt.series.items() if s is not column}
+    if column is None or not rest or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
+        return [attempt]
+    seeds, which = np.unique(column.values, return_inverse=True)
+    if not 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2):
+        return [attempt]
+    if not all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist()):
+        return [attempt]
+    return [
+        replace(
+            attempt,
+            name=f"{attempt.name}, seed {int(seed)}",
+            series={m: s.pick(which == k) for m, s in rest.items()},
+            facts={**attempt.facts, "seed": int(seed)},
+        )
+        for k, seed in enumerate(seeds)
+    ]

@@ -1,31 +1,22 @@
-"""What `stitch` takes, turned into attempts, and logs that hold what another one holds: copies in another
-format, metrics of one process spread over several files, and a log of the whole run beside logs of its
-attempts.
+"""Logs that hold what another one holds: copies in another format, metrics of one process spread over several
+files, and a log of the whole run beside logs of its attempts.
 
 Looking at each pair of hundreds of logs takes long. So one log is first compared with all others at a few of
 its steps, by one pass over arrays. What that rules out is no copy for certain; the rest gets a closer look.
-
-`stitch` takes attempts, a pandas DataFrame, or plain arrays. A table of several seeds, with a column that
-tells which row is of which, becomes an attempt a seed.
 """
 
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from chronicle.errors import UsageError
-from chronicle.metrics.aliases import FRAME_STEP_NAMES
-from chronicle.metrics.roles import LOSSES, assign
-from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.metrics.roles import LOSSES
+from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
 from chronicle.timeline.relation import (
     SAME,
@@ -219,178 +210,7 @@ def _with_rows_of(whole: Attempt, parts: Sequence[Part]) -> Iterator[Course]:
     """The attempts with the metrics that only the whole has, each up to where the next one begins."""
     begins = np.array([first for first, _, _ in parts[1:]])
     for number, (_, _, log) in enumerate(parts):
-        rows = {
-            m: s.pick(np.searchsorted(begins, s.steps, side="right") == number)
-            for m, s in whole.series.items()
-        }
-        rest = replace(whole, series={m: s for m, s in rows.items() if len(s)}, facts={}, faults=())
+        rows = {m: np.searchsorted(begins, s.steps, "right") == number for m, s in whole.series.items()}
+        own = {m: whole.series[m].pick(at) for m, at in rows.items() if at.any()}
+        rest = replace(whole, series=own, facts={}, faults=())
         yield course(with_series_of(log.attempt, rest)) or log
-
-
-_FILLED = 0.5  # share of rows from which on a column is one that every row fills
-_TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
-_MOST_NAMED = 4  # runs that a message lists
-_SEED_COLUMNS = ("seed", "random_seed")
-_MOST_SEEDS = 1000  # of them in a table; a random number a row is no seed of a training
-_TAKES = (
-    "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
-    "values or (steps, values)"
-)
-
-
-def attempts_from(what: Any) -> list[Attempt]:
-    """The attempts in whatever was given.
-
-    Raises:
-        UsageError: it is nothing that can be stitched; the message says what is wrong and what is taken.
-    """
-    attempts = _attempts(what)
-    stated: dict[tuple[str, ...], dict[str, None]] = {}
-    for attempt in attempts:
-        if attempt.sources and (run := attempt.facts.get("run")):
-            stated.setdefault(attempt.sources, {})[repr(str(run))] = None
-    for sources, names in stated.items():
-        if len(names) > 1:
-            named = ", ".join([*names][:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
-            what = f"{sources[0]} holds {len(names)} runs ({named})"
-            raise UsageError(f"{what}: stitch one at a time. chronicle.runs(path) gives each of them")
-    return [part for attempt in attempts for part in _by_seed(attempt)]
-
-
-def _attempts(what: Any) -> list[Attempt]:
-    if isinstance(what, Attempt):
-        return [what]
-    if isinstance(what, Mapping):
-        return [_data([_given(str(metric), given) for metric, given in what.items()])]
-    pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported
-    if pandas is not None and isinstance(what, pandas.DataFrame):
-        return _from_frame(what)
-    attempts = list(what) if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
-    strange = next((a for a in attempts if not isinstance(a, Attempt)), None)
-    if strange is not None:
-        raise UsageError(f"{_TAKES}; not {type(strange).__name__}")
-    return attempts
-
-
-def _data(series: Iterable[Series], name: str = "data") -> Attempt:
-    return Attempt(name, (), assign({column.metric: column for column in series}))
-
-
-def _given(metric: str, given: Any) -> Series:
-    """Steps and values; bare values are counted from 0."""
-    if not isinstance(given, tuple):
-        values = _numbers(metric, given)
-        return _series(metric, np.arange(len(values)), values)
-    if len(given) != 2:
-        raise UsageError(f"metric {metric!r}: a tuple must be (steps, values), not {len(given)} items")
-    return _series(metric, _steps(metric, given[0]), _numbers(metric, given[1]))
-
-
-def _numbers(metric: str, given: Any) -> Floats:
-    try:
-        values = np.asarray(given, dtype=np.float64)
-    except (TypeError, ValueError) as err:
-        raise UsageError(f"metric {metric!r}: values must be numbers ({err})") from err
-    if values.ndim != 1:
-        raise UsageError(f"metric {metric!r}: values must have one dimension, not {values.ndim}")
-    return values
-
-
-def _steps(metric: str, given: Any) -> Steps:
-    """Whole steps, exact up to 2**63 - 1 (a detour through float64 would round them)."""
-    try:
-        raw = np.asarray(given)
-        whole = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
-    except (TypeError, ValueError, OverflowError) as err:
-        raise UsageError(f"metric {metric!r}: steps must be whole numbers ({err})") from err
-    beyond = whole.dtype.kind == "f" and (abs(whole) > 2**62).any()
-    if whole.ndim != 1 or beyond or not np.isfinite(whole).all():
-        raise UsageError(f"metric {metric!r}: steps must be one dimension of finite whole numbers")
-    return whole.astype(np.int64)
-
-
-def _series(metric: str, steps: Steps, values: Floats) -> Series:
-    if len(steps) != len(values):
-        raise UsageError(f"metric {metric!r}: {len(steps)} steps and {len(values)} values")
-    return Series(metric, Role.OTHER, steps, values, np.full(len(steps), np.nan))
-
-
-def _from_frame(table: Any) -> list[Attempt]:
-    if {"metric", "step", "value"} <= set(table.columns):
-        return _from_long(table)
-    names = [c for c in table.columns if str(c).strip().lower() in FRAME_STEP_NAMES]
-    step = min(names, key=lambda c: FRAME_STEP_NAMES.index(str(c).strip().lower()), default=None)
-    steps = _steps(str(step or "index"), table.index if step is None else table[step])
-    columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
-    if not columns:
-        raise UsageError("the DataFrame has no column of numbers beside the step")
-    series = []
-    for metric, column in columns.items():
-        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        logged = _logged(values) if len(columns) > 1 else slice(None)
-        series.append(_series(metric, steps[logged], values[logged]))
-    return [_data(series)]
-
-
-def _logged(values: Floats) -> NDArray[np.bool_]:
-    """Which cells of a column were logged: a table has NaN for "not measured" and for a loss that is NaN.
-
-    NaN at the end of a column that was filled in most rows, for longer than ever before, is data.
-    """
-    logged = ~np.isnan(values)
-    filled = np.flatnonzero(logged)
-    if len(filled):
-        end = filled[-1] + 1
-        longest_gap = int(np.diff(filled, prepend=-1).max()) - 1
-        if len(filled) > _FILLED * end and len(values) - end > max(_TAIL_SAMPLES, 2 * longest_gap):
-            logged[end:] = True
-    return logged
-
-
-def _from_long(table: Any) -> list[Attempt]:
-    """A table as `frame` makes it; run, attempt, role and time may be missing."""
-    import pandas as pd
-
-    if "run" in table.columns and table["run"].nunique() > 1:
-        raise UsageError("the DataFrame holds several runs: stitch one at a time, table[table.run == ...]")
-    names = table["attempt"].astype(str) if "attempt" in table.columns else np.full(len(table), "data")
-    attempts = []
-    for name, rows in table.groupby(names, sort=False):
-        series, roles = [], {}
-        for metric, part in rows.groupby(rows["metric"].astype(str), sort=False):
-            column = _given(metric, (part["step"], part["value"]))
-            if "time" in part.columns:
-                since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
-                column = replace(column, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))
-            if "role" in part.columns and part["role"].iloc[0] in list(Role):
-                roles[metric] = Role(part["role"].iloc[0])
-            series.append(column)
-        own = _data(series, str(name))
-        named = {m: replace(s, role=roles.get(m, s.role)) for m, s in own.series.items()}
-        attempts.append(replace(own, series=named))
-    return attempts
-
-
-def _by_seed(attempt: Attempt) -> list[Attempt]:
-    """An attempt a seed, called ``table.csv, seed 3``, if a column says which row is of which.
-
-    Only where every metric was logged in every row, and not where the seed is another one from row to row.
-    """
-    column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
-    rest = {m: s for m, s in attempt.series.items() if s is not column}
-    if column is None or not rest or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
-        return [attempt]
-    seeds, which = np.unique(column.values, return_inverse=True)
-    if not 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2):
-        return [attempt]
-    if not all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist()):
-        return [attempt]
-    return [
-        replace(
-            attempt,
-            name=f"{attempt.name}, seed {int(seed)}",
-            series={m: s.pick(which == k) for m, s in rest.items()},
-            facts={**attempt.facts, "seed": int(seed)},
-        )
-        for k, seed in enumerate(seeds)
-    ]

@@ -144,14 +144,15 @@ def _facts(old: Facts, new: Facts) -> Iterator[Change]:
     names = [name for name in {**old, **new} if name not in _EVERY_PROCESS_DIFFERS]
     for name in sorted(names, key=lambda n: "/" in n):
         if (name in old and name in new) or (configured and name.startswith("config/")):
-            was, now = (
-                value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST]
-                for value in (old.get(name), new.get(name))
-            )
+            was, now = map(_plain, (old.get(name), new.get(name)))
             if not _equal(was, now):
                 # A name of a host has no unit, though a number of nodes has one.
                 unit = None if isinstance(was, str) or isinstance(now, str) else _UNITS.get(name)
                 yield Change(name if "/" in name else name.replace("_", " "), was, now, unit)
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST]
 
 
 def _both(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
@@ -278,11 +279,8 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
     """One for each attempt, in their order."""
     after = {join.before: join for join in timeline.joins}  # of several the latest
     joined = {join.after for join in timeline.joins}
-    alive = {
-        k
-        for track in distinct(timeline.series.values())
-        for k in np.flatnonzero(np.bincount(track.attempt[track.live])).tolist()
-    }
+    tracks = distinct(timeline.series.values())
+    alive = set().union(*(np.flatnonzero(np.bincount(t.attempt[t.live])).tolist() for t in tracks))
     judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
     alone = "apart" if len(timeline.attempts) > len(judged) + 1 else "latest"
 

@@ -96,10 +96,9 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
                 series[k][metric] = _by_step(points.pick(rows))
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
     early = replace(attempt, facts=facts, faults=(), truncated=False)
-    return [
-        replace(attempt if k == len(cuts) else early, name=f"{attempt.name}#{k + 1}", series=own)
-        for k, own in enumerate(series)
-    ]
+    whose = [early] * len(cuts) + [attempt]
+    named = ((f"{attempt.name}#{number}", own) for number, own in enumerate(series, 1))
+    return [replace(log, name=name, series=own) for log, (name, own) in zip(whose, named, strict=True)]
 
 
 def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:

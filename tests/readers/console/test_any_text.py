@@ -38,7 +38,7 @@ def lines_of(reader) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS, ids=NAMES)
-@settings(max_examples=deep(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=deep(30, 8), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_lines_with_other_numbers_and_words(reader, data, tmp_path: Path) -> None:
     random_ = data.draw(st.randoms(use_true_random=False))

@@ -125,7 +125,7 @@ def test_what_is_no_prefix_stays(line):
 
 def begin_in_turn(line: str) -> tuple[str, int]:
     """As `module.begin`, each form tried by itself."""
-    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in module._FORMS]
+    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in module.PREFIXES]
     who, at = "", 0
     for _ in range(8):
         match = next(filter(None, (form.match(line, at) for form in forms)), None)

@@ -386,7 +386,7 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     first, last = np.flatnonzero(zero)[[0, -1]].tolist()
     checks += noted(absent_share=count / (len(series) - first))
     at = At(attempt, series, series.steps[first], series.steps[first])
-    if not at_end:
+    if not at_end and last + 1 < len(series):
         at = replace(at, end=series.steps[last + 1])
     return finding(
         NAN, at, checks, 0.95 if at_end else 0.75, 0.9, (FROZEN, "the loss were zero now and then")

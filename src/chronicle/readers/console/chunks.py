@@ -197,7 +197,7 @@ _STAMP = (
 
 _LEVEL = r"(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)"
 # What may stand before the words, tried in turn until none fits. A group is who printed the line.
-_FORMS = (
+PREFIXES = (
     rf"\[?{_STAMP}\]?(?: ?[-|:](?!\d))?",
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a clock without its day
     r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
@@ -217,7 +217,7 @@ _FORMS = (
     rf"\[(?:titan|root|deepspeed|deepscale|[\w.]+(?=\]\[{_LEVEL}\]))\]",  # Hydra's stands before the level
     r"([A-Za-z][\w.-]*):(?= \[(?:\d{4}-|[A-Z]{4}|default|rank))",  # pdsh
 )
-_PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(_FORMS)})\s*", re.ASCII)
+_PREFIX = re.compile(rf"[\s|-]*(?:{'|'.join(PREFIXES)})\s*", re.ASCII)
 _MOST = 8
 
 

@@ -42,10 +42,8 @@ from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
 
 NAME = "key-value"
-SUFFIXES: tuple[str, ...] = ()
-FALLBACK = True
 
-_FEWEST_LINES, _FEWEST_STEPS, _MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
+_FEWEST_LINES, _FEWEST_STEPS, MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
@@ -100,7 +98,7 @@ def plan_of(head: Head) -> Plan:
     raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n"), trains) else []
     if len(raw) < _FEWEST_EPOCHS:
         return Plan()
-    windows = (raw[:_MOST_LINES], raw[-_MOST_LINES:])[: 1 + (len(raw) > _MOST_LINES)]
+    windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
     plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
     return next((plan for plan in plans if plan.is_log), Plan())
 

@@ -56,7 +56,6 @@ class LineFormat:
     units: Mapping[str, str] = field(default_factory=dict)  # those that no line tells
     durations: tuple[str, ...] = ()  # in ms or s by line, and no number before there is a mean
     roles: Mapping[str, Role] = field(default_factory=dict)  # those that no name tells
-    SUFFIXES: tuple[str, ...] = ()
 
     def read(self, path: Path) -> list[Attempt]:
         log = Log(path, self.NAME, units=dict(self.units), early={}, before=[])
@@ -125,7 +124,6 @@ class OwnFormat(NamedTuple):
     NAME: str
     MARKS: tuple[bytes, ...]
     read: Callable[[Path], list[Attempt]]
-    SUFFIXES: tuple[str, ...] = ()
 
 
 _DLL_LINE = re.compile(rb"\bDLLL? (?:\d{4}-|\{)")

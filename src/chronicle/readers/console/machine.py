@@ -123,10 +123,6 @@ def quoted(line: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
-NAME = "machine-log"
-SUFFIXES: tuple[str, ...] = ()
-FALLBACK = 2  # after the reader of any lines with numbers
-
 MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry
 _MOST_OPEN = 256  # tracebacks that are being printed at the same time

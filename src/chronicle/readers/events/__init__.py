@@ -52,9 +52,6 @@ from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.read_on import Arrays, Mark, Source
 from chronicle.readers.text import Faults, Head, from_json
 
-NAME = "event file"
-SUFFIXES = (".tfevents",)
-FALLBACK = -1  # a checksum is beyond doubt: no other reader need be asked
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
 _SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
 _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running

@@ -44,10 +44,8 @@ def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
     """What to call each (id, name), in order: its name, and a part of its id where two share it."""
     distinct = list(dict.fromkeys(runs))
     shared = Counter(name for _, name in distinct)
-    return {
-        (run_id, name): str(name) if shared[name] == 1 else f"{name} {str(run_id)[:8]}"
-        for run_id, name in distinct
-    }
+    parts = {key: "" if shared[key[1]] == 1 else f" {str(key[0])[:8]}" for key in distinct}
+    return {(run_id, name): f"{name}{part}" for (run_id, name), part in parts.items()}
 
 
 def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:
@@ -139,10 +137,8 @@ class PointLog:
         """The run as an attempt. On the axis of rows where no step tells points of a metric apart."""
         logged = {metric: points for metric, points in self.metrics.items() if points[0]}
         several = any(len(steps) > 1 for steps, _, _ in logged.values())
-        equal = not any(
-            np.ptp(steps) for metric, (steps, _, _) in logged.items() if metric not in self._counted
-        )
-        axis = "row" if equal and several else "step"
+        stated = (steps for metric, (steps, _, _) in logged.items() if metric not in self._counted)
+        axis = "row" if several and not any(map(np.ptp, stated)) else "step"
         series = {}
         for metric, points in logged.items():
             steps, values, times = map(np.array, points)

@@ -19,9 +19,6 @@ from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.text import Head, Lines, clean
 from chronicle.readers.trackers import NOTHING, PointLog, Store, names_of, opened, seconds, tables_of, typed
 
-NAME = "mlflow"
-SUFFIXES: tuple[str, ...] = ()
-
 LARGEST = 1.7976931348623157e308  # stands for infinity in the database
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
 MAX_TEXT = 1000

@@ -52,9 +52,7 @@ class Offline:
     begins: re.Pattern[bytes]
     fill: Callable[[Path, PointLog, Faults], bool]
     key: re.Pattern[str] = re.compile("(?!)")
-    SUFFIXES: tuple[str, ...] = ()
     mine: Callable[[Path], bool] = Path.is_file
-    FALLBACK: int = -1  # what they begin with is theirs alone, though other readers may know it too
 
     def identify(self, head: Head) -> bool:
         """A file of messages of this client."""
@@ -267,9 +265,8 @@ def _comet_message(log: PointLog, message: Row) -> None:
     elif payload.get("key") == "Name":
         log.facts["name"] = clean(str(payload.get("value")))
     elif message.get("type") == "system_details":
-        log.facts |= {
-            _COMET_FACTS[k]: v for k, v in payload.items() if k in _COMET_FACTS and isinstance(v, str)
-        }
+        texts = {key: value for key, value in payload.items() if isinstance(value, str)}
+        log.facts |= {_COMET_FACTS[key]: text for key, text in texts.items() if key in _COMET_FACTS}
 
 
 # --- SwanLab: protobuf messages in LevelDB's log format ---
@@ -367,13 +364,11 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
     content, more = whole_document(path)
     document = _object(content)
     meta, rows = _object(document.get("meta")), document.get("iterations")
-    columns = [
-        (part, f"{part}/{_object(metric).get('name')}", place)
-        for kind in ("learn", "test")
-        for part in _list(meta.get(f"{kind}_sets"))
-        if isinstance(part, str)
-        for place, metric in enumerate(_list(meta.get(f"{kind}_metrics")))
-    ]
+    columns = list[tuple[str, str, int]]()
+    for kind in ("learn", "test"):
+        names = [_object(metric).get("name") for metric in _list(meta.get(f"{kind}_metrics"))]
+        for part in filter(lambda part: isinstance(part, str), _list(meta.get(f"{kind}_sets"))):
+            columns += [(part, f"{part}/{name}", place) for place, name in enumerate(names)]
     for row in map(_object, _list(rows)):
         for part, name, place in columns:
             if place < len(values := _list(row.get(part))):
@@ -411,7 +406,6 @@ _ROWS: tuple[Offline, ...] = (
     OfflineFolder(
         *("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab),
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
-        (".swanlab",),
         file="*.swanlab",
     ),
     OfflineFolder(

@@ -30,9 +30,6 @@ from chronicle.readers.trackers import (
 )
 from chronicle.readers.trackers.wandb_records import parsed
 
-NAME = "trackio"
-SUFFIXES: tuple[str, ...] = ()
-
 _COLUMNS = {"run_name", "step", "timestamp", "metrics"}
 
 

@@ -26,9 +26,6 @@ from chronicle.readers.trackers import on_one_axis, only_file, without_summary
 from chronicle.readers.trackers import wandb_records as records
 from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, seconds_of, updates
 
-NAME = "wandb"
-SUFFIXES = (".wandb",)
-
 LONGEST = 1 << 12  # characters of a line without an end that are kept
 
 _FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[\w-]+)", re.ASCII)
