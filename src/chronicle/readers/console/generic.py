@@ -27,6 +27,7 @@ from chronicle.readers.console.chunks import begin, may_be_log, sample
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     MAYBE,
+    RESUMED,
     Gatherer,
     Record,
     Repeats,
@@ -407,7 +408,13 @@ class Stretches:
         log, told, so_far = self._log, learned.reading, self._log.own
         gatherer, repeats = so_far["gatherer"], so_far["repeats"]
         places = told.form.kept.get(self._course.counter)
-        if gatherer.shapes is not self._shapes or gatherer.is_open or so_far["begun"] or not places:
+        if (
+            gatherer.shapes is not self._shapes
+            or gatherer.is_open
+            or so_far["begun"]
+            or not places
+            or so_far["resumed"]
+        ):
             return 0
         if not repeats.goes_on(told, _n_counters(told.form)) or not log.tells_first(places, told.who):
             return 0
@@ -434,7 +441,8 @@ def read(path: Path) -> list[Attempt]:
     reward or return, which an agent is told again and again.
 
     Where the line with the arguments of the program, which stands before the first step, comes again with
-    whatever numbers, another launch has begun; and where a line tells when a training began.
+    whatever numbers, another launch has begun; and where a line tells when a training began, or from where
+    it is resumed.
 
     Raises BadLog where no line with a step holds another number.
     """
@@ -443,7 +451,7 @@ def read(path: Path) -> list[Attempt]:
     form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
-    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": ""}
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
@@ -475,19 +483,31 @@ def read(path: Path) -> list[Attempt]:
 def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
     """The step of a record, and whether it holds what counts.
 
-    Behind a line that tells of a beginning, a step that does not grow is the first of another launch.
+    Behind a line that tells of a beginning, a step that does not grow is the first of another launch, and
+    behind one that tells from where it goes on, any step.
     """
-    so_far, begun = log.own, log.own["begun"]
+    so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
     before = course.place if begun else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
-    if not begun or not (own or plan.by_row):
+    if not (begun or resumed) or not (own or plan.by_row):
         return step, own
-    so_far["begun"] = ""
-    if plan.by_row or course.is_behind(before, counted=begun == "launch"):
+    so_far |= {"begun": "", "resumed": False}
+    if resumed:
+        log.launch({})
+    if begun and (plan.by_row or course.is_behind(before, counted=begun == "launch")):
         log.launch({})
         course.launch()
         return (step, False) if plan.by_row else course.step(record)
     return step, own
+
+
+def _happen(log: Log, record: Record) -> None:
+    """Notes that a checkpoint was saved or loaded; who tells from where it goes on is another process."""
+    log.own["resumed"] |= record.form.event == RESUMED
+    if record.shape:
+        at = record.counters[0][1].value if record.counters else None
+        what = record.form.event.replace(RESUMED, "loaded")
+        log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
 
 def _placed(
@@ -505,8 +525,7 @@ def _placed(
         if so_far["repeats"].again(record):
             continue
         if record.form.event:
-            at = record.counters[0][1].value if record.counters else None
-            log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
+            _happen(log, record)
             continue
         step, own = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)

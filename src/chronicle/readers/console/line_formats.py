@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import Gatherer, is_judged, records
+from chronicle.readers.console.line_records import Gatherer, is_judged, is_resumed, records
 from chronicle.readers.console.log import SETTING, Epochs, Line, Log
 from chronicle.readers.console.pairs import NUMBER, axis_of, comma_number, numbers, pairs, units_as_names
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
-_ANY_RECORD = rb"|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"  # what others printed between the lines
+# What others printed between the lines, and who began anew.
+_ANY_RECORD = rb"|\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
 
 
 def short_number(cell: str) -> float | None:
@@ -61,6 +62,9 @@ class LineFormat:
         log = Log(path, self.NAME, units=dict(self.units), early={}, before=[])
         own = log.own
         for line in log.lines(re.compile(self.line.pattern + _ANY_RECORD, self.line.flags)):
+            if is_resumed(line.text):
+                log.launch({})
+                continue
             if match := self.single.match(line.text):
                 pair = match.groupdict().get("name", "loss"), match["value"]
                 values = numbers([pair], self.as_number)
@@ -84,10 +88,12 @@ class LineFormat:
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
                 _add_otherwise(log, line)
-        attempt = log.attempt(units=own["units"])
+        return list(map(self._with_roles, log.attempts(units=own["units"])))
+
+    def _with_roles(self, attempt: Attempt) -> Attempt:
         roles = {metric: role for metric, role in self.roles.items() if metric in attempt.series}
         named = {metric: replace(attempt.series[metric], role=role) for metric, role in roles.items()}
-        return [replace(attempt, series={**attempt.series, **named})]
+        return replace(attempt, series={**attempt.series, **named})
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""

@@ -45,6 +45,9 @@ _CHECKPOINT = re.compile(
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
+# `=> Resuming training from step 500`; what resumes without a place was paused, as for an evaluation.
+_RESUMED = re.compile(r"[^\w\n]{0,8}resum(?:ed|ing)\b(?: \w+){0,3}? (?:from|at)\b(?! \d\d?:)", re.IGNORECASE)
+RESUMED = "resumed"
 # What tells when a training began, by a date in its words: `= Training Loss (Fri Jun  7 09:31:50 2019) =`.
 _LAUNCH = re.compile(
     r"[^\w\n]{0,40}(?:(?:start\w*|begin\w*|new|of|the) ){0,3}"
@@ -193,6 +196,7 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     event = checkpoint.lastgroup if checkpoint else "launch" if not named and _LAUNCH.match(text) else ""
+    event = RESUMED if "esum" in text and "progress" not in names and _RESUMED.match(text) else event
     return Reading(_form(names, (evaluation, event or "")), [pair.value for pair in named], ends)
 
 
@@ -235,6 +239,11 @@ def as_bar(pair: Pair) -> Pair:
     return pair._replace(name="progress") if is_bar else pair
 
 
+def is_resumed(line: str) -> bool:
+    """Whether a line says from where a training is resumed."""
+    return "esum" in line and _RESUMED.match(line[begin(line)[1] :].strip()) is not None
+
+
 @lru_cache(maxsize=2)  # a line that is no record of its own is asked twice
 def _named(text: str) -> Sequence[Pair]:
     return tuple(map(as_bar, pairs(text)))
@@ -243,7 +252,8 @@ def _named(text: str) -> Sequence[Pair]:
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
     rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)"
+    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
+    rb"|resum(?:ed|ing)\b)"
     rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|^\| [\w/]+ *\| *\|$"
     rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
@@ -391,7 +401,7 @@ class Gatherer:
 def _is_alone(named: Sequence[Pair], text: str) -> bool:
     """Whether a line is one pair, which then is part of a block of such lines."""
     alone = len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
-    return alone and not _CHECKPOINT.match(text)
+    return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text))
 
 
 def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
@@ -406,7 +416,7 @@ def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
         if reading.form.event == _PART:
             pair = Pair(reading.form.names[0], reading.values[0], reading.ends.get(0, 0))
             yield from gatherer.part(pair, source)
-        elif reading.form.names or reading.form.event in BEGINNINGS:
+        elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED):
             yield from gatherer.end() if gatherer.block else ()
             yield Record(reading, (source,))
     yield from gatherer.end(of_log=True)

@@ -331,13 +331,14 @@ class Log:
         if len(self.rows) > self._launches[-1][0]:
             self._launches.append((len(self.rows), dict(facts)))
 
-    def attempts(self) -> list[Attempt]:
+    def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
         """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
         belongs to the last. Raises as `attempt`."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
-        parts = [self.rows.series(keep=True, among=span) for span in spans] if self._launches[1:] else []
+        several = self._launches[1:]
+        parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []
         launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
-        whole = self.attempt()
+        whole = self.attempt(units=units)
         if len(launches) < 2:
             return [whole]
         named = [
