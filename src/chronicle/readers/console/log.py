@@ -38,8 +38,8 @@ from chronicle.readers.text import Faults, clean, from_json
 MAX_EVENTS = MAX_FACTS = 1000
 SETTING = rb" \.{3,} "  # finds a line that may hold a setting, as Megatron and DeepSpeed print all of theirs
 _ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
-_LAST_DIGITS = re.compile(rb"(?P<point>\.|\de[-+])?(?P<digits>\d+)$", re.IGNORECASE)
-_DIGITS = re.compile(rb"\d+")
+_LAST_DIGITS = re.compile(r"(?P<point>\.|\de[-+])?(?P<digits>\d+)$", re.IGNORECASE | re.ASCII)
+_DIGITS = re.compile(r"[0-9]+")
 _COMPARED = 64  # lines before a last one without an end
 _IN_STEP = 4  # records by which ranks run ahead of each other
 _AT_ONCE = 512  # lines that are searched for words of faults together
@@ -109,7 +109,7 @@ class Log:
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
-        self._kinds: list[list[Any]] = []  # of the last lines that were read
+        self._latest: list[str] = []  # lines, at the end of what was read
         self._launches = [(0, dict[str, Any]())]  # first row of each, and facts of its own
         self._faults, self._places = Faults(path), dict[str, int]()
         self._strange: dict[str, tuple[int, int]] = {}  # the first line of a field, and how many there are
@@ -125,14 +125,14 @@ class Log:
             if source.state is not None:
                 self._restore(source.state, iter(source.arrays))
             for chunk in chunks_from(source, self._next, CHUNK_BYTES):
-                lines = list(map(_kind, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
+                lines = list(map(text_of, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
                 if chunk.unfinished:
-                    words, decimals = lines[-1]
-                    alike = [n for others, n in self._kinds if others == words]
+                    words, decimals = _kind(lines[-1])
+                    alike = [n for others, n in map(_kind, self._latest) if others == words]
                     whole = len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
                     chunk = replace(chunk, unfinished=not whole)
                 goes_on = chunk.following == chunk.numbers[-1]  # a bar that is drawn again
-                self._kinds = [] if goes_on else lines
+                self._latest = [] if goes_on else lines
                 if chunk.cut:
                     self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
@@ -156,14 +156,14 @@ class Log:
             self._places,
             self._strange,
             own,
-            self._kinds,
+            self._latest,
         )
         known = list(rows.columns), self.step, self.time, self._next, self.axis, writers, of_log
         return *known, self.machine.state(), self._faults.state()
 
     def _restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
         names, self.step, self.time, self._next, self.axis, writers, of_log, of_machine, faults = state
-        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._kinds = (
+        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._latest = (
             of_log
         )
         for name, part in own.items():
@@ -361,14 +361,14 @@ class Log:
         return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
 
 
-def _kind(raw: bytes) -> list[Any]:
+def _kind(text: str) -> tuple[str, int]:
     """The words of a line without its digits, and how many decimals it ends with.
 
     That is 0 where it does not end with a number, and -1 where that is a whole one, which may go on.
     """
-    last = _LAST_DIGITS.search(raw)
+    last = _LAST_DIGITS.search(text)
     decimals = len(last["digits"]) if last and last["point"] else -1 if last else 0
-    return [text_of(_DIGITS.sub(b"0", raw)), decimals]
+    return _DIGITS.sub("0", text), decimals
 
 
 def text_of(raw: bytes) -> str:
