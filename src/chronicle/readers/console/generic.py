@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,38 +23,46 @@ import numpy as np
 
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Floats, Role, Steps
-from chronicle.readers.console.chunks import begin, may_be_log, sample
+from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
+    FEWEST_EPOCHS,
     MAYBE,
     RESUMED,
     Gatherer,
     Record,
     Repeats,
-    is_known,
-    may_tell,
+    bars_of,
+    may_train,
     records,
 )
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
-from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, axis_of, key_of, last_word, settings
+from chronicle.readers.console.log import Line, Log, text_of
+from chronicle.readers.console.pairs import (
+    FEWEST_STEPS,
+    Epochs,
+    Pair,
+    axis_of,
+    grows,
+    is_known,
+    is_twofold,
+    key_of,
+    last_word,
+    settings,
+)
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import Column, goes_up_and_down
 from chronicle.readers.text import Head
 
 NAME = "key-value"
 
-_FEWEST_LINES, _FEWEST_STEPS, MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
+_FEWEST_LINES, MOST_LINES, _FEWEST_POINTS = 8, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
-_FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
-_FEWEST_AT_ONCE, _MOST_TRIES = 8, 16  # lines that are worth it; places among 512 lines that are tried
+_MOST_TRIES = 16  # places among the lines that are looked at together, where they may be read at once
 _MOST_COUNTED = 2.0**53
 _NO_STEPS = np.empty(0, np.int64)
-_DIGITS = re.compile(rb"\d+")
-_ARGUMENTS = re.compile(
-    r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
-)
+_ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _TELLING = 3  # names of arguments by which a line of them is known again
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs tell, too
@@ -96,8 +104,8 @@ def plan_of(head: Head) -> Plan:
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
-    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n"), trains) else []
-    if len(raw) < _FEWEST_EPOCHS:
+    raw = list(filter(MAYBE.search, lines)) if may_train(lines := whole.split(b"\n"), trains) else []
+    if len(raw) < FEWEST_EPOCHS:
         return Plan()
     windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
     plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
@@ -110,23 +118,13 @@ def _shapes_of(head: Head) -> Shapes:
     return Gatherer().shapes
 
 
-def _may_train(lines: Sequence[bytes], trains: bool) -> bool:
-    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
-    shapes = _DIGITS.sub(b"0", b"\n".join(lines)).split(b"\n")
-    first = dict(zip(reversed(shapes), reversed(lines), strict=True))
-    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
-    return len(lines) >= _FEWEST_EPOCHS and any(
-        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
-    )
-
-
 def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     lines = (Line(number, text_of(line)) for number, line in enumerate(raw, 1))
     all_records = [record for record in records(lines, Gatherer(shapes)) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
-    twofold = frozenset(key for key, pairs in counters.items() if _is_twofold(pairs))
+    twofold = frozenset(key for key, pairs in counters.items() if is_twofold(pairs))
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
     if _repeats(all_records, Course(plan), trains):
         return plan
@@ -149,7 +147,7 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
             pairs_of.setdefault(key, []).append(pair)
             outer.setdefault(key, []).append(record.epoch.value if record.epoch else 0.0)
             judged[key] += record.is_training
-    bars = _bars_of(all_records)
+    bars = bars_of(all_records)
     alone = {r.epoch.value for r in all_records if r.epoch and r.is_training and not r.counters}
     known = [
         key
@@ -163,17 +161,6 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
     return {key: pairs_of[key] for key in known[best:]}
 
 
-def _bars_of(all_records: Iterable[Record]) -> set[str]:
-    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
-    bars, latest = set[str](), ""
-    for record in all_records:
-        own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
-        latest = own[-1] if own else latest
-        if record.is_training and latest and (own or record.tells_training):
-            bars.update(own or [latest])
-    return bars
-
-
 def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
     """Whether this counts: a few times at least, not the same all the while, and up more often than down.
 
@@ -182,7 +169,7 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
     tell how many a mean is of.
     """
     values = [int(pair.value) for pair in pairs]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(pairs)):
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not is_twofold(pairs)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
     within = zip(pairwise(values), pairwise(outer), strict=True)
@@ -193,13 +180,7 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
             return False
     if axis_of(rank) != "step":
         return _RARE_FALLS * falls <= len(values)
-    return falls <= 2 * rises + 1 or _is_twofold(pairs)
-
-
-def _is_twofold(occurrences: Sequence[Pair]) -> bool:
-    """Whether what it counts up to is what grows: the batch, behind its epoch."""
-    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
-    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
+    return falls <= 2 * rises + 1 or is_twofold(pairs)
 
 
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
@@ -218,12 +199,12 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-            if len(steps) >= (_FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and _grows(steps):
+            if len(steps) >= (FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and grows(steps):
                 return True
         elif step is not None and trains and record.measures:  # under names that nobody knows
             unknown = others.setdefault(record.shape, [])
             unknown.append(step)
-            if len(unknown) >= _FEWEST_LINES and _grows(unknown):
+            if len(unknown) >= _FEWEST_LINES and grows(unknown):
                 return True
     return False
 
@@ -239,13 +220,7 @@ def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
         or (role_of(pair.name) in SCORES and math.isfinite(record.sources[0].time))
     ]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
-
-
-def _grows(steps: list[int]) -> bool:
-    rises = sum(later > before for before, later in pairwise(steps))
-    falls = sum(later < before for before, later in pairwise(steps))
-    return rises >= _FEWEST_STEPS - 1 and rises > 4 * falls
+    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
 
 
 class Course:
@@ -318,18 +293,13 @@ class Course:
         """
         of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
-        counting = (
-            (rank, place)
-            for rank, place, _ in form.ranked
-            if keys[place] in self._plan.counters and rank <= self._rank
-        )
-        rank, at = next(counting, (_NO_RANK, -1))
+        counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
+        rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
         before, others = self._count, [values.get(place) for place in (*of, *[form.epoch][form.epoch < 0 :])]
         if rank != self._rank or at < 0 or any(column is None for column in others):
             return _NO_STEPS
-        if (form.names[at], of[at]) != (before.name, before.of) or not self._epochs.is_at(self._epoch):
-            return _NO_STEPS
-        if keys[at] in self._plan.twofold or before.name.lower().endswith("round"):
+        is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
+        if is_other or not self._epochs.is_at(self._epoch) or before.name.lower().endswith("round"):
             return _NO_STEPS
         counts = values[at]
         goes_on = counts > np.append(before.value, counts[:-1])
@@ -390,33 +360,20 @@ class Stretches:
     def _is_plain(self, form: Form) -> bool:
         """Whether its records tell the steps of a training, and more than these, each once."""
         others = form.event or (form.evaluation and self._plan.phases)
-        return not others and 0 < _n_counters(form) < len(form.names) == len(set(form.names))
+        return not others and 0 < form.n_counters < len(form.names) == len(set(form.names))
 
-    def read(self, alike: Sequence[re.Match[bytes] | None], at: int, numbers: Sequence[int]) -> int:
-        """Reads the lines from a place on that can be read so; how many there are."""
-        end, size = at, _FEWEST_AT_ONCE
-        while self._tries and self._learned:
-            some = [match for match in takewhile(bool, alike[end : end + size]) if match]
-            many = len(some) >= _FEWEST_AT_ONCE
-            n = self._read(some, numbers[end : end + len(some)], self._learned) if many else 0
-            end, size = end + n, 8 * size
-            if n < len(some) or not n:
-                break
-        return end - at
-
-    def _read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int], learned: Learned) -> int:
-        log, told, so_far = self._log, learned.reading, self._log.own
+    def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
+        """Reads the first of these lines, as long as they can be read so; how many there are."""
+        log, learned, so_far = self._log, self._learned, self._log.own
+        if learned is None or not self._tries:
+            return 0
+        told = learned.reading
         gatherer, repeats = so_far["gatherer"], so_far["repeats"]
         places = told.form.kept.get(self._course.counter)
-        if (
-            gatherer.shapes is not self._shapes
-            or gatherer.is_open
-            or so_far["begun"]
-            or not places
-            or so_far["resumed"]
-        ):
+        begins = so_far["begun"] or so_far["resumed"]
+        if begins or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0
-        if not repeats.goes_on(told, _n_counters(told.form)) or not log.tells_first(places, told.who):
+        if not repeats.goes_on(told, told.form.n_counters) or not log.tells_first(places, told.who):
             return 0
         if so_far["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
             return 0
@@ -430,10 +387,6 @@ class Stretches:
             repeats.pass_on([float(column[-1]) for column in all_values])
         self._tries -= not n
         return n
-
-
-def _n_counters(form: Form) -> int:
-    return len(form.ranked) + (form.epoch >= 0)
 
 
 def read(path: Path) -> list[Attempt]:

@@ -15,13 +15,21 @@ from typing import Any, NamedTuple
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import Gatherer, is_judged, is_resumed, records
-from chronicle.readers.console.log import SETTING, Epochs, Line, Log
-from chronicle.readers.console.pairs import NUMBER, axis_of, comma_number, numbers, pairs, units_as_names
+from chronicle.readers.console.line_records import Gatherer, is_resumed, records
+from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.console.pairs import (
+    NUMBER,
+    Epochs,
+    axis_of,
+    comma_number,
+    is_judged,
+    numbers,
+    pairs,
+    units_as_names,
+)
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
-# What others printed between the lines, and who began anew.
 _ANY_RECORD = rb"|\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
 
 
@@ -91,9 +99,8 @@ class LineFormat:
         return list(map(self._with_roles, log.attempts(units=own["units"])))
 
     def _with_roles(self, attempt: Attempt) -> Attempt:
-        roles = {metric: role for metric, role in self.roles.items() if metric in attempt.series}
-        named = {metric: replace(attempt.series[metric], role=role) for metric, role in roles.items()}
-        return replace(attempt, series={**attempt.series, **named})
+        series = attempt.series.items()
+        return replace(attempt, series={m: replace(s, role=self.roles.get(m, s.role)) for m, s in series})
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""

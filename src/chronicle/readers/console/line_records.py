@@ -15,22 +15,28 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.roles import LOSSES, role_of
+from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
-from chronicle.readers.console.log import Line
+from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
     EPOCHS,
+    MEASURES,
     Pair,
+    as_bar,
     counts,
+    is_judged,
+    is_known,
+    key_of,
     last_word,
     pairs,
     rank_of_name,
+    tells_the_best,
 )
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
@@ -62,31 +68,9 @@ _HEAD_OF_LAUNCH = re.compile(
 _MOST_HEADS = 64
 _PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # of a bar, which is another one in each line
 _PART = "part"  # of a block: a line that is one pair
-BEGINNINGS = (
-    "launch",
-    "again",
-)  # of a line that tells when it was, and of one that stood at the head of the log
+# Of a line that tells when it was, and of one that stood at the head of the log.
+BEGINNINGS = ("launch", "again")
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
-_SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
-_JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
-
-
-class Source(NamedTuple):
-    """Where a number stands: the line, who printed it ("" unknown), Unix seconds (NaN unknown), its words."""
-
-    line: Line
-    who: str
-    time: float
-    at: int = 0
-
-    @classmethod
-    def of(cls, line: Line) -> Source:
-        who, at = begin(line.text)
-        return cls(line, who, time_in(line.text[:at]), at)
-
-    @property
-    def words(self) -> str:
-        return self.line.text[self.at :].strip()
 
 
 class Record:
@@ -171,7 +155,7 @@ class Record:
         if self.epoch is not None and self._is_named:
             return True
         only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
-        return any(is_judged(name) and not (only_a_bar and role_of(name) in _SCORES) for name in self.shape)
+        return any(is_judged(name) and not (only_a_bar and role_of(name) in MEASURES) for name in self.shape)
 
 
 @lru_cache(maxsize=4096)
@@ -191,25 +175,13 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
-    if not evaluation and _tells_the_best(names):
+    if not evaluation and tells_the_best(names):
         evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     event = checkpoint.lastgroup if checkpoint else "launch" if not named and _LAUNCH.match(text) else ""
     event = RESUMED if "esum" in text and "progress" not in names and _RESUMED.match(text) else event
     return Reading(_form(names, (evaluation, event or "")), [pair.value for pair in named], ends)
-
-
-@lru_cache(maxsize=4096)
-def _tells_the_best(names: tuple[str, ...]) -> bool:
-    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
-
-    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
-    """
-    words_of = {name: re.split(r"[\s/._]", name.lower()) for name in names}
-    best = any("best" in words and role_of(name) in _SCORES for name, words in words_of.items())
-    ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())
-    return best and not ours and any(role_of(name) in LOSSES for name in names)
 
 
 def _evaluation(text: str) -> str:
@@ -219,24 +191,6 @@ def _evaluation(text: str) -> str:
         return ""
     ing = (match["ing"] or "").lower()
     return {"evalu": "eval"}.get(ing, ing) or match[0].lower()
-
-
-@lru_cache(maxsize=4096)
-def is_judged(name: str) -> bool:
-    """Whether trainings are judged by a metric of this name."""
-    return "loss" in name.lower() or role_of(name) in _JUDGED
-
-
-@lru_cache(maxsize=4096)
-def is_known(name: str) -> bool:
-    """Whether a value of this name belongs to a training wherever it stands."""
-    return "loss" in name.lower() or role_of(name) is not Role.OTHER
-
-
-def as_bar(pair: Pair) -> Pair:
-    """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    is_bar = pair.of and not counts(pair) and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
-    return pair._replace(name="progress") if is_bar else pair
 
 
 def is_resumed(line: str) -> bool:
@@ -264,6 +218,8 @@ _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
 _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
+_RUNS = re.compile(rb"\d+")
+FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _LONGEST = 1000  # characters of a line that are looked at
 
 
@@ -277,6 +233,16 @@ def may_tell(text: str, *, bars: bool) -> bool:
         return True
     return any(
         is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text)
+    )
+
+
+def may_train(lines: Sequence[bytes], trains: bool) -> bool:
+    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
+    shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
+    first = dict(zip(reversed(shapes), reversed(lines), strict=True))
+    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
+    return len(lines) >= FEWEST_EPOCHS and any(
+        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
     )
 
 
@@ -519,3 +485,14 @@ def _is_rounded(one: float, other: float) -> bool:
     places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
     unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
     return abs(one - other) <= max(unit, _ROUNDED * abs(other))
+
+
+def bars_of(all_records: Iterable[Record]) -> set[str]:
+    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
+    bars, latest = set[str](), ""
+    for record in all_records:
+        own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
+        latest = own[-1] if own else latest
+        if record.is_training and latest and (own or record.tells_training):
+            bars.update(own or [latest])
+    return bars

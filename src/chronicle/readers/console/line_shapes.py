@@ -62,6 +62,7 @@ class Form:
     def __init__(self, names: tuple[str, ...], words: tuple[str, str], epoch: int, ranked: Ranked) -> None:
         self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
         self.evaluation, self.event = words
+        self.n_counters = len(ranked) + (epoch >= 0)
         self.kept: dict[str, dict[str, int]] = {}
 
 

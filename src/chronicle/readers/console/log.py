@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -29,7 +29,16 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers.console import machine
-from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, chunks_from, split, time_in
+from chronicle.readers.console.chunks import (
+    CHUNK_BYTES,
+    NAN,
+    Chunk,
+    Prefix,
+    begin,
+    chunks_from,
+    split,
+    time_in,
+)
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import Arrays, opened
@@ -42,6 +51,7 @@ _LAST_DIGITS = re.compile(r"(?P<point>\.|\de[-+])?(?P<digits>\d+)$", re.IGNORECA
 _DIGITS = re.compile(r"[0-9]+")
 _COMPARED = 64  # lines before a last one without an end
 _IN_STEP = 4  # records by which ranks run ahead of each other
+_FEWEST_AT_ONCE = 8  # lines that are worth it
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
 
@@ -76,14 +86,43 @@ class Line(NamedTuple):
         return split(self.text)
 
 
+class Source(NamedTuple):
+    """Where a number stands: the line, who printed it ("" unknown), Unix seconds (NaN unknown), its words."""
+
+    line: Line
+    who: str
+    time: float
+    at: int = 0
+
+    @classmethod
+    def of(cls, line: Line) -> Source:
+        who, at = begin(line.text)
+        return cls(line, who, time_in(line.text[:at]), at)
+
+    @property
+    def words(self) -> str:
+        return self.line.text[self.at :].strip()
+
+
 class AtOnce(Protocol):
     """What reads many lines together, where they are alike."""
 
     def alike(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
         """Which of these lines may be read so, and what was found in them."""
 
-    def read(self, alike: Sequence[re.Match[bytes] | None], at: int, numbers: Sequence[int]) -> int:
-        """Reads some of them, from a place on; how many."""
+    def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
+        """Reads the first of these lines; how many."""
+
+
+def _read(at_once: AtOnce, alike: Sequence[re.Match[bytes] | None], numbers: Sequence[int]) -> int:
+    """How many of the first lines could be read, of which more are tried each time."""
+    n, size = 0, _FEWEST_AT_ONCE
+    while len(some := [match for match in takewhile(bool, alike[n : n + size]) if match]) >= _FEWEST_AT_ONCE:
+        n_read = at_once.read(some, numbers[n : n + len(some)])
+        n, size = n + n_read, 8 * size
+        if n_read < len(some):
+            break
+    return n
 
 
 class Log:
@@ -212,7 +251,8 @@ class Log:
                 alike[-1] = None
             for index, (raw, match) in enumerate(zip(some, matches, strict=True), start):
                 if at_once and index >= read_to and alike[index - start]:
-                    read_to = index + at_once.read(alike, index - start, numbers[start:])
+                    ahead = numbers[index : start + _AT_ONCE]
+                    read_to = index + _read(at_once, alike[index - start :], ahead)
                 if index < read_to:
                     continue
                 number = numbers[index]
@@ -458,50 +498,3 @@ class Rows:
 
 def _append(to: array[Any], numbers: NDArray[Any]) -> None:
     to.frombytes(np.ascontiguousarray(numbers, to.typecode).tobytes())
-
-
-class Epochs:
-    """Steps that are counted anew in each epoch, as one count; where they do not fall, they are one already.
-
-    An epoch is as long as its last step says; where the next one counts from 0, the last step is followed by
-    another distance of two steps, as in tables (`step_axis.steps_per_epoch`). An epoch that was there before
-    counts from where it began; what a step that goes back means is decided when attempts are stitched.
-    """
-
-    def __init__(self) -> None:
-        self._epoch: float | None = None
-        self._step = self._before = 0
-        self._distance = 1
-        self._begun: dict[float, int] = {}
-
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        return self._epoch, self._step, self._before, self._distance, list(self._begun.items())
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self._epoch, self._step, self._before, self._distance, begun = state
-        self._begun = dict(begun)
-
-    def is_at(self, epoch: float) -> bool:
-        """Whether the last step was one of this epoch."""
-        return self._epoch == epoch
-
-    def go_on(self, steps: Steps) -> Steps:
-        """As `step` of each of these, which only grow, in the epoch of the last one."""
-        before = int(steps[-2]) if len(steps) > 1 else self._step
-        self._step = int(steps[-1])
-        self._distance = self._step - before
-        return self._before + steps
-
-    def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if self._epoch is not None and epoch != self._epoch:
-            starts_over = step <= self._step and epoch > self._epoch
-            length = of or self._step + (self._distance if step <= 0 else 0)
-            self._before = self._begun.get(epoch, self._before + length * starts_over)
-        elif step > self._step:
-            self._distance = step - self._step
-        self._begun.setdefault(epoch, self._before)
-        self._epoch, self._step = epoch, step
-        return self._before + step
