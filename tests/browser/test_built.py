@@ -16,6 +16,7 @@ from threading import Thread
 import pytest
 from playwright.sync_api import Browser
 from tests.browser.conftest import Opened, opened_page
+from tests.depth import few
 
 from chronicle.cli.serve import Site
 from chronicle.workspace.folders import shipped
@@ -34,6 +35,7 @@ KINDS = [
 ]
 PHONE = {"viewport": {"width": 360, "height": 740}}
 DARK = {"viewport": {"width": 1360, "height": 900}, "color_scheme": "dark"}
+SCREENS = [pytest.param(PHONE, id="phone"), pytest.param(DARK, id="dark")]
 
 
 @pytest.fixture(scope="module")
@@ -58,9 +60,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root / "build" / "site"
 
 
-@pytest.fixture(params=[PHONE, DARK], ids=["phone", "dark"])
+@pytest.fixture
 def opened(chromium: Browser, workspace: Path, request: pytest.FixtureRequest) -> Iterator[Opened]:
-    yield from opened_page(chromium, workspace, request.param)
+    yield from opened_page(chromium, workspace, getattr(request, "param", DARK))
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +75,7 @@ def served(workspace: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("opened", few(SCREENS, 1), indirect=True)
 def test_every_kind_of_page_works_over_http_as_from_disk(opened: Opened, served: str) -> None:
     page = opened.page
     for path in KINDS:
@@ -100,6 +103,7 @@ def test_every_kind_of_page_works_over_http_as_from_disk(opened: Opened, served:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("opened", SCREENS, indirect=True)
 def test_every_page_of_a_built_site_is_whole(opened: Opened) -> None:
     paths = sorted(p.relative_to(opened.root).as_posix() for p in (opened.root / "runs").rglob("*.html"))
     assert len(paths) == len(RUNS) + 1

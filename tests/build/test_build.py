@@ -61,8 +61,9 @@ def test_every_entry_fits_the_published_schema(built):
 
 def test_no_markup_comes_out_of_a_name(built):
     work, _ = built
-    for page in (work / "chronicle-site").rglob("*.html"):
-        assert "<b>three</b>" not in page.read_text("utf-8")
+    pages = [page.read_text("utf-8") for page in (work / "chronicle-site").rglob("*.html")]
+    assert sum("three" in page for page in pages) > 3
+    assert not any("<b>three</b>" in page for page in pages)
 
 
 def test_logs_and_notes_are_only_read(built):

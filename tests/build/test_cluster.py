@@ -10,24 +10,15 @@ from pathlib import Path
 import dask
 import pytest
 from distributed import LocalCluster
-from tests.build.test_workers import double, killed_at_seven, lost
-from tests.cli.test_cli import healthy, plain_engine
+from tests.build.tasks import double, killed_at_seven, lost
+from tests.cli.test_cli import healthy
 
 from chronicle.build import build, make_entries, places
-from chronicle.build.produce import Outcome
 from chronicle.build.sources import expand
 from chronicle.build.workers import on_cluster
 from chronicle.errors import UsageError
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import Workspace, init
-
-
-def killed_at_the_first_seven(item: tuple[int, Path]) -> int:
-    number, mark = item
-    if number == 7 and not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 2 * number
 
 
 @pytest.fixture(scope="module")
@@ -55,19 +46,21 @@ def scheduler(cluster: LocalCluster) -> str:
 
 
 @pytest.mark.slow
-def test_what_a_killed_worker_of_a_cluster_had_begun_is_done_by_another(
-    scheduler: str, tmp_path: Path
-) -> None:
-    items = [(number, tmp_path / "killed") for number in range(20)]
-    done = on_cluster(killed_at_the_first_seven, items, scheduler, lambda item: -1)
-    assert sorted(done) == [2 * n for n in range(20)]
-    assert (tmp_path / "killed").exists()
-
-
-@pytest.mark.slow
 def test_what_kills_every_worker_of_a_cluster_is_lost_alone(scheduler: str) -> None:
     done = on_cluster(killed_at_seven, range(10), scheduler, lost)
     assert sorted(done) == [-7, *(2 * n for n in range(10) if n != 7)]
+
+
+@pytest.mark.slow
+def test_what_killed_workers_had_begun_is_begun_again(cluster: LocalCluster) -> None:
+    """Both are killed as soon as one item is done."""
+    results, killed = on_cluster(double, range(20), str(cluster.scheduler_address), lost), []
+    done = [next(results)]
+    for worker in cluster.workers.values():
+        killed.append(worker.process.pid)
+        os.kill(killed[-1], signal.SIGKILL)
+    assert sorted([*done, *results]) == [2 * n for n in range(20)]
+    assert len(killed) == 2
 
 
 @pytest.mark.slow
@@ -80,7 +73,10 @@ def test_a_cluster_makes_entries_of_runs_named_by_relative_paths(
         healthy(Path(f"run-{number}/log.csv"), seed=number)
     runs, kept, seen = expand([Path("run-0"), Path("run-1")]), Path("kept"), []
     made = make_entries(runs, WorkspaceConfig(), kept, 1, lambda outcome, n: seen.append(n), scheduler)
-    assert [outcome.problems for outcome in made] == [(), ()]
+    assert [(outcome.problems, outcome.entry.run_id) for outcome in made if outcome.entry] == [
+        ((), "run-0"),
+        ((), "run-1"),
+    ]
     assert all(Path(f"kept/run-{number}/entry.json").is_file() for number in range(2))
     again = make_entries(runs, WorkspaceConfig(), kept, 1, lambda outcome, n: seen.append(n), "nobody:1")
     assert [outcome.cached for outcome in again] == [True, True]
@@ -88,31 +84,10 @@ def test_a_cluster_makes_entries_of_runs_named_by_relative_paths(
 
 
 @pytest.mark.slow
-def test_a_build_whose_workers_are_killed_ends_complete(cluster: LocalCluster, tmp_path: Path) -> None:
-    """Both are killed as soon as one run is done: what they had begun is begun again."""
+def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
     init(tmp_path)
-    plain_engine(tmp_path)
-    for number in range(5):
-        (tmp_path / "runs" / f"run-{number}").mkdir()
-        healthy(tmp_path / "runs" / f"run-{number}" / "log.csv", seed=number)
-    killed: list[int] = []
-
-    def kill(outcome: Outcome, total: int) -> None:
-        if not killed:
-            killed.extend(worker.process.pid for worker in cluster.workers.values())
-            for pid in killed:
-                os.kill(pid, signal.SIGKILL)
-
+    (tmp_path / "runs" / "a").mkdir()
+    healthy(tmp_path / "runs" / "a" / "log.csv")
     workspace = Workspace(tmp_path)
-    runs = workspace.runs()
-    report = build(workspace, runs, places(workspace, None), dask=cluster.scheduler_address, progress=kill)
-    assert (len(killed), report.unreadable) == (2, [])
-    site = tmp_path / "build" / "site" / "runs"
-    assert all((site / run.run_id / "index.html").is_file() for run in runs)
-    assert [entry.run_id for entry in report.entries] == [run.run_id for run in runs]
-
-
-@pytest.mark.slow
-def test_a_cluster_that_is_not_there() -> None:
     with pytest.raises(UsageError, match="--dask no-scheme://x: no scheduler answers"):
-        next(on_cluster(double, [1], "no-scheme://x", lost))
+        build(workspace, workspace.runs(), places(workspace, None), dask="no-scheme://x")

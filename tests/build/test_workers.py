@@ -10,37 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.build.tasks import failing, killed_at_seven, lost
+from tests.depth import few
 
 from chronicle import errors
 from chronicle.build.workers import in_processes, run_module
-from chronicle.workspace.locks import scratch
-
-
-def double(number: int) -> int:
-    return 2 * number
-
-
-def killed_at_seven(number: int) -> int:
-    if number == 7:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return 2 * number
-
-
-def failing(number: int) -> int:
-    raise OSError(28, "No space left on device", f"file {number}")
-
-
-def lost(number: int) -> int:
-    return -number
 
 
 @pytest.mark.slow
-def test_every_result_comes_back_once() -> None:
-    assert sorted(in_processes(double, range(50), 2, lost)) == [2 * n for n in range(50)]
-
-
-@pytest.mark.slow
-def test_a_worker_that_is_killed_costs_what_it_did() -> None:
+def test_every_result_comes_back_once_but_what_killed_its_worker() -> None:
     results = sorted(in_processes(killed_at_seven, range(9), 2, lost))
     assert results == sorted(-7 if n == 7 else 2 * n for n in range(9))
 
@@ -81,24 +59,17 @@ PARENT = """
 import os, signal, sys, threading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
 sys.path[:0] = {path!r}
-from tests.build.test_workers import waiting, lost
+from tests.build.tasks import waiting, lost
 from chronicle.build.workers import in_processes
 if __name__ == "__main__":
     list(in_processes(waiting, [sys.argv[1]] * 2, 2, lost))
 """
 
 
-def waiting(folder: str) -> None:
-    """Says who it is through a pipe, and then waits for ever."""
-    with scratch() as mine, open(Path(folder) / "said", "w") as pipe:
-        (mine / "unpacked.csv").write_text("step,loss\n")
-        pipe.write(f"{os.getpid()}\n")
-        pipe.flush()
-        signal.pause()
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+@pytest.mark.parametrize(
+    "number", few([signal.SIGKILL, signal.SIGTERM, signal.SIGINT], 2), ids=lambda n: n.name
+)
 def test_workers_end_with_their_parent_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
     file, pipe, temporary = tmp_path / "parent.py", tmp_path / "said", tmp_path / "temporary"
     file.write_text(PARENT.format(path=[p for p in sys.path if p]))

@@ -29,11 +29,11 @@ def test_a_site_is_served_on_the_loopback_address(chronicle, tmp_path):
             first_line = server.stdout.readline()
             address = re.search(r"http://127\.0\.0\.1:\d+/", first_line)
             assert address, first_line
-            with urllib.request.urlopen(address[0] + "runs/a/index.html", timeout=10) as page:
+            with urllib.request.urlopen(address[0] + "runs/a/index.html") as page:
                 assert page.status == 200
         finally:
             server.terminate()  # an interrupt is ignored by the children of a shell's background job
-        assert server.wait(timeout=20) == -signal.SIGTERM
+        assert server.wait() == -signal.SIGTERM
 
 
 @pytest.mark.slow

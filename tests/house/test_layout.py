@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 from collections import Counter
+from fnmatch import fnmatch
 from pathlib import Path
 
 import grimp
@@ -89,6 +90,15 @@ def test_constraints_are_names_and_versions():
     assert (
         lines and [line for line in lines if not re.fullmatch(r"[A-Za-z0-9_.-]+==[A-Za-z0-9.]+", line)] == []
     )
+
+
+def test_every_test_is_collected(pytestconfig):
+    """pytest enters no folder called build, unless it is told otherwise."""
+    files = [file.relative_to(ROOT) for file in (ROOT / "tests").rglob("test_*.py")]
+    folders = {folder for file in files for folder in file.parts[:-1]}
+    passed_over = pytestconfig.getini("norecursedirs")
+    assert "build" in folders and pytestconfig.getini("testpaths") == ["tests"]
+    assert [f for f in folders for pattern in passed_over if fnmatch(f, pattern)] == []
 
 
 def test_no_test_is_skipped():

@@ -72,8 +72,11 @@ def harmless() -> list[tuple[dict[str, Any], Reader]]:
     return [read(page.text) for page in made("word")]
 
 
+TEXTS = few(ONE_LINE, 6)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("text", few(ONE_LINE, 8))
+@pytest.mark.parametrize("text", TEXTS)
 def test_a_hostile_text_changes_no_element_of_any_page(text: str) -> None:
     for page, (expected_head, expected) in zip(made(text), harmless(), strict=True):
         head, body = read(page.text)
@@ -83,14 +86,14 @@ def test_a_hostile_text_changes_no_element_of_any_page(text: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ONE_LINE)
+@pytest.mark.parametrize("text", TEXTS)
 def test_titles_are_escaped_where_a_theme_prints_them_raw(text: str) -> None:
     titles = [yaml.safe_load(page.text.split("---\n", 2)[1])["title"] for page in made(text)]
     assert titles.count(str(as_html(text))) == 4  # home, the run, two patterns
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("text", ONE_LINE)
+@pytest.mark.parametrize("text", TEXTS)
 def test_the_data_of_browse_stay_data(text: str) -> None:
     script = dict(assets(hostile_site(text)))["assets/entries.js"]
     assert isinstance(script, str)

@@ -223,17 +223,18 @@ def healthy(number: int = 30) -> list[bytes]:
 
 
 @pytest.mark.slow
-def test_a_flipped_bit_costs_at_most_its_record_and_is_counted(tmp_path: Path) -> None:
+def test_a_flipped_bit_costs_its_record_or_nothing_and_is_counted(tmp_path: Path) -> None:
+    """Nothing where it is one of the checksum of the length: the record is whole."""
     content = write(tmp_path / "whole.tfevents", healthy(6)).read_bytes()
-    flipped = tmp_path / "x.tfevents"
-    for place in range(len(frame(VERSION)), len(content)):
+    flipped, first = tmp_path / "x.tfevents", len(frame(VERSION))
+    records = [(n, at) for n, payload in enumerate(healthy(6)) for at in range(len(frame(payload)))]
+    for place, (number, at) in enumerate(records, first):
         damaged = bytearray(content)
         damaged[place] ^= 1 << (place % 8)
         flipped.write_bytes(damaged)
         attempt = read(flipped)[0]
         values = attempt.series["loss"].values.tolist()
-        lost = sorted({0.0, 1.0, 2.0, 3.0, 4.0, 5.0} - set(values))
-        assert len(lost) <= 1 and values == sorted(values) and set(values) <= {0, 1, 2, 3, 4, 5}, place
+        assert values == [n for n in range(6) if n != number or 8 <= at < 12], place
         assert (sum(fault.count for fault in attempt.faults), attempt.truncated) == (1, False), place
 
 
@@ -663,18 +664,6 @@ def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
     assert attempt.truncated
     values = attempt.series["loss"].values.tolist()
     assert values == list(range(len(values))) and 100 < len(values) < 2000
-
-
-def test_a_file_that_grows_is_cut_and_then_whole(tmp_path: Path) -> None:
-    content = write(tmp_path / "whole.tfevents", healthy(50)).read_bytes()
-    file = tmp_path / "x.tfevents"
-    lengths_seen = []
-    for size in (len(content) // 2 + 5, len(content)):
-        file.write_bytes(content[:size])
-        (attempt,) = events.read(file)
-        lengths_seen.append((len(attempt.series["loss"]), attempt.truncated))
-    assert lengths_seen[1] == (50, False)
-    assert lengths_seen[0][1] and 20 < lengths_seen[0][0] < 30
 
 
 CASES = sorted(Path(__file__).parent.parent.parent.glob("runs/*/**/*tfevents*"))

@@ -168,16 +168,6 @@ def test_validation_alone_is_an_attempt(tmp_path: Path) -> None:
     assert list(attempt.series) == ["loss"]
 
 
-def test_of_states_that_repeat_each_other_the_furthest_is_read(tmp_path: Path) -> None:
-    make(
-        tmp_path, "checkpoint-5/trainer_state.json", "checkpoint-10/trainer_state.json", "trainer_state.json"
-    )
-    for folder, step in (("checkpoint-5", 5), ("checkpoint-10", 10), (".", 7)):
-        file = tmp_path / folder / "trainer_state.json"
-        file.write_text(file.read_text().replace('"global_step": 0', f'"global_step": {step}'))
-    assert [attempt.name for attempt in read(tmp_path)] == ["checkpoint-10/trainer_state.json"]
-
-
 def test_what_is_no_log_is_passed_over(tmp_path: Path) -> None:
     make(tmp_path, "a.csv")
     for name in (

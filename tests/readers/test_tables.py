@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from tests.depth import examples
 from tests.docs.docs_text import DOCS, between
 from tests.readers.writers import csv_log, json_log, trainer_log
+from tests.work import n_calls
 
 from chronicle.errors import BadLog, LogError
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES, TIME_NAMES
@@ -127,11 +127,12 @@ def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
     assert (points(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
 
 
-@pytest.mark.parametrize("name", IN_EPOCH_NAMES)
-@pytest.mark.parametrize("epochs", ["epoch", "note"])
+@pytest.mark.parametrize(
+    ("name", "epochs"),  # without epochs what LAUNCH_NAMES name begins anew with a launch
+    [(name, "epoch") for name in IN_EPOCH_NAMES]
+    + [(name, "note") for name in IN_EPOCH_NAMES if name not in LAUNCH_NAMES],
+)
 def test_a_counter_within_epochs_counts_on(name: str, epochs: str, tmp_path: Path) -> None:
-    if epochs == "note" and name in LAUNCH_NAMES:
-        return  # which begin anew with a launch
     rows = [(epoch, batch) for epoch in (1, 2, 3) for batch in (10, 20, 30)]
     text = f"{epochs},{name.title()},loss\n" + "".join(f"{e},{b},{9 - e}.{b}\n" for e, b in rows)
     attempt = log(tmp_path, text)
@@ -458,12 +459,6 @@ def test_empty_records_alone_are_no_log(text: str, tmp_path: Path) -> None:
         log(tmp_path, text, "config.json")
 
 
-@pytest.mark.parametrize("history", ["[]", "{}", "null", '[{"note": "x"}]', "[1, 2]"])
-def test_a_state_without_points_is_told(history: str, tmp_path: Path) -> None:
-    with pytest.raises(LogError, match="Remedy"):
-        log(tmp_path, f'{{"log_history": {history}}}', "trainer_state.json")
-
-
 # --- written and read again ---
 
 RESERVED = (*TIME_NAMES, "train_runtime", "log_history")
@@ -506,13 +501,12 @@ def test_a_number_is_read_as_it_was_written(value: float) -> None:
     assert read_back is not None and np.array_equal(read_back, value, equal_nan=True)
 
 
-@pytest.mark.slow
-def test_reading_is_fast_enough(tmp_path: Path) -> None:
-    rows = "".join(f"{i},{i / 7},{i / 3},,{i}\n" for i in range(100_000))
-    start = os.times()
-    assert len(log(tmp_path, "step,loss,grad_norm,val_loss,lr\n" + rows).series) == 3
-    end = os.times()
-    assert end.user + end.system - start.user - start.system < 5.0
+def test_plain_rows_are_not_looked_at_one_by_one(tmp_path: Path) -> None:
+    rows = "".join(f"{i},{i / 7},{i / 3},,{i}\n" for i in range(50_000))
+    table = "step,loss,grad_norm,val_loss,lr\n" + rows
+    attempts: list[Attempt] = []
+    calls = n_calls(lambda: attempts.append(log(tmp_path, table)))
+    assert len(attempts[0].series) == 3 and calls < 50_000
 
 
 def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.depth import examples as deep
-from tests.depth import few
 from tests.readers.gold import EXAMPLES, examples
-from tests.work import in_proportion
 
 from chronicle.errors import LogError
 from chronicle.readers.console import FORMATS, machine
@@ -54,50 +49,3 @@ def test_lines_with_other_numbers_and_words(reader, data, tmp_path: Path) -> Non
         return
     for attempt in attempts:
         assert all(len(s.steps) == len(s.values) == len(s.times) for s in attempt.series.values())
-
-
-# The beginning of a record of each format, behind which a line goes wrong.
-BEGINNINGS = {
-    "nanogpt": "step 5 | loss: 1.0 | ",
-    "dllogger": "DLL 2020-06-03 16:10:00.000 - Epoch: 0 Iteration: 5  loss : 1.0  ",
-    "mlx": "Iter 20: Train loss 1.0, ",
-    "keras-console": "5/5 [=====] - 1s - loss: 1.0 - ",
-    "hf-console": "{'loss': 1.0, 'epoch': 1.0} {'",
-    "torchtitan": "step: 1  loss:  1.0 ",
-    "fairseq": "| train | epoch 1 | loss 1.0 | num_updates 5 | ",
-    "mlperf": ':::MLLOG {"key": "train_loss", "value": 1, "metadata": {"step": 1}} ',
-    "llm.c": "s:1 trl:1.0 ",
-    "modded-nanogpt": "step:1/2 train_loss:1.0 train_time:1ms ",
-}
-
-
-JUNK = ("a", "A ", "1", "1,", "=", "'a': ", "{'", "| a ", "[", "epoch': ")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BEGINNINGS)
-def test_work_grows_with_the_length_of_a_line_and_not_with_its_square(name: str, tmp_path: Path) -> None:
-    (reader,) = [reader for reader in FORMATS if name == reader.NAME]
-    for junk in few(JUNK, 3):
-        assert in_proportion(of_line(reader, tmp_path, BEGINNINGS[name], junk), 100_000), junk
-
-
-def of_line(reader, folder: Path, beginning: str, junk: str) -> Callable[[int], None]:
-    """Asks a reader for a line of any length."""
-
-    def look(length: int) -> None:
-        log = folder / "log.txt"
-        log.write_text(beginning + junk * (length // len(junk)) + "\n", "utf-8")
-        reader.identify(Head.of(log))
-        with contextlib.suppress(LogError):
-            reader.read(log)
-
-    return look
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reader", READERS, ids=NAMES)
-def test_one_long_line_costs_no_square_of_its_length(reader, tmp_path: Path) -> None:
-    lines = lines_of(reader)
-    for line in few(random.Random(0).sample(lines, min(4, len(lines))), 1):
-        assert in_proportion(of_line(reader, tmp_path, "", line + " "), 100_000), line

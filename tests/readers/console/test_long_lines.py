@@ -27,7 +27,7 @@ LENGTH = 60_000
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("piece", few(PIECES, 6))
+@pytest.mark.parametrize("piece", few(PIECES, 8))
 def test_a_line_of_one_piece_again_and_again_costs_no_square_of_its_length(
     piece: str, tmp_path: Path
 ) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 
-import numpy as np
 import pytest
 from tests.depth import few
 from tests.readers.console.test_traps import points, read_text
@@ -126,12 +125,6 @@ def test_a_log_that_never_had_a_loss_says_so_where_steps_were_skipped(tmp_path):
     assert repr(points(attempt)["lm loss"]) == "[(1, nan)]"
 
 
-def test_steps_that_go_back_keep_both_branches(tmp_path):
-    lines = [f" iteration {step}/ 99 | lm loss: {step}.5 |" for step in (1, 2, 3, 2, 3, 4)]
-    attempt = read_text(tmp_path, "\n".join(lines) + "\n")
-    assert points(attempt) == {"lm loss": [(1, 1.5), (2, 2.5), (3, 3.5), (2, 2.5), (3, 3.5), (4, 4.5)]}
-
-
 def test_a_fault_between_records_stands_at_the_step_before_it(tmp_path):
     lines = [
         f" [2025-02-06 06:12:{step:02d}] iteration {step}/ 99 | lm loss: {step}.5 |" for step in range(1, 20)
@@ -171,5 +164,4 @@ def test_utf_16_colours_and_windows_line_ends_change_nothing(tmp_path):
         + "\r\n".join(f"\x1b[32m{line}\x1b[0m" for line in lines).encode("utf-16-le")
         + "\r\n".encode("utf-16-le")
     )
-    for name, series in read(plain)[0].series.items():
-        assert np.array_equal(read(odd)[0].series[name].values, series.values)
+    assert points(read(odd)[0]) == points(read(plain)[0]) != {}

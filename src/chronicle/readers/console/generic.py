@@ -44,6 +44,7 @@ from chronicle.readers.console.pairs import (
     Pair,
     axis_of,
     grows,
+    is_judged,
     is_known,
     is_twofold,
     key_of,
@@ -51,7 +52,7 @@ from chronicle.readers.console.pairs import (
     settings,
 )
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.step_axis import Column, goes_up_and_down
+from chronicle.readers.step_axis import Column, goes_up_and_down, once_an_epoch
 from chronicle.readers.text import Head
 
 NAME = "key-value"
@@ -430,6 +431,7 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
+    once_an_epoch(log.rows.columns, [*filter(is_judged, log.rows.columns)])
     return log.attempts()
 
 
