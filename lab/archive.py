@@ -63,13 +63,16 @@ def _write_attempts(folder: Path, attempts: Sequence[Attempt], row: Mapping[str,
     start_s = datetime.fromisoformat(row["start"]).replace(tzinfo=UTC).timestamp()
     ends_s = []
     for number, attempt in enumerate(attempts, 1):
-        series = {name: pd.Series(s.values, s.steps) for name, s in attempt.series.items()}
+        # A NaN that was logged is written as one; what was not logged stays empty.
+        series = {
+            name: pd.Series(s.values, s.steps).map("{:.6g}".format) for name, s in attempt.series.items()
+        }
         columns = {name: values[~values.index.duplicated(keep="last")] for name, values in series.items()}
         rows = pd.DataFrame(columns).sort_index()
         rows = rows[rows.index <= row.get("until_step", rows.index.max())]
         clock = start_s + (rows.index - rows.index.min()) * row["step_s"]
         rows.insert(0, "timestamp", clock.astype("int64"))
-        rows.to_csv(folder / f"attempt-{number}.csv", index_label="step", na_rep="", float_format="%.6g")
+        rows.to_csv(folder / f"attempt-{number}.csv", index_label="step")
         ends_s.append(float(clock.max()))
         start_s = ends_s[-1] + row.get("gap_s", _GAP_S)
     return ends_s

@@ -331,6 +331,14 @@ def chance(r: Rng) -> Log:
     return Log(columns, ("bad",), ("failed-run|plateau",))
 
 
+def chance_in_noise(r: Rng) -> Log:
+    """Batches differ by more than a model that knows nothing does; a score on a hundred examples is noise."""
+    n, k = size(r, 150), r.choice([2, 10, 100])
+    right = r.binomial(100, 1 / k, n) / 100
+    loss = np.log(k) * noise(r, n, r.uniform(0.03, 0.1), 0)
+    return Log({"loss": loss, "accuracy": right}, ("bad",), ("failed-run|plateau",))
+
+
 def falls_to_chance(r: Rng) -> Log:
     """The outputs find their scale in the first steps, and nothing is learned to the end."""
     n, k = size(r, 300), r.choice([2, 10, 100])
@@ -475,9 +483,9 @@ FAMILIES: tuple[Callable[[Rng], Log], ...] = (
     plain, noisy, dense_rows, dense_bump, dense_scores, cycles, restarts, dips, tall_start, two_decades,
     finetune, converges, keras, jittery_speed, scale_settles, steps_of_rate, late_score, training_rises_too,
     pinn, detection, diffusion, agent_learns, agent_never, agent_collapses, agent_crashes, agent_skewed,
-    cut_unlogged, chance, falls_to_chance, stops_early, stops_in_epochs, warm_start_climbs, explodes_at_once,
-    waits_for_cut, late_rise, overfits, scores_lost, held_out_alone, held_out_nan, new_weights, groks,
-    falls_late, spike_stays, stands_still_a_while,
+    cut_unlogged, chance, chance_in_noise, falls_to_chance, stops_early, stops_in_epochs, warm_start_climbs,
+    explodes_at_once, waits_for_cut, late_rise, overfits, scores_lost, held_out_alone, held_out_nan, new_weights,
+    groks, falls_late, spike_stays, stands_still_a_while,
 )  # fmt: skip
 
 

@@ -270,8 +270,7 @@ class Verdict(StrEnum):
         return list(Verdict).index(self)
 
 
-VERDICTS = (Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED)
-"""The verdicts in the order that pages and tables show them."""
+VERDICTS = (Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED)  # as tables show them
 
 
 @dataclass(frozen=True)

@@ -16,13 +16,13 @@
     { key: "join", name: "Restarts", of: e => e.joins },
     { key: "source", name: "Source", of: e => [e.source] },
   ];
-  /* What run.toml states is a facet where it groups runs: model, owner, cluster. */
+  /* What run.toml states is a facet where it groups runs, two or more to a value on average: model, owner, cluster. */
   const stated = new Map();
   all.forEach(e => e.facts.forEach(([name, value]) => stated.set(name, (stated.get(name) || new Set()).add(value))));
   stated.forEach((values, name) => {
     const of = e => e.facts.filter(fact => fact[0] === name).map(fact => fact[1]);
     const runs = all.filter(e => of(e).length).length;
-    if (values.size < runs && values.size > 1) FACETS.push({ key: `fact:${name}`, name, of });
+    if (2 * values.size <= runs && values.size > 1) FACETS.push({ key: `fact:${name}`, name, of });
   });
   const VERDICTS = ["good", "worrying", "bad", "unexpected", "cannot tell"];
   const SORT = {

@@ -76,7 +76,9 @@
         })));
       });
     });
-    const shared = runs[0].axes.filter(axis => runs.every(one => one.axes.some(other => other.name === axis.name)));
+    const units = name => runs.map(one => one.axes.find(axis => axis.name === name)?.unit);
+    const shared = runs[0].axes.filter(axis => !units(axis.name).includes(undefined))
+      .map(axis => ({ ...axis, unit: [...new Set(units(axis.name))].join(" or ") })); // each run counts in its own
     const events = runs.flatMap((one, k) => one.events.map(event => ({ ...event, run: k })));
     return { title: runs.map(one => one.title).join(" · "), axes: shared, attempts, panels: [...panels.values()], events };
   }

@@ -262,6 +262,16 @@ def test_dark_readers_get_dark_figures(opened: Opened) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("opened", [PHONE], indirect=True)
+def test_what_compares_ticked_runs_stays_in_sight(opened: Opened) -> None:
+    page = opened.go("browse.html")
+    for place in (0, 1):
+        page.locator(".ch-cards input[type=checkbox]").nth(place).check()
+    page.locator(".ch-cards > li").last.scroll_into_view_if_needed()
+    expect(page.locator(".ch-compare a")).to_be_in_viewport()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("opened", [PHONE], indirect=True)
 def test_phones_get_narrow_figures_only(opened: Opened) -> None:
     page = opened.go("runs/demo-rollback/index.html")
     assert shown(page) == {"narrow.svg#only-light"}

@@ -60,6 +60,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         judged = replace(diagnosis(), joins=joins)
         script = view_script(stitch([attempt(name, *both)]), judged, tuple(at), title=name)
         (root / "runs" / name / "view.js").write_text(script, "utf-8")
+    (root / "runs" / "run-5").mkdir()
+    tokens = attempt("tokens", series("loss", np.arange(500), falling(500)), axis="million tokens")
+    script = view_script(stitch([tokens]), diagnosis(), (), title="Tokens")
+    (root / "runs" / "run-5" / "view.js").write_text(script, "utf-8")
     return root
 
 
@@ -142,6 +146,14 @@ def test_runs_are_laid_over_each_other(opened: Opened) -> None:
     assert page.locator("#metrics label").first.text_content() == " loss"  # what all of them are judged by
     assert page.evaluate("location.hash").startswith("#run=run-1&run=run-2")
     assert page.get_attribute("#back", "href") == "../browse.html"
+    assert opened.wrong == []
+
+
+def test_an_axis_names_the_units_of_all_runs_that_are_laid_over_it(opened: Opened) -> None:
+    """The unit of the first one stood there alone, and steps were drawn over millions of tokens."""
+    page = opened.go("assets/view.html#run=run-5&run=run-2")
+    page.wait_for_selector("#panels[data-drawn]")
+    assert page.locator("#axis option").all_text_contents()[0] == "million tokens or step"
     assert opened.wrong == []
 
 

@@ -90,6 +90,7 @@ def test_a_diagnosis_in_full():
         "faults": [],
         "presets": [],
         "events": [],
+        "copies": [],
     }
 
 

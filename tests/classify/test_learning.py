@@ -136,6 +136,24 @@ def test_generalisation_long_after_training_is_grokking(points: int) -> None:
     assert finding.metric == "val_acc" and finding.evidence["delay_times"] >= 5
 
 
+def test_a_test_that_is_first_asked_when_training_is_done_has_no_delay() -> None:
+    """A hundred values of the last step, of which some are better."""
+    steps, noise = np.arange(1000), np.random.default_rng(1).random(100)
+    logged = {"train_acc": (steps, np.clip(0.02 + steps / 60, 0, 1))}
+    held = np.full(100, 999), np.r_[0.3, 0.3, 0.3 + 0.5 * noise[2:]]
+    assert "grokking" not in classify({**logged, "test_acc": held}).patterns
+
+
+def test_what_is_no_share_of_answers_does_not_grok() -> None:
+    """Returns come from below a half to above nine tenths as they like."""
+    steps = np.arange(1000)
+    late = np.interp(steps, [0, 600, 700, 999], [0.1, 0.1, 0.9, 0.9])
+    for scale, groks in ((1.0, True), (30.0, False)):
+        held = np.where(late > 0.1, scale * late, late)
+        logged = {"train_acc": (steps, np.clip(0.02 + steps / 60, 0, 1)), "test_acc": (steps, held)}
+        assert ("grokking" in classify(logged).patterns) is groks
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_what_is_generalised_at_once_hides_no_late_generalisation(seed: int) -> None:
     """A third of the held-out answers are easy; the training loss is thrown up again and again."""

@@ -123,12 +123,12 @@ def test_a_short_log_of_an_objective_tells_what_is_clear(points: int) -> None:
         "falls": np.interp(t, [0, 0.4, 0.6, 1], [0, 1, 0, 0]),
     }
     judged = {name: classify({"return": 30 * way + noise}) for name, way in ways.items()}
-    assert [d.verdict for d in judged.values()] == ["good", "worrying", "bad"]
-    assert ["plateau" in d.patterns for d in judged.values()] == [False, True, False]
+    assert [d.verdict for d in judged.values()] == ["good", "unexpected", "bad"]
+    assert judged["stays"].patterns == ()  # what so few points do not show may yet be there
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize(("slip", "collapses"), [(2.0, False), (7.0, True), (20.0, True)])
+@pytest.mark.parametrize(("slip", "collapses"), [(2.0, False), (7.0, False), (20.0, True)])
 def test_what_an_objective_gained_in_its_first_values_counts(slip: float, collapses: bool, seed: int) -> None:
     t = np.arange(200)
     reached = np.interp(t, [3, 40, 199], [-17, -14, -14 - slip])
@@ -224,7 +224,7 @@ def test_noise_that_hides_a_fall_shows_no_standstill(noise: float, stands_still:
     assert ("plateau" in classify({"loss": loss}).patterns) is stands_still
 
 
-@pytest.mark.parametrize(("back", "verdict"), [(True, "good"), (False, "bad")])
+@pytest.mark.parametrize(("back", "verdict"), [(True, "good"), (False, "worrying")])
 def test_a_fall_that_an_objective_came_back_from_before_is_how_it_swings(back: bool, verdict: str) -> None:
     """Down by half of what was gained at the end; the same fall had been there before, or had not."""
     places = [0, 0.3, 0.5, 0.7, 0.9, 1] if back else [0, 0.3, 0.31, 0.7, 0.9, 1]

@@ -205,13 +205,13 @@ def test_a_fault_that_a_later_attempt_made_good_ended_nothing() -> None:
     assert classify(stitch([first, second], order=["a", "b"])).verdict == "good"
 
 
-def test_a_launch_that_never_learned_and_was_begun_anew_gives_no_verdict() -> None:
+def test_a_launch_that_never_learned_and_was_begun_anew_is_no_failed_run() -> None:
     noise = np.random.default_rng(7).standard_normal(400)
     first = _attempt("a", np.arange(100), -300 + noise[:100], metric="reward", role=Role.OBJECTIVE)
     rises = -300 + 10 * np.arange(400) + noise
     second = _attempt("b", np.arange(400), rises, metric="reward", role=Role.OBJECTIVE)
     judged = [classify(stitch(launches)) for launches in ([first, second], [first])]
-    assert [(d.verdict, "failed-run" in d.patterns) for d in judged] == [("good", True), ("bad", True)]
+    assert [(d.verdict, "failed-run" in d.patterns) for d in judged] == [("good", False), ("bad", True)]
 
 
 def test_what_could_not_be_judged_is_said() -> None:

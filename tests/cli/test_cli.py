@@ -156,6 +156,9 @@ def test_a_copy_of_another_log_is_named_and_judged_once(chronicle, tmp_path):
     ran = chronicle("classify", "run")
     assert ran.out.count("near-perfect") == 1
     assert ran.out.endswith("  left out: b.jsonl, with values that are judged already\n")
+    document = json.loads(chronicle("classify", "--json", "run").out)
+    assert document["copies"] == ["b.jsonl"]
+    jsonschema.validate(document, json.loads(chronicle("schema", "diagnosis").out))
 
 
 def test_one_bad_log_does_not_stop_the_others(chronicle, tmp_path):

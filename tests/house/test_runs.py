@@ -166,7 +166,7 @@ def test_most_patterns_have_a_specimen() -> None:
 
 
 def test_the_page_of_the_lab_says_what_its_runs_say() -> None:
-    page = (RUNS.parent / "docs" / "lab.md").read_text("utf-8")
+    page = (RUNS.parent / "docs" / "lab-runs.md").read_text("utf-8")
     rows = [line for line in page.splitlines() if line.startswith("| `lab-")]
     assert rows == [_row(folder) for folder in LAB]
 

@@ -48,6 +48,15 @@ def test_an_attempt_begins_after_the_one_before(runs):
     assert all(later[0] - earlier[1] == 2700 for earlier, later in pairwise(spans))
 
 
+def test_a_curve_is_judged_as_the_specimen_it_was_taken_from(runs):
+    """NaN was written as an empty cell, and the run that ended in NaN was a good one."""
+    import chronicle
+
+    folder = next(run.folder for run in runs if run.run_id == "nan-once")
+    (run,) = chronicle.runs(folder)
+    assert run.diagnose()[1].patterns == ("nan-inf",)
+
+
 def test_an_archive_is_made_once(tmp_path, runs):
     with pytest.raises(FileExistsError):
         make(runs[0].folder.parent.parent)

@@ -179,6 +179,41 @@ def test_data_set_of_a_loss_as_it_is_spelled(metric: str, dataset: str) -> None:
     assert dataset_of(metric) == dataset
 
 
+def test_losses_that_are_all_there_is_are_no_data_sets() -> None:
+    assert roles(log("train_rep_losses", "train_beta_losses")) == {
+        "train_rep_losses": "loss",
+        "train_beta_losses": "part-loss",
+    }
+    assert roles(log("Encoder Loss", "Decoder Loss")) == {"Encoder Loss": "loss", "Decoder Loss": "part-loss"}
+
+
+def test_the_mean_is_the_loss_and_an_extreme_is_a_part() -> None:
+    """As TorchTitan names them."""
+    assert roles(log("loss_metrics/global_avg_loss", "loss_metrics/global_max_loss")) == {
+        "loss_metrics/global_avg_loss": "loss",
+        "loss_metrics/global_max_loss": "part-loss",
+    }
+    assert roles(log("train_loss", "worst_train_loss"))["worst_train_loss"] == "part-loss"
+
+
+@pytest.mark.parametrize("name", ["train/policy_gradient_loss", "train/entropy_loss", "value_loss"])
+def test_one_part_of_what_an_agent_is_trained_with_is_judged_by_nobody(name: str) -> None:
+    assert roles(log(name)) == {name: "part-loss"}
+    assert roles(log("policy_loss", "value_loss"))["policy_loss"] == "loss"
+    assert roles(log("td_loss")) == {"td_loss": "loss"}
+
+
+def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
+    def rewards(episodes: range) -> dict[str, str]:
+        steps, times = np.arange(100), np.full(100, np.nan)
+        every = Series("Reward", Role.OTHER, steps, np.linspace(0, 1, 100), times)
+        some = np.array(episodes)
+        return roles({"Reward": every, "return": Series("return", Role.OTHER, some, some / 100, times[some])})
+
+    assert rewards(range(50, 80, 2)) == {"Reward": "objective", "return": "score"}
+    assert rewards(range(0, 100, 10)) == {"Reward": "score", "return": "objective"}
+
+
 def test_the_first_part_is_that_of_those_logged_most() -> None:
     parts = log("box_loss", "cls_loss")
     parts["box_loss"] = replace(parts["box_loss"], steps=np.arange(1), values=np.ones(1), times=np.ones(1))

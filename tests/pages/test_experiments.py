@@ -34,7 +34,7 @@ def test_a_decision_on_a_finding_and_a_rollback() -> None:
             ),
             "",
         ),
-        (ROLLBACK.id, (ROLLBACK.sentence,), (), ("The log ends at step 100\u202f000.",), "7.50"),
+        (ROLLBACK.id, (ROLLBACK.sentence,), (), (), "7.50"),
     ]
     assert rows(healthy()) == []
 
@@ -48,10 +48,11 @@ def test_hypothesis_and_outcome_stand_beside_what_they_speak_of() -> None:
     ]
     notes = [replace(note, of=ROLLBACK.id) for note in said]
     alone = replace(said[1], id="note-alone", of="")
-    entry = replace(rollback(), events=(LAUNCH, ROLLBACK, *notes, alone, END))
+    finished = replace(END, sentence="The training finished at step 100\u202f000.", ending="finished")
+    entry = replace(rollback(), events=(LAUNCH, ROLLBACK, *notes, alone, finished))
     assert rows(entry) == [
         (ROLLBACK.id, (ROLLBACK.sentence, "tried!"), ("hypothesis!",), ("outcome!",), "7.50"),
-        ("note-alone", ("tried!",), (), ("The log ends at step 100\u202f000.",), ""),
+        ("note-alone", ("tried!",), (), ("The training finished at step 100\u202f000.",), ""),
     ]
 
 

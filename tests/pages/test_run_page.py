@@ -43,8 +43,8 @@ hide: [navigation]
 <p class="ch-small"><a href="../../assets/view.html#run=demo-rollback">Interactive view</a>: zoom, other axes, values under the pointer.</p>
 <ol class="ch-key">
 <li><span class="ch-n" data-v="good">1</span><span><a href="#rise-a1-22000">Fast-recovering spike</a> 2.52 → 3.88 nats/token at step 22\u202f308</span></li>
-<li><span class="ch-n join">A</span><span><a href="#rollback-a2">Rollback</a> from step 61\u202f400 to step 56\u202f000</span></li>
 <li><span class="ch-n" data-v="bad">2</span><span><a href="#rise-a1-59000">Spike, not fully recovered</a> 2.26 → 4.17 nats/token at step 58\u202f897</span></li>
+<li><span class="ch-n join">A</span><span><a href="#rollback-a2">Rollback</a> from step 61\u202f400 to step 56\u202f000</span></li>
 </ol>
 </section>
 

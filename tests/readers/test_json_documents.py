@@ -150,6 +150,20 @@ def test_a_table_without_a_step_beside_one_as_long_that_has_it(tmp_path: Path) -
     assert values(attempt) == {"train/loss": LOSS, "eval/loss": [(10 * i, 4.5) for i in range(8)]}
 
 
+def test_a_table_without_a_step_beside_one_of_another_length_that_has_it(tmp_path: Path) -> None:
+    """Rewards of all episodes beside the rows of the updates; and a loss of each second row."""
+    rows = [{"update": n, "value_loss": 1 / n} for n in range(1, 9)]
+
+    def steps_of(**lists: list[float]) -> list[int]:
+        (tmp_path / "h.json").write_text(json.dumps({"log": rows, **lists}))
+        series = json_documents.read(tmp_path / "h.json")[0].series
+        assert series["log/value_loss"].steps.tolist() == list(range(1, 9))
+        return next(series[name].steps.tolist() for name in lists)
+
+    assert steps_of(rewards=[float(n) for n in range(20)]) == list(range(20))
+    assert steps_of(val_loss=[0.4, 0.3, 0.25, 0.2]) == [2, 4, 6, 8]
+
+
 def test_a_column_may_count_the_steps(tmp_path: Path) -> None:
     (attempt,) = read(document(tmp_path, {"step": [5, 10, 15, 20], "loss": [4.0, 3.0, 2.0, 1.0]}))
     assert values(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}

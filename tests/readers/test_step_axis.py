@@ -181,3 +181,13 @@ def obvious(axis: dict[int, int], other: dict[int, int]) -> dict[int, int]:
             ends = [step for epoch, step in both if epoch <= other[row]]
             placed[row] = ends[-1] if ends else both[0][1]
     return placed
+
+
+def test_a_plural_that_stands_still_is_an_amount_and_counts_nothing() -> None:
+    """The length of each episode of an evaluation, all of which ran to their end."""
+    columns = {
+        "episode": Column(np.arange(1, 9), np.arange(8)),
+        "steps": Column(np.full(8, 200), np.arange(8)),
+    }
+    assert axis_of(columns).name == "episode"
+    assert axis_of({"steps": Column(np.full(2, 200), np.arange(2))}).name == "steps"

@@ -44,7 +44,7 @@ def test_all_points_of_a_run(reader: ModuleType, write: Writer, tmp_path: Path) 
     write(tmp_path / "store.db", POINTS)
     (attempt,) = read(tmp_path / "store.db")
     check(attempt)
-    assert attempt.facts["format"] == reader.NAME
+    assert attempt.facts["format"] == reader.__name__.rpartition(".")[2]
     assert attempt.facts["run"] == "baseline"
 
 

@@ -181,7 +181,7 @@ def test_a_folder_is_a_run_if_one_file_of_it_was_written(tmp_path: Path) -> None
     log = tmp_path / "run-a1b2c3d4.wandb"
     log.touch()
     assert not wandb.identify_folder(tmp_path)
-    with pytest.raises(BadLog, match="holds no run file"):
+    with pytest.raises(BadLog, match="is not the folder of one launch"):
         wandb.read_folder(tmp_path)
     wandb_log(log, {"loss": [(0, 1.0)]})
     assert wandb.identify_folder(tmp_path)

@@ -10,8 +10,10 @@ from tests.timeline.timeline_logs import HOUR, log, series
 from chronicle.build.entry import costs
 from chronicle.metrics.values import duration
 from chronicle.model import Change, Join, JoinKind
-from chronicle.story.restarts import Restart, change_words, gap, restart
+from chronicle.story.measured import Axis
+from chronicle.story.restarts import Restart, change_words, gap, outcome, restart
 from chronicle.timeline import stitch
+from chronicle.timeline.joins import Ending
 from chronicle.workspace.config import RunConfig
 
 
@@ -33,7 +35,7 @@ from chronicle.workspace.config import RunConfig
     ],
 )
 def test_changes(change, words):
-    assert change_words(change) == words
+    assert change_words(change, Axis()) == words
 
 
 def test_a_join_in_full():
@@ -47,7 +49,7 @@ def test_a_join_in_full():
     join = Join(
         JoinKind.ROLLBACK, 0, 1, 2000, 1000, 1000, 60.0, evidence=evidence, changes=(Change("seed", 1, 2),)
     )
-    assert restart(join, gpus=64, tokens_per_step=1e6) == Restart(
+    assert restart(join, Axis(), gpus=64, tokens_per_step=1e6) == Restart(
         ("seed 1 → 2",),
         ("1\u202f000 steps", "1\u202f000\u202f000\u202f000 tokens", "2 h", "128 GPU hours"),
         (
@@ -59,6 +61,25 @@ def test_a_join_in_full():
             "another process on the same host",
             "the same run",
         ),
+    )
+
+
+def test_a_join_of_a_log_that_counts_tokens_says_so():
+    """Tokens in millions were printed as steps in the tables of attempts and restarts."""
+    evidence = {"inside_pattern": "divergence-no-spike", "inside_start_step": 900, "again_step": 1200}
+    moved = (Change("learning rate", 3e-4, 1.5e-4, None, 800),)
+    join = Join(JoinKind.ROLLBACK, 0, 1, 2000, 1000, 1000, 60.0, evidence=evidence, changes=moved)
+    assert restart(join, Axis("million tokens")) == Restart(
+        ("learning rate 3.00e-04 → 1.50e-04 at 800 million tokens",),
+        ("1\u202f000 million tokens",),
+        (
+            "did not go back far enough: 1\u202f000 million tokens lies inside “Divergence without a spike” "
+            "from 900 million tokens",
+            "it came again at 1\u202f200 million tokens",
+        ),
+    )
+    assert outcome(Ending(0, "crashed", "rolled back", join), Axis("million tokens")) == (
+        "crashed, back to 1\u202f000, 1\u202f000 million tokens discarded, after 60 s"
     )
 
 

@@ -101,8 +101,8 @@ GOLDEN = [
     (
         "lab-attention-logits",
         "1",
-        "The largest attention logit grew to 3.4 times its size from step 75 on and reached "
-        "1\u202f318, doubling about every 107 steps.",
+        "The largest attention logit grew from step 75 on, doubling about every 107 steps, and stood at "
+        "1\u202f318 at the end, 3.4 times what it was half-way.",
     ),
     (
         "lab-entropy-collapse",
@@ -279,7 +279,7 @@ GOLDEN = [
         "2",
         "The gradient norm rose to 3.7 times its level at step 39, 31 steps before the loss rose. The loss"
         " turned upwards at step 70, without a spike, rose from 0.158 to at least 4.52 million and came back"
-        " only in part: by step 72 it stood at 1\u202f013 times its earlier course.",
+        " only in part: by step 72 it stood at 1\u202f000 times its earlier course.",
     ),
     (
         "algoperf-criteo-nan",

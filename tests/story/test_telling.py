@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
+from tests.story.told_specimens import specimen
 
 from chronicle.model import (
     Change,
@@ -370,10 +371,19 @@ def test_the_verdict_names_what_it_rests_on_where_the_headline_does_not() -> Non
         "The verdict is worrying because of 3 level shifts over steps 100 to 400 and the plateau at step 500."
     )
     assert tell(LONG, diagnosis(lost, nan)).paragraphs == ()
-    spoken = Note("Seen before.", "2026-11-18", "review bad", None, "ada")
-    assert tell(LONG, diagnosis(lost, nan), RunConfig(), [spoken]).paragraphs[-1] == (
+
+
+def test_a_review_is_set_beside_the_classifier_where_they_differ() -> None:
+    """A review that said the same was followed by what the headline had said already."""
+    lost, nan = finding("divergence-after-spike", 300, None), finding("nan-inf", 600, None)
+    same, other = (Note("Seen before.", "2026-11-18", f"review {v}", None, "ada") for v in ("bad", "good"))
+    assert tell(LONG, diagnosis(lost, nan), RunConfig(), [same]).paragraphs == (
+        "ada judged this run bad on 2026-11-18, as the classifier does: “Seen before.”",
+    )
+    assert tell(LONG, diagnosis(lost, nan), RunConfig(), [other]).paragraphs == (
+        "ada judged this run good on 2026-11-18, against the classifier's bad: “Seen before.”",
         "The classifier's verdict is bad because of the divergence at step 300 and the NaN stretch at step"
-        " 600."
+        " 600.",
     )
 
 
@@ -529,3 +539,15 @@ def test_what_changed_at_a_restart_is_told_in_sentences() -> None:
         "2 × 10⁻⁵ to 0.0001 at step 310."
     )
     assert sentence(6).endswith("the precision was stated as bf16 and 2 more values changed.")
+
+
+@pytest.mark.parametrize("name", ["104B-en-fail", "lab-lost-nodes", "ptl-repeat-data-p3"])
+def test_findings_are_numbered_in_the_order_they_are_told_in(name: str) -> None:
+    """Figures counted along the axis, lists went from attempt to attempt: 1, 4, 2, 5, 3."""
+    marks = [event.mark for event in specimen(name).story.events if event.kind is EventKind.FINDING]
+    assert marks == [str(number) for number in range(1, len(marks) + 1)]
+
+
+def test_what_came_before_at_one_step_is_told_in_one_breath() -> None:
+    said = [event.causes for event in specimen("104B-en-fail").story.events if event.step == 18_897]
+    assert said == [("397 million tokens after the rollback D and the resume spike",)]

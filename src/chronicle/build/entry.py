@@ -6,7 +6,7 @@ from the dataclasses of `chronicle.model`, so that types, JSON and JSON Schema c
 which JSON does not have, are written as null.
 
 Versions:
-    chronicle/diagnosis/1   the first; "faults", "presets" and "events" came later, and are always there
+    chronicle/diagnosis/1   the first; "faults", "presets", "events", "copies" came later and are always there
     chronicle-entry/1       the first
     chronicle-entry/2       the record of what happened: "events", "story", "badge"; notes may name an event;
                             the "signs" of an event came later, and are always there
@@ -66,9 +66,11 @@ def diagnosis_json(
     faults: Sequence[MachineFault] = (),
     presets: Sequence[Comparison] = (),
     events: Sequence[Event] = (),
+    copies: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The object that `chronicle classify --json` prints for one run."""
     lists = {"faults": to_json(faults), "presets": to_json(presets), "events": to_json(events)}
+    lists["copies"] = list(copies)
     return {"schema": DIAGNOSIS, "run": run_id, **to_json(diagnosis), **lists}
 
 
@@ -148,7 +150,8 @@ def json_schema(what: str) -> dict[str, Any]:
     properties = schema["properties"]
     if what == "diagnosis":
         kinds = {"faults": MachineFault, "presets": Comparison, "events": Event}
-        lists = {name: {"type": "array", "items": _object_schema(kind)} for name, kind in kinds.items()}
+        items = {name: _object_schema(kind) for name, kind in kinds.items()} | {"copies": _schema_of(str)}
+        lists = {name: {"type": "array", "items": item} for name, item in items.items()}
         properties = {"schema": {"const": DIAGNOSIS}, "run": {"type": "string"}, **properties, **lists}
     else:
         properties["schema"] = {"const": ENTRY}
@@ -267,7 +270,8 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
         yield from _loss_facts(loss, axis)
     yield _wall_clock(_finite([t.times for t in tracks]))
     yield _tokens(timeline, config)
-    yield Fact("Accelerators", config.gpus or None, "accelerators", "run.toml" if config.gpus else "")
+    gpus, how = _accelerators(timeline, config)
+    yield Fact("Accelerators", gpus or None, "accelerators", "run.toml" if config.gpus else how)
     yield from (Fact(name, value, "", "run.toml") for name, value in config.facts.items())
     yield from _logged_facts(timeline.attempts)
 
@@ -383,7 +387,7 @@ def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
     rows = [_attempt_row(attempt) for attempt in timeline.attempts]
     if len(rows) > 1:
         for row, ending in zip(rows, endings(timeline), strict=True):
-            row["outcome"] = outcome(ending)
+            row["outcome"] = outcome(ending, axis_of(timeline))
     return rows
 
 

@@ -207,7 +207,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     if not attempts:
         if aside := passed_over((*run.logs, *run.beside)):
             raise NotALog(no_logs(aside))
-        raise problems[0] if problems else NothingToRead(f"{run.run_id}: no log in {_logs_of(run)}")
+        nothing = f"{run.run_id}: no log in {_logs_of(run)}: there is no series of numbers in it. Remedy: name a log of scalars"
+        raise problems[0] if problems else NothingToRead(nothing)
     units, axis = {**config.units, **run.config.units}, run.config.axis
     for i, attempt in enumerate(attempts):
         if axis:

@@ -91,8 +91,8 @@ PATTERNS: tuple[Pattern, ...] = (
             short="gradient norm {lead_steps:span} ahead of the loss at {start}"),
     Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=ACROSS),
     Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,),
-            says="the largest attention logit grew to {growth_factor:times} its size from {start} on and "
-                 "reached {last_logit:plainly}[, doubling about every {doubling_steps:span}]",
+            says="the largest attention logit grew from {start} on[, doubling about every {doubling_steps:span}]"
+                 ", and stood at {last_logit:plainly} at the end, {growth_factor:times} what it was half-way",
             short="attention logit up to {last_logit:plainly} from {start}"),
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,),
             says="the mean log Z of the output left its level at {start} and moved from "
@@ -115,7 +115,7 @@ PATTERNS: tuple[Pattern, ...] = (
             instead=Role.SCORE, traits=ACROSS | LEARNS,
             says="{what} fell from {best_score:plainly} to {last_score:plainly} after {start}, while the "
                  "objective rose from {objective_then:plainly} to {objective_now:plainly}",
-            short="{best_score:plainly} → {last_score:plainly} from {start}, objective up"),
+            short="{best_score:plainly} → {last_score:plainly} from {start}, as the objective rose"),
     Pattern("router-collapse", "Router collapse", WORRYING, (Role.EXPERT_LOAD,), traits=ACROSS | LEARNS,
             says="the router sent {busiest_times:times} the mean load to its busiest expert from {start} "
                  "on[, and {idle_share:share} of the experts got almost nothing]",
@@ -144,7 +144,7 @@ PATTERNS: tuple[Pattern, ...] = (
             says="{what} fell from {best_level:plainly} to {last_level:plainly} from {start} on, while the "
                  "divergence from the reference grew from {divergence_before:plainly} to "
                  "{divergence_now:plainly}",
-            short="{best_level:plainly} → {last_level:plainly} from {start}, divergence up"),
+            short="{best_level:plainly} → {last_level:plainly} from {start}, as the divergence grew"),
     Pattern("failed-run", "Failed run", BAD, traits=Trait.WHOLE_RUN | ACROSS, noun="failure to learn"),
     Pattern("nan-inf", "NaN or Inf", BAD, traits=ALARM | ACROSS | UNDOABLE, noun="NaN stretch"),
     Pattern("loss-scale-collapse", "Loss-scale collapse", BAD, (Role.LOSS_SCALE,),

@@ -28,7 +28,7 @@ from chronicle.classify.rules.loss_shapes import (
 )
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.roles import LOSSES, MIN_POINTS, opposes
+from chronicle.metrics.roles import LOSSES, MIN_POINTS, SCORES, opposes
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.joins import FAULTS, last_ending
@@ -144,11 +144,10 @@ def wild(view: View) -> bool:
 def learns(view: View) -> bool:
     """Whether anything that was logged says that the model gets better: a score, an objective, a loss as it
     stands in the log, which may be one of too few points to be judged."""
-    scores = [s for a in view.attempts for s in a.by_role(Role.VALIDATION_SCORE, Role.SCORE, Role.OBJECTIVE)]
-    losses = [s for a in view.attempts if a.objective is None for s in a.attempt.series.values()]
-    ways = (whole_run.ascent(s) for s in scores if s.role is Role.OBJECTIVE)
-    rising = (*(s.values for s in scores), *(_falls(s.values) for s in losses if s.role in LOSSES))
-    return any(map(whole_run.rises, rising)) or any(a is not None and a.learned for a in ways)
+    scores = (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *(SCORES if a.in_time else ())))
+    losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
+    falling = (_falls(s.values) for s in losses if s.role in LOSSES)
+    return any(map(whole_run.improves, scores)) or any(map(whole_run.rises, falling))
 
 
 def _falls(losses: Floats) -> Floats:
@@ -195,7 +194,7 @@ def explanation(view: View, finding: Finding) -> str:
     nothing has a level.
     """
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
-    if finding.pattern == SLOWER and any(a.objective is not None for a in attempts):
+    if finding.pattern == SLOWER and any(a.first(Role.OBJECTIVE) is not None for a in attempts):
         return "an environment has a pace of its own"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run learned as well"

@@ -22,14 +22,15 @@ from chronicle.classify.course import LEAST, Contest, compete, reviewed
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
-from chronicle.metrics.roles import LOSSES, MIN_POINTS, judged_loss
+from chronicle.metrics.roles import LOSSES, MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import distinct
 
 T = TypeVar("T")
 K = TypeVar("K")
 COURSE = 64  # [samples] of a loss that has a course
-_MEASURED = (*LOSSES, Role.SCORE, Role.VALIDATION_SCORE)
+_MEASURED = (*LOSSES, *SCORES)
+_TABLES = ("csv", "json", "jsonl")
 _LEAST, _TEETH = 6, 3  # [samples] of a tooth that is asked, and so many of those
 _STEEPEST = -0.6  # exponent by which bends fall from sample to sample, at least: -1 of a mean, 0 of samples
 _MOST = 64  # [samples] of a tooth by which its bends are told
@@ -76,8 +77,14 @@ class AttemptView:
 
     @cached_property
     def objective(self) -> Series | None:
-        """What is judged where no loss is: the reward or return of an agent."""
-        return self.first(Role.OBJECTIVE) if self.loss is None else None
+        """What is judged where no loss is: the reward or return of an agent, or else a score."""
+        known = self.by_role(Role.OBJECTIVE, *(SCORES if self.in_time else ()))
+        return judged(known) if self.loss is None else None
+
+    @cached_property
+    def in_time(self) -> bool:
+        """Whether rows follow each other in time: those of a table that counts nothing may be examples."""
+        return self.attempt.axis != "row" or self.attempt.facts.get("format") not in _TABLES
 
     @cached_property
     def dataset_losses(self) -> list[Series]:

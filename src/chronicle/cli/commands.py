@@ -208,8 +208,8 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
         compared = [*terminal.flagged_by(timeline, diagnosis, presets)]
         verdicts.append(story.verdict)
         if as_json:
-            faults = machine_faults(timeline)
-            _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events))
+            faults, copies = machine_faults(timeline), [attempt.name for attempt in timeline.copies]
+            _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events, copies))
         else:
             comparisons = (line for rule in compared for line in terminal.comparison_lines(rule, diagnosis))
             lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)

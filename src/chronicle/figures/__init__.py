@@ -120,7 +120,6 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
 def _written(
     name: str, plans: Mapping[str, Plan | Sheet], folder: Path
 ) -> Mapping[str, tuple[str, int, int]]:
-    """The files of a figure, wide and narrow, each with its width and height."""
     files = {}
     for variant, plan in plans.items():
         file, sheet = f"{name}-{variant}.svg", plan.paint() if isinstance(plan, Plan) else plan

@@ -143,7 +143,6 @@ class FindingMarks:
 
 
 def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> None:
-    """The shape of a verdict with its number: circle, triangle, square, diamond, of about one area."""
     small = len(number) == 1
     size_px = 11 if small else 10
     baseline = y + CAPITAL * size_px

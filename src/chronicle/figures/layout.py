@@ -140,7 +140,6 @@ def scene(
 
 
 def _seen(segment: Segment) -> Floats:
-    """The steps of a segment that have a value."""
     return segment.steps[np.isfinite(segment.values)]
 
 

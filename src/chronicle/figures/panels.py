@@ -183,12 +183,10 @@ def _spoken_of(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
 
 
 def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
-    """Tracks of a role: most points first, then the shortest name."""
     return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
 
 
 def _single(tracks: Iterable[Track], shown: set[str], single: dict[str, Panel]) -> Iterator[Panel]:
-    """A panel for each track, each metric once."""
     for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
         if metric not in single:
             single[metric] = _panel([track])

@@ -132,7 +132,6 @@ def _is_log(low: float, high: float, role: Role) -> bool:
 
 
 def _span(low: float, high: float) -> float:
-    """The distance; for a curve as good as flat what a label can still tell."""
     return max(high - low, 1e-4 * max(abs(low), abs(high)), 1e-12)
 
 
@@ -146,7 +145,6 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
 
 
 def _extremes(segments: Sequence[Segment]) -> tuple[float, float]:
-    """Smallest and largest finite value; NaN where there is none."""
     known = _finite(segment.values for segment in segments)
     return (float(known.min()), float(known.max())) if len(known) else (math.nan, math.nan)
 

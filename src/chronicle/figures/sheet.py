@@ -285,7 +285,6 @@ class Sheet:
 
 
 def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:
-    """The style of a file: forms, then the colours of each theme by what asks for it."""
 
     def colours(where: str, theme: Tokens) -> str:
         return "".join(f"{where}.{t}{{color:{theme[t]}}}" for t in tokens) + (
@@ -308,7 +307,6 @@ def _listed(numbers: Iterable[float]) -> str:
 
 @lru_cache(maxsize=1 << 14)
 def _tenths(number: int) -> str:
-    """A number of tenths of a pixel: ``12``, ``.3``, ``-4.5``."""
     if not number % 10:
         return str(number // 10)
     return f"{number / 10:.1f}".replace("-0.", "-.").removeprefix("0")
@@ -331,5 +329,4 @@ def _data(path: Path, dots: bool) -> str:
 
 
 def _next(number: int) -> str:
-    """A number behind another one: a minus sign parts them too."""
     return _tenths(number) if number < 0 else f" {_tenths(number)}"

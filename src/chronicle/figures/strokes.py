@@ -75,7 +75,6 @@ class Stroke:
 
 
 def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
-    """The stretches without a NaN."""
     edges = np.flatnonzero(np.diff(np.isfinite(values), prepend=False, append=False))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
@@ -192,7 +191,6 @@ class Curves:
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
 
     def _name(self, line: Line, pane: Pane, room: Room) -> None:
-        """The name of one line of several, as near to it and to its end as it covers nothing."""
         own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if not own:
             return
@@ -269,7 +267,6 @@ def _near(values: Floats, scale: Scale) -> Floats:
 
 
 def _alone(values: Floats) -> Mask:
-    """Points between two NaN, which no line reaches."""
     known = np.isfinite(values)
     alone: Mask = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
     return alone

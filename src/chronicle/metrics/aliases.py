@@ -94,7 +94,7 @@ COMPONENTS = _words("""
     fm regularization tok2vec ner tagger parser textcat morphologizer ce bce hinge triplet dpo sft chosen
     rejected g d real fake cycle cyc idt identity vgg lpips feat feature pix pixel gp wave waveform mag
     magnitude spec spectral diffusion rl act actor alpha reward td qf qf1 qf2 bellman curiosity surrogate pde
-    ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled
+    ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled encoder decoder
 """)
 # The parts among them that tell how far from its target the output is.
 DISTANCES = _words("""
@@ -113,7 +113,7 @@ TOTALS = _words("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
     smoothed running raw reduced lm language model token text vs tokens samples steps time final last
     interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
-    multi
+    multi metrics
 """)
 # Words of a training that learns which of two answers is preferred: rewards are what its loss is made of.
 PREFERENCES = _words("chosen rejected margin margins")
@@ -121,6 +121,8 @@ PREFERENCES = _words("chosen rejected margin margins")
 OF_AGENTS = _words(
     "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
+# Those that no policy is judged by, even where one of them is all that a file holds.
+OF_PPO = _words("policy pg surrogate entropy value vf")
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
 # How much an agent tries out. A bare `r` beside it is what it was rewarded with.
 EXPLORING = frozenset(("eps", "epsilon", "ent", "entropy"))

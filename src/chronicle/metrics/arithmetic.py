@@ -54,13 +54,10 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
         return {}
     rows = _some_rows(len(total))
     sums = total.values[rows]
-    finite = {
-        name: metric.values[rows]
-        for name, metric in series.items()
-        if metric is not total
-        and (metric.steps is total.steps or np.array_equal(metric.steps, total.steps))
-        and np.isfinite(metric.values[rows]).all()
-    }
+    others = {name: metric for name, metric in series.items() if metric is not total}
+    beside = (n for n, m in others.items() if m.steps is total.steps or np.array_equal(m.steps, total.steps))
+    cells = {name: others[name].values[rows] for name in beside}
+    finite = {name: values for name, values in cells.items() if np.isfinite(values).all()}
     fits = 1 < len(finite) <= min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM) and np.isfinite(sums).all()
     if not fits or not _may_be_sum(sums, np.column_stack([*finite.values()])):
         return {}

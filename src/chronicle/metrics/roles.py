@@ -130,6 +130,7 @@ def assign_all(
     """The series of the logs of one run with role, data set and unit set.
 
     ``axes`` are what the steps of each log count: items get a role from ``overrides`` alone.
+
     ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
     the table, and so does a role that the reader gave, because its format says what the metric is. What the
     values of one log tell of a name holds for the others, in which it may have too few of them.
@@ -161,6 +162,7 @@ def _assigned(
             if len(values) > 2 and values[-1] > values[0] and (np.diff(values) >= 0).all():
                 roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
+    roles |= _told_throughout(series, roles)
     roles |= given
     assigned = dict[str, Series]()
     for name, metric in series.items():
@@ -235,23 +237,27 @@ def _named(roles: Mapping[str, Role], *wanted: Role, but: Collection[str] = ()) 
 def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
     """Decides by the whole log what the losses with an unknown word in their name are.
 
-    Beside parts of a loss such a one is a part; several of them, or one beside a known data set, are data
-    sets; one alone beside a total is a part. Where no total is logged, the parts are all there is to judge.
+    Beside parts of a loss such a one is a part; several of them beside a total, or one beside a known data
+    set, are data sets; one alone beside a total is a part, as is an extreme. Where no total is logged, the
+    parts are all there is to judge, but for a single one of what an agent is trained with.
     """
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
     named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
     unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
-    if not parts and len(unknown) + len(_named(roles, Role.DATASET_LOSS)) > 1:
-        roles |= dict.fromkeys(unknown, Role.DATASET_LOSS)
-    elif len(unknown) < len(losses):
+    known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
+    corpora = [name for name in unknown if not extreme(name)]
+    if has_total or known:
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
+    if not parts and (known or has_total) and len(corpora) + len(known) > 1:
+        roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
     if not parts:
         by_players = players(set(map(plain, others)))
         parts = [name for name in others if plain(name) in by_players]
         roles |= dict.fromkeys(parts, Role.PART_LOSS)
-    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()):
+    of_an_agent = [name for name in parts if aliases.OF_PPO & set(words_of(plain(name)))]
+    if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
@@ -344,7 +350,7 @@ def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list
     and `G_style`) or else tells a distance before others, an opponent's last.
     """
     losses = _named(roles, Role.LOSS)
-    if any(role_of(n) not in (Role.OTHER, Role.PART_LOSS) or plain(n) in ("error", "err") for n in losses):
+    if any(plain(n) in ("error", "err") or _may_be_whole(n) for n in losses):
         return []
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
@@ -352,10 +358,32 @@ def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list
     return [name for name in losses if name != first]
 
 
+def _may_be_whole(name: str) -> bool:
+    """Whether a loss is not one of several whose names say what they are of."""
+    if role_of(name) in (Role.OTHER, Role.PART_LOSS):
+        return False
+    return not (role_of(name) is Role.LOSS and _A_LOSS.search(plain(name)) and words_of(plain(name)))
+
+
 def _is_whole(name: str, names: Collection[str]) -> bool:
     """Whether several of the names have all words of this one and more, and it is no opponent's."""
     words = set(plain(name).split())
     return sum(words < set(plain(other).split()) for other in names) > 1 and not opposes(name)
+
+
+def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+    """The rewards that go before an objective which is told over less than half of their steps."""
+
+    def span(name: str) -> int:
+        return int(np.ptp(series[name].steps)) if len(series[name]) else 0
+
+    told = max(map(span, _named(roles, Role.OBJECTIVE)), default=-1)
+    rest = [name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE]
+    if told < 0 or 2 * told >= max(map(span, rest), default=0):
+        return {}
+    whole = [name for name in rest if span(name) > 2 * told]
+    longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
+    return dict.fromkeys(_named(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
 
 
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:

@@ -145,7 +145,7 @@ def times(factor: float) -> str:
 
 
 def _factor(factor: float) -> str:
-    return count(factor) if factor >= 9.95 else f"{factor:.2g}"
+    return count(float(f"{factor:.2g}")) if factor >= 9.95 else f"{factor:.2g}"
 
 
 def duration(seconds: float) -> str:

@@ -112,7 +112,6 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
 
 
 def _hours(join: Join | None) -> str:
-    """Hours that a restart cost: those trained and discarded, and those until it went on."""
     seconds = (join.evidence.get("discarded_s") or 0.0) + (join.gap_s or 0.0) if join else 0.0
     return "" if not seconds else level(seconds / 3600) if seconds >= 36 else "< 0.01"
 
@@ -176,7 +175,6 @@ def json_feed(site: SiteData) -> str:
 
 
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
-    """What both feeds say of their events, in the keys of JSON Feed."""
     for row in [row for row in site.happened if moment(row.time)][:MOST]:
         yield {
             "id": _id(site, row.href),

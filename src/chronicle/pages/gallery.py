@@ -87,13 +87,15 @@ class Happened:
 
     @property
     def after(self) -> str:
-        """What came then: the next restart after a finding, else the next finding, else the end."""
+        """What came then: the next restart after a finding, else the next finding, else how the run ended."""
         is_finding = self.event.kind is EventKind.FINDING
         later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
         next(later)  # itself: whole events are slow to compare, and a run may have thousands
         for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
-            if other.kind is EventKind.END or other.kind in _JOINS or (is_bad and not is_finding):
+            # A log that merely ends tells of nothing.
+            is_end = other.kind is EventKind.END and other.ending not in ("", "in NaN")
+            if is_end or other.kind in _JOINS or (is_bad and not is_finding):
                 return other.sentence
         return ""
 

@@ -205,7 +205,6 @@ def _cards_of(site: SiteData, run_ids: tuple[str, ...]) -> list[Card]:
 
 
 def _points(entry: Entry) -> int:
-    """Points logged, over all metrics and attempts."""
     return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 

@@ -21,6 +21,7 @@ from chronicle.pages.gallery import Cause, Happened, Page, PatternPage, SiteData
 from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
+from chronicle.story.measured import axis_named
 from chronicle.story.restarts import lettered, restart
 from chronicle.story.sentences import listed as enumerated
 from chronicle.story.signs import Sign
@@ -48,6 +49,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
+    axis = axis_named({row["axis"] for row in entry.attempts})
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
     preview = figure(entry, "share")
@@ -65,12 +67,13 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
         "enumerated": enumerated,
         "whole": figure(entry, "whole"),
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
+        "axis": axis,
         "address": words.address(entry.run_id),
-        "key": sorted(marked, key=lambda event: event.step or 0)[:KEY],  # as in the figure
+        "key": marked[:KEY],
         "marked": len(marked),
         "listed": listed[:EVENTS],
         "unlisted": len(listed[EVENTS:]),
-        "restarts": [(letter, join, restart(join, *stated)) for letter, join in joins[:KEY]],
+        "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
         "reasons": _reasons(entry),
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
@@ -93,7 +96,6 @@ def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Ha
 
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
-    """The gravest events with those of their findings that have criteria."""
     by_id = {finding.id: finding for finding in entry.diagnosis.findings}
     reasons = [
         (event, [by_id[part] for part in event.parts if part in by_id and by_id[part].criteria])

@@ -205,7 +205,6 @@ def _with_links(text: Any, pattern: re.Pattern[str], address: Callable[[str], st
 
 
 def _address_of_source(source: str) -> str:
-    """The address behind one of the forms of `cited`."""
     if source.startswith("arXiv:"):
         return f"https://arxiv.org/abs/{source.removeprefix('arXiv:')}"
     if source.startswith("huggingface.co/"):

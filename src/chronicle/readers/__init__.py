@@ -36,13 +36,12 @@ from chronicle.errors import (
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers.arrange import arrange
-from chronicle.readers.catalogue import READERS, Reader, all_readers, plugins
+from chronicle.readers.catalogue import READERS, Reader, all_readers, hook, plugins
 from chronicle.readers.find import (
     RunSource,
     claims,
     folder_claims,
     foreign_logs,
-    hook,
     is_log,
     is_text,
     run_key,
@@ -247,7 +246,7 @@ def read_file(path: Path) -> list[Attempt]:
     try:
         if path.is_dir() and (readers := folder_claims(path)):
             reader = _only(readers, path)
-            attempts = hook(reader, "read_folder", list)(path)
+            attempts = hook(reader, "read_folder")(path)
             unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in foreign_logs(reader, path))
             return _by(reader, [replace(attempt, faults=(*attempt.faults, *unread)) for attempt in attempts])
         _require_regular(path)
@@ -324,7 +323,7 @@ def _only(readers: list[Reader], path: Path) -> Reader:
     """The one reader among those that claim a log. Raises UnknownFormat and AmbiguousFormat."""
     if not readers:
         for reader in all_readers():
-            if lacks := hook(reader, "lacks", str)(path):
+            if lacks := hook(reader, "lacks")(path):
                 raise UnknownFormat(str(path), lacks)
         for suffixes, remedy in _EXPORTS.items():
             if path.suffix.lower() in suffixes.split():

@@ -24,14 +24,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Protocol, cast
 
-from chronicle.errors import BadLog, LogError
+from chronicle.errors import BadLog, LogError, contained
 from chronicle.model import Attempt
 from chronicle.readers.console import FORMATS
 from chronicle.readers.text import Head, OnDemand
 
 GROUP = "chronicle.readers"  # of entry points
 
-# What it means when one of these fails.
+# What it means where a reader lacks one of these, or where it fails.
 _LOOKS: dict[str, Any] = {"identify_folder": False, "foreign": [], "runs": [], "run_key": "", "lacks": ""}
 _READS: dict[str, Any] = {"read": [], "read_folder": []}
 
@@ -95,6 +95,22 @@ def all_readers() -> tuple[Reader, ...]:
     return READERS + plugins()[0]
 
 
+def hook(reader: Reader, name: str) -> Callable[[Path], Any]:
+    """What a reader may have beside its four names; without it, one that tells nothing of any file.
+
+    It raises Defect where it fails.
+    """
+    function = getattr(reader, name, None)
+    if function is None:
+        return lambda _: (_LOOKS | _READS)[name]
+
+    def called(path: Path) -> Any:
+        with contained(str(path)):
+            return function(path)
+
+    return called
+
+
 @lru_cache(maxsize=1)
 def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
     """Readers of other packages, and an error for each that cannot be loaded."""
@@ -139,9 +155,9 @@ def guarded(reader: Reader) -> Reader:
     """
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
-    for hook, otherwise in (_LOOKS | _READS).items():
-        if hasattr(reader, hook):
-            setattr(made, hook, _safe(getattr(reader, hook), otherwise, "" if hook in _LOOKS else made.NAME))
+    for name, otherwise in (_LOOKS | _READS).items():
+        if hasattr(reader, name):
+            setattr(made, name, _safe(getattr(reader, name), otherwise, "" if name in _LOOKS else made.NAME))
     looks = _safe(cast(Any, reader.identify), False)
     made.identify = lambda head: looks(head.path)  # readers of other packages are shown the file itself
     return cast(Reader, made)

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from chronicle.errors import LogError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank
+from chronicle.readers.catalogue import Reader, all_readers, by_rank, hook
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
@@ -133,13 +132,13 @@ def folder_claims(path: Path) -> list[Reader]:
     """The readers to which the folder as a whole is one log. Raises OSError."""
     names = os.listdir(path)
     asked = [reader for reader in all_readers() if getattr(reader, "may_hold", lambda _: True)(names)]
-    claiming = [reader for reader in asked if hook(reader, "identify_folder", bool)(path)]
-    return [r for r in claiming if hook(r, "run_key", str)(path) or not any(foreign_logs(r, path))]
+    claiming = [reader for reader in asked if hook(reader, "identify_folder")(path)]
+    return [r for r in claiming if hook(r, "run_key")(path) or not any(foreign_logs(r, path))]
 
 
 def foreign_logs(reader: Reader, folder: Path) -> Iterator[Path]:
     """The logs in a folder that is one log to a reader which it does not read with it. Raises OSError."""
-    for entry in hook(reader, "foreign", list)(folder):
+    for entry in hook(reader, "foreign")(folder):
         if entry.name not in NOT_LOGS and not entry.name.startswith("."):
             yield from scan(entry, is_log).all_logs() if entry.is_dir() else filter(is_log, [entry])
 
@@ -155,7 +154,7 @@ def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
                 return []
         with unpacked(path) as file:
             stores = stores if file.path == path else _stores(Head.of(file.path))
-            names = list(hook(stores[0], "runs", list)(file.path)) if len(stores) == 1 else []
+            names = list(hook(stores[0], "runs")(file.path)) if len(stores) == 1 else []
     except (LogError, OSError):
         return []
     within = f"{prefix}/{path.stem}".lstrip("/")
@@ -169,25 +168,9 @@ def _stores(start: Head) -> list[Reader]:
 def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
     try:
-        return next((key for reader in all_readers() if (key := hook(reader, "run_key", str)(path))), "")
+        return next((key for reader in all_readers() if (key := hook(reader, "run_key")(path))), "")
     except (LogError, OSError):
         return ""
-
-
-def hook(reader: Reader, name: str, otherwise: type) -> Callable[..., Any]:
-    """What a reader may have beside its four names; without it, the empty value of a type.
-
-    It raises Defect where it fails.
-    """
-    function = getattr(reader, name, None)
-    if function is None:
-        return lambda path: otherwise()
-
-    def called(path: Path) -> Any:
-        with contained(str(path)):
-            return function(path)
-
-    return called
 
 
 @dataclass(frozen=True)

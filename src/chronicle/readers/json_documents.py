@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -97,21 +98,27 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _rows(tables: list[Table]) -> list[Row]:
-    """The rows of all tables. Those that count nothing run over the same iterations, side by side."""
+    """The rows of all tables. Those that count nothing run over the same iterations, side by side, and beside
+    those of one that counts: in so many of its rows, or as steps of their own where they are more."""
     if len(tables) == 1 and not names_a_phase(tables[0].path):
         return tables[0].rows
     parallel = [table for table in tables if not table.counted]
-    counted = [table for table in tables if table.counted]
-    if parallel:
-        lengths = {len(table.rows) for table in parallel}
-        beside = [table for table in counted if {len(table.rows)} == lengths][:1]
-        counted = [table for table in counted if table not in beside]
-        rows = list[Row]({} for _ in range(max(lengths)))
-        for table in beside + parallel:
-            for place, row in zip(_places(len(table.rows), len(rows)), _prefixed(table), strict=True):
-                rows[place] |= row
-        counted.append(Table("", rows))
-    return [row for table in counted for row in _prefixed(table)]
+    counted = [[*_prefixed(table)] for table in tables if table.counted]
+    if not parallel:
+        return [row for table in counted for row in table]
+    rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
+    for table in parallel:
+        for place, row in zip(_places(len(table.rows), len(rows)), _prefixed(table), strict=True):
+            rows[place] |= row
+    host = next((t for t in counted if len(t) == len(rows)), counted[0] if len(counted) == 1 else [])
+    name = next(filter(counts_steps, host[0]), "") if host else ""
+    if not name or not all(isinstance(row.get(name), int | float) for row in host):
+        return [row for table in (*counted, rows) for row in table]
+    if len(rows) > len(host):
+        return sorted([*host, *({name: n} | row for n, row in enumerate(rows))], key=itemgetter(name))
+    for place, row in zip(_places(len(rows), len(host)), rows, strict=True):
+        host[place] |= row
+    return [row for table in counted for row in table]
 
 
 def _tables(value: Any, path: str = "", depth: int = 0) -> Iterator[Table]:

@@ -149,7 +149,7 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
 
     Of those that count steps it is one that tells, helped by the others, half of the rows that any does.
     Those that the training ``declared`` to count its steps go before all others. A plural may be an amount,
-    as `steps` are how long an episode was: one that goes up and down counts nothing.
+    as `steps` are how long an episode was: one that goes up and down, or stands still, counts nothing.
     """
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name in columns if counts[name]]
@@ -157,7 +157,9 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     epochs = epochs_of(columns)
 
     def is_amount(name: str) -> bool:
-        return column_key(name).endswith("s") and goes_up_and_down(columns[name], epochs)
+        values = columns[name].values
+        still = len(values) >= MANY and bool(np.all(values == values[0]))
+        return column_key(name).endswith("s") and (still or goes_up_and_down(columns[name], epochs))
 
     whole = [name for name in counting if _is_axis(columns[name].values) and not is_amount(name)]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]

@@ -60,6 +60,7 @@ def tell(
     happened = events(run, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
+    differs = verdict is not diagnosis.verdict
     odd = diagnosis.verdict is Verdict.UNEXPECTED
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
@@ -71,7 +72,7 @@ def tell(
         _sequence(run, happened, chosen, shown),
         _reviewed(review, diagnosis) if review else "",
         _decides(
-            run, happened, [] if review else chosen, "The classifier's verdict" if review else "The verdict"
+            run, happened, [] if differs else chosen, "The classifier's verdict" if differs else "The verdict"
         ),
     ]
     paragraphs.append(_open(run, happened, shown, " ".join([headline, *paragraphs])))
@@ -81,7 +82,6 @@ def tell(
 
 
 def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
-    """Who judged the run, and whether the classifier says the same."""
     who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
     verdict, classifier = verdict_of(review), diagnosis.verdict
     stance = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
@@ -129,7 +129,6 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
 
 
 def _restarts(run: RunView) -> str:
-    """How often the run was taken up again, and what that discarded."""
     if not (joins := run.diagnosis.joins):
         return ""
     number = Counter(join.kind for join in joins)
@@ -156,7 +155,6 @@ def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> 
 
 
 def _counts(event: Event) -> bool:
-    """Whether it is a happening on the course that the run kept."""
     return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & OVERALL
 
 

@@ -13,7 +13,7 @@ that ends in NaN, is a lower bound. A duration is never told finer than the log 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -188,8 +188,12 @@ def is_cut(values: Floats, top: int, edge: float) -> bool:
 
 def axis_of(timeline: Timeline) -> Axis:
     """What the steps of a timeline count; steps where its attempts do not agree."""
-    nouns = {attempt.axis for attempt in timeline.attempts}
-    return Axis(nouns.pop()) if len(nouns) == 1 else Axis()
+    return axis_named({attempt.axis for attempt in timeline.attempts})
+
+
+def axis_named(nouns: Collection[str]) -> Axis:
+    """The axis of attempts whose steps count this, each noun once."""
+    return Axis(*nouns) if len(nouns) == 1 else Axis()
 
 
 def evident(finding: Finding, key: str) -> float:
@@ -377,15 +381,27 @@ class Happening:
 
 
 def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
-    """The findings of a diagnosis in groups, in the order they begin, counted from 1."""
-    near = _NEAR_GAPS * sample_gap(timeline)
+    """The findings of a diagnosis in groups, counted from 1 in the order they are told in."""
+    near, owner = _NEAR_GAPS * sample_gap(timeline), owners(timeline)
     groups: list[list[Finding]] = []
     for finding in sorted(diagnosis.findings, key=_place):
         home = next((g for g in groups if any(_is_one_happening(finding, other, near) for other in g)), None)
         groups.append([finding]) if home is None else home.append(finding)
     named = [(_lead(group), tuple(group)) for group in groups]
-    named.sort(key=lambda item: _place(item[0]))
+    named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _place(item[0])))
     return [Happening(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
+
+
+def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
+    """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
+    attempts = list(enumerate(timeline.attempts))
+    place_of = {attempt.name: place for place, attempt in reversed(attempts)}
+    begins = [
+        (k, min((s.steps.min() for s in a.series.values() if len(s)), default=math.inf)) for k, a in attempts
+    ]
+    return lambda attempt, step: place_of.get(
+        attempt or "", max((k for k, b in begins if b <= step), default=0)
+    )
 
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:

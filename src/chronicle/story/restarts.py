@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, count, duration, level, plural, value_words
 from chronicle.model import Change, Diagnosis, Join, JoinKind, StepBack
+from chronicle.story.measured import Axis
 from chronicle.timeline.joins import Ending
 
 _OUTCOMES = {
@@ -50,13 +51,13 @@ class Restart(NamedTuple):
     why: tuple[str, ...]
 
 
-def restart(join: Join, gpus: float = 0, tokens_per_step: float = 0.0) -> Restart:
+def restart(join: Join, axis: Axis, gpus: float = 0, tokens_per_step: float = 0.0) -> Restart:
     """The words of a join; ``gpus`` and ``tokens_per_step`` are those of run.toml (0: not stated)."""
-    costs = tuple(_costs(join, gpus, tokens_per_step))
-    return Restart(tuple(change_words(c) for c in join.changes), costs, tuple(_why(join)))
+    costs = tuple(_costs(join, axis, gpus, tokens_per_step))
+    return Restart(tuple(change_words(c, axis) for c in join.changes), costs, tuple(_why(join, axis)))
 
 
-def outcome(ending: Ending) -> str:
+def outcome(ending: Ending, axis: Axis) -> str:
     """What became of an attempt: ``crashed, back to 800, 199 steps discarded, after 42 min``."""
     join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
     words = [_OUTCOMES.get(ending.how, ending.how), then]
@@ -66,7 +67,7 @@ def outcome(ending: Ending) -> str:
         words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
         words[1] += f" {count(join.to_step)}" if then == "back to" else ""
         lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own
-        words += [f"{plural(lost, 'step')} discarded" if lost else ""]
+        words += [f"{axis.span(lost)} discarded" if lost else ""]
         words += [gap(join.gap_s)]
     return ", ".join(word for word in words if word)
 
@@ -106,10 +107,10 @@ def gap(seconds: float | None) -> str:
     return f"after {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} before that one ended"
 
 
-def change_words(change: Change) -> str:
+def change_words(change: Change, axis: Axis) -> str:
     """``learning rate 0.0003 → 0.00015 at step 800``; ``seed 1 → 2``."""
     unit = f" {change.unit}" if change.unit else ""
-    at = f" at step {count(change.at_step)}" if change.at_step is not None else ""
+    at = f" at {axis.place(change.at_step)}" if change.at_step is not None else ""
     moved = f"{change.quantity} {_stated(change.before)} → {_stated(change.after)}{unit}{at}"
     if change.quantity.endswith(" read"):
         off = change.after - change.before
@@ -117,10 +118,10 @@ def change_words(change: Change) -> str:
     return moved
 
 
-def _costs(join: Join, gpus: float, tokens_per_step: float) -> Iterator[str]:
+def _costs(join: Join, axis: Axis, gpus: float, tokens_per_step: float) -> Iterator[str]:
     lost, seconds = join.discarded_steps, join.evidence.get("discarded_s") or 0.0
     if lost:
-        yield plural(lost, "step")
+        yield axis.span(lost)
     if tokens := join.evidence.get("discarded_tokens", lost * tokens_per_step):
         yield f"{_stated(float(tokens))} tokens"
     if seconds >= 1:
@@ -129,17 +130,17 @@ def _costs(join: Join, gpus: float, tokens_per_step: float) -> Iterator[str]:
             yield f"{level(seconds / 3600 * gpus)} GPU hours"
 
 
-def _why(join: Join) -> Iterator[str]:
+def _why(join: Join, axis: Axis) -> Iterator[str]:
     evidence = join.evidence
     if "inside_pattern" in evidence:
-        inside, start = _title(evidence["inside_pattern"]), count(evidence["inside_start_step"])
-        far = f"step {count(join.to_step)} lies inside “{inside}” from step {start}"
+        inside, start = _title(evidence["inside_pattern"]), axis.place(evidence["inside_start_step"])
+        far = f"{axis.place(join.to_step)} lies inside “{inside}” from {start}"
         yield f"did not go back far enough: {far}"
     if "left_pattern" in evidence:
-        margin = plural(evidence["margin_steps"], "step")
+        margin = axis.span(evidence["margin_steps"])
         yield f"went back to {margin} before “{_title(evidence['left_pattern'])}”"
     if "again_step" in evidence:
-        yield f"it came again at step {count(evidence['again_step'])}"
+        yield f"it came again at {axis.place(evidence['again_step'])}"
     if "metric" in evidence:
         equal = evidence.get("common_samples", 0)
         where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"

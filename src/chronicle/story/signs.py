@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from itertools import groupby
 from operator import itemgetter
 from typing import Self
 
@@ -19,7 +20,7 @@ import numpy as np
 from chronicle.classify.view import AttemptView, value_at
 from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
-from chronicle.story.sentences import noun
+from chronicle.story.sentences import listed, noun
 
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _WITH = 8  # samples: so much may lie between two sides of one happening
@@ -77,12 +78,12 @@ class Scene:
         return happens and not same and other.attempt in ("", self.event.attempt)
 
     def causes(self) -> tuple[str, ...]:
-        """``40 steps after the batch change``: what came shortly before, in words."""
-        words = (
-            (f"{self.run.axis.span(before)} after" if before else "together with") + f" the {named(other)}"
-            for before, other in self.shortly_before
-        )
-        return tuple(dict.fromkeys(words))
+        """``40 steps after the batch change``: what came shortly before, in words, of one step together."""
+        words = []
+        for before, others in groupby(self.shortly_before, itemgetter(0)):
+            when = f"{self.run.axis.span(before)} after" if before else "together with"
+            words.append(f"{when} {listed([*dict.fromkeys(f'the {named(other)}' for _, other in others)])}")
+        return tuple(words)
 
     def before(self, series: Series | None, samples: int = _AROUND) -> Floats:
         """The last finite values before the event; none of what was not logged."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import chain
@@ -43,7 +43,7 @@ from chronicle.model import (
     Role,
     Track,
 )
-from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings
+from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings, owners
 from chronicle.story.restarts import lettered
 from chronicle.story.sentences import finding_words, listed, noun
 from chronicle.story.signs import around
@@ -81,7 +81,7 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
     placed = [*map(clock.placed, _with_ids([*plain, *findings]))]
     placed, spoken = _with_notes([around(run, event, placed) for event in placed], notes)
-    return tuple(sorted([*placed, *map(clock.placed, spoken)], key=partial(_order, run)))
+    return tuple(sorted([*placed, *map(clock.placed, spoken)], key=partial(_order, owners(run.timeline))))
 
 
 def _launch(run: RunView) -> Iterator[Event]:
@@ -123,7 +123,6 @@ def _joined(run: RunView, letter: str, join: Join) -> Event:
 
 
 def _moved(run: RunView, join: Join) -> str:
-    """What is not the same after a join, as a sentence."""
     phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
     if rest := join.changes[_SHOWN_CHANGES:]:
         phrases.append(f"{plural(len(rest), 'more value')} changed")
@@ -207,7 +206,6 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
 
 
 def _end(run: RunView) -> Iterator[Event]:
-    """How the run ended: the end of the attempt that is its latest."""
     if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
@@ -262,7 +260,6 @@ def _of_group(run: RunView, group: Happening) -> Event:
 
 
 def _numbered(listed: Iterable[Event]) -> list[Event]:
-    """The events with ids that no two of them share."""
     seen: Counter[str] = Counter()
     named = []
     for event in listed:
@@ -273,7 +270,6 @@ def _numbered(listed: Iterable[Event]) -> list[Event]:
 
 
 def _with_ids(listed: Iterable[Event]) -> list[Event]:
-    """The events with ids of their own, and for findings those of the neighbouring places."""
     named = _numbered(listed)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
@@ -395,15 +391,12 @@ class _Clock:
         return max(points, key=lambda point: point[0])[1]
 
 
-def _order(run: RunView, event: Event) -> tuple[bool, int, float, int, str]:
+def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[bool, int, float, int, str]:
     """The order of events: by attempt, by step, and at one step what may be the cause first."""
-    overall = event.kind is EventKind.END or bool(set(event.patterns) & OVERALL)
-    if (at := run.index(event.attempt)) is None:
-        kept = (view.index for view in run.views if event.step is not None and view.is_live(event.step))
-        at = len(run.views) if event.step is None else next(kept, 0)
     step = math.inf if event.step is None else float(event.step)
     kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
-    return overall or event.step is None, at, step, _KINDS.index(kind), event.time
+    is_last = event.kind is EventKind.END or event.step is None
+    return is_last, owner(event.attempt, step), step, _KINDS.index(kind), event.time
 
 
 def changes(run: RunView) -> Iterator[Event]:
@@ -442,7 +435,6 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 
 
 def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
-    """One jump, or several as one: the row of each."""
     first, last = jumps[0], jumps[-1]
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]

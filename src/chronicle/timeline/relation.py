@@ -295,13 +295,9 @@ class Pair:
         """No metric in common, mostly the same steps, at the same time."""
         a, b = self.before, self.after
         shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
-        return (
-            shared > 0
-            and shared >= _COMMON_SHARE * longer
-            and a.attempt.axis == b.attempt.axis
-            and a.attempt.series.keys().isdisjoint(b.attempt.series)
-            and not together_s(a, b) < 0
-        )
+        mostly = shared > 0 and shared >= _COMMON_SHARE * longer
+        apart = a.attempt.axis != b.attempt.axis or bool(together_s(a, b) < 0)  # False where no clock tells
+        return mostly and not apart and a.attempt.series.keys().isdisjoint(b.attempt.series)
 
     # ---- by word
 

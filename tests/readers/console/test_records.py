@@ -626,3 +626,24 @@ def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):
         "Client 1/Loss": [(e, round(3 - e / 10, 2)) for e in range(1, 7)],
         "Client 1/val acc": [(e, 0.6) for e in range(1, 7)],
     }
+
+
+def test_what_is_measured_once_an_epoch_is_told_once_where_every_bar_shows_it(tmp_path):
+    """Lightning's bar: each batch is drawn twice, with the metrics of the epoch before; its end has its own.
+
+    An epoch without a change is told by its last bar that shows something new. A metric that changes in no
+    epoch is frozen, and stays so.
+    """
+
+    def told(losses):
+        shown, text = "", ""
+        for epoch, loss in enumerate(losses):
+            head = f"\rEpoch {epoch}:  25%|##  | "
+            text += "".join(f"{head}{k}/6 [00:01<00:02, {3.1 + k}it/s{shown}]" * 2 for k in range(1, 7))
+            shown = f", v_num=3, train_loss={loss:.3f}, val_acc={1 - loss / 4:.3f}"
+            text += f"{head}6/6 [00:01<00:00, 9.5it/s{shown}]{head}0/6 [00:00<?, ?it/s{shown}]"
+        return points(read_text(tmp_path, text + "\n"))["train_loss"]
+
+    losses = [2.0, 1.5, 1.25, 1.25, 1.125, 1.0]
+    assert told(losses) == list(zip([6, 12, 18, 23, 30, 36], losses, strict=True))
+    assert len(told([2.0] * 6)) > 24

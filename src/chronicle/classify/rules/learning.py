@@ -64,7 +64,6 @@ grokking
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -84,11 +83,11 @@ from chronicle.classify.measure import (
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
-from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent, guessing, rises
+from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent, guessing, improves
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.roles import direction, extreme, plain
+from chronicle.metrics.roles import extreme, plain
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
@@ -298,7 +297,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
     scores = attempt.by_role(Role.VALIDATION_SCORE)
-    better = any(rises(direction(s) * s.values) for s in scores)  # then only answers are less sure
+    better = any(map(improves, scores))  # then only answers are less sure
     whole = [s for s in held_out if measures(s) == measures(loss)]
     for validation in whole or held_out:
         steps, y = positive(validation)
@@ -333,7 +332,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
     rewarded = attempt.first(Role.OBJECTIVE) is not None  # then it is that which went another way
     for score in attempt.by_role(Role.VALIDATION_SCORE) if not rewarded else ():
-        way = ascent(replace(score, values=direction(score) * score.values), FEWEST)
+        way = ascent(score, FEWEST)
         if extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
@@ -416,7 +415,8 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
         if arrived is None or leaves is None or not apart(trained, late, sign):
             continue
         soon = leaves < limits.lag * max(saturated, float(trained.steps[1]))
-        if soon or leaves - saturated < limits.settling * float(tested.steps[-1] - tested.steps[0]):
+        waited = leaves - float(late.steps[0])  # before it was first asked nobody knows
+        if soon or waited <= limits.settling * float(tested.steps[-1] - tested.steps[0]):
             continue
         checks = [
             *noted(train_saturated_step=saturated),
@@ -441,11 +441,11 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 def apart(trained: Series, late: Series, sign: float) -> bool:
     """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done.
 
-    Scores from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half) of the first.
+    Scores of 1 at most from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half).
     """
     t, v = finite(trained).values, finite(late).values
     if sign > 0:
-        return bool(t.max() >= 0.9 and v.max() >= 0.6 and v[:2].max() <= 0.5)
+        return bool(1.0 >= t.max() >= 0.9 and 1.0 >= v.max() >= 0.6 and v[:2].max() <= 0.5)
     return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v[:2].min())
 
 

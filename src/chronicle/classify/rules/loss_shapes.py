@@ -239,7 +239,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     held_out = () if lost else (Role.VALIDATION_LOSS,)
     for series in attempt.by_role(*unjudged, *held_out):
         known = np.isfinite(series.values)  # what was never computed is NaN from its first value on
-        if series is not attempt.loss and not known[-1] and (known.any() or series.role in unjudged):
+        if series is not attempt.loss and not known[-1] and (known.any() or series.role in unjudged[1:]):
             yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
 
 

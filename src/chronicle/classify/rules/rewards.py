@@ -42,7 +42,6 @@ reward-hacking
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
@@ -51,7 +50,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, Ascent, ascent
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.roles import direction, extreme
-from chronicle.model import Finding, Role, Series
+from chronicle.model import Finding, Floats, Role, Series
 
 COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
 BLOW_UP, NO_SPIKE = "kl-blow-up", "divergence-no-spike"
@@ -65,24 +64,31 @@ AWAY = 10.0  # [times] the divergence at which the objective turned
 _START, _BLOCKS = 5, 64  # samples; blocks in which a policy may come back for a moment, but not for half
 
 
+def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
+    """The first steps and the medians of blocks, ``most`` at most, of three values or more; empty for few."""
+    known = finite(series)
+    if len(known) < OBJECTIVE:
+        return np.zeros(0), np.zeros(0)
+    parts = np.array_split(np.arange(len(known)), min(most, len(known) // 3))
+    first = known.steps[[part[0] for part in parts]].astype(float)
+    return first, np.array([median(known.values[part]) for part in parts])
+
+
+@np.errstate(over="ignore")  # logged values may be as large, and as small, as floats get
 def gone_from(entropy: Series) -> tuple[float, float] | None:
     """The step from which on an entropy is nothing beside its start, and what is left at the end, as a share.
 
     None where it is not, or where it crosses zero. The sign does not matter: some log it as part of a loss.
     """
-    entropy = finite(entropy)
-    steps, values = entropy.steps, entropy.values
-    start = median(values[:_START]) if len(values) >= OBJECTIVE else 0.0
-    if not start:
+    (steps, level), start = in_blocks(entropy, _BLOCKS), median(finite(entropy).values[:_START])
+    if not start or not len(level):
         return None
-    parts = np.array_split(np.arange(len(values)), min(_BLOCKS, len(values) // 3))
-    with np.errstate(over="ignore"):  # logged values may be as small as floats get
-        shares = np.array([median(values[part]) for part in parts]) / start
+    shares = level / start
     there = np.flatnonzero(~(shares <= GONE))
     first = int(there[-1]) + 1 if len(there) else 0
-    if first == len(parts) or shares.min() < -GONE:
+    if first == len(shares) or shares.min() < -GONE:
         return None
-    return float(steps[parts[first][0]]), float(shares[-1])
+    return float(steps[first]), float(shares[-1])
 
 
 def _since(objective: Series | None, step: float) -> tuple[Ascent, Ascent, float, float] | None:
@@ -123,15 +129,10 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def left_from(length: Series) -> tuple[float, float, float] | None:
     """The last step at which a length was no more than its end by `GROWN`, and the levels there and at the
     end; None where it never was so low."""
-    length = finite(length)
-    steps, values = length.steps, length.values
-    if len(values) < OBJECTIVE:
-        return None
-    parts = np.array_split(np.arange(len(values)), BLOCKS)
-    levels = np.array([median(values[part]) for part in parts])
-    end = float(np.mean(levels[-2:]))
-    low = np.flatnonzero(levels <= end / GROWN)
-    return (float(steps[parts[low[-1]][0]]), float(levels[low[-1]]), end) if len(low) and end > 0 else None
+    steps, level = in_blocks(length, BLOCKS)
+    end = float(np.mean(level[-2:])) if len(level) else 0.0
+    low = np.flatnonzero(level <= end / GROWN)
+    return (float(steps[low[-1]]), float(level[low[-1]]), end) if len(low) and end > 0 else None
 
 
 def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -176,12 +177,11 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
     objective = attempt.first(Role.OBJECTIVE)
     for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE) if objective is not None else ():
-        better = replace(score, values=direction(score) * score.values)
-        fall = None if extreme(score.metric) else ascent(better)
+        fall = None if extreme(score.metric) else ascent(score)
         if objective is None or fall is None or not fall.collapsed:
             continue
         way = ascent(objective.pick(objective.steps >= fall.best_step))
-        if way is None or way.gained < RISES or way.collapsed or way.last <= way.first:
+        if way is None or not way.learned or way.gained < RISES:
             continue
         sign = direction(score)
         checks = [

@@ -4,41 +4,42 @@ failed-run
     Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
     Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
     scores are logged: the next two), nor has any other loss, no law of learning explains the curve better
-    than a constant does (by 10 nats, and 0.5 %), and no score ends near a best that it rose to, by 1 % of
-    its size and not with its last value alone (eight points are enough at the loss of guessing);
-    batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that was
-    trained before does not); or a step takes all but 15 % of what was learned, and batches differ as little
-    after it; or at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above
-    their own minimum, and not because a replay of data ended.
+    than a constant does (by 10 nats, and 0.5 %), and no score improves; batches differ by 3 % at most (a
+    model that knows nothing loses as much on every batch; one that was trained before does not), or the level
+    is that of guessing and scores are logged (then eight points are enough); or a step takes all but 15 % of
+    what was learned, and batches differ as little after it; or at least three attempts, three quarters of
+    which end in NaN or 3 % (and six errors) above their own minimum, and not because a replay of data ended.
     Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches
     that starts at the floor.
     Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
 
 near-perfect, noisy-healthy
     Sees: runs in which nothing worrying was found on the live course.
-    Rule: at least 16 points of a loss (or of an agent's objective), and no live finding but fast spikes (on
-    1 % of the steps at most), drops that the schedule explains, and properties of the log; one-sample noise
-    above 5 % is noisy-healthy, else near-perfect.
+    Rule: at least 16 points of a loss (or of an objective that improves), and no live finding but fast spikes
+    (on 1 % of the steps at most), drops that the schedule explains, and properties of the log; one-sample
+    noise above 5 % is noisy-healthy, else near-perfect.
     Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
     False alarm: a bad run is called good: so every doubt of another rule comes first.
     Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
 
-failed-run, plateau, divergence-no-spike (an objective that is to rise: reward, return of an agent)
+failed-run, plateau, divergence-no-spike (an objective: the reward or return of an agent, or a score alone)
     Sees: an objective that stays where its first values were (a plateau where the log begins after the run);
     or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
     with, and may rise while it gets better; so the objective is judged in their place.
-    Rule: of medians or means, whichever rose more, of sixteen blocks of at least 50 points (of fewer, from 16
-    on, blocks of three, and what does not rise is no more than a plateau), none lies four errors above the
-    first two, the ranks of 64 means do not go up with time by three errors, and less than 95 % of what
-    follows the first five values lies above them (else it had learned at once); or the last two lie at least
-    a third of the way down from the best to the first two, deeper than any fall that it had come back from,
-    and both ways are six errors or more (or they lie six below the first, of what began at its best); from
-    60 % on that is bad, less worries.
+    Rule: of medians or means, whichever rose more, of sixteen blocks of at least 50 points, none lies four
+    errors above the first level, and the ranks of 64 means do not go up with time by three errors (by one, if
+    the log begins later). Or the last two blocks lie at least a third of the way down from the best to the
+    first level, deeper than any fall that it had come back from, and both ways are six errors or more (or
+    they lie six below the first, of what began at its best); from 60 % on that is bad, less worries. The
+    first level is that of two blocks, or of fewer values, from three on, if that is lower for certain. Of 16
+    to 49 points, in blocks of three, only a loss is told.
     An error is what neighbouring blocks differ by where nothing happens, or what single values do where few
     of them differ at all: an objective may be negative and has no unit. (A few crashes say nothing to a
     median and all to a mean, rare successes the other way round.)
+    No failure: one value to the end, if it is more than nothing; nine tenths of 1 from the first level to the
+    last; a score; an attempt that was begun anew and learned; a loss that another agent wins meanwhile.
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
-    False alarm: a task that is solved at once, or made harder on the way.
+    False alarm: a task that is made harder on the way; the first episodes of a running mean.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 """
 
@@ -56,20 +57,21 @@ from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
-from chronicle.metrics.roles import MIN_POINTS, direction
+from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"
 FEWEST = 16  # points of an attempt that is long enough to have learned, and of a run to be called healthy
 ATTEMPTS = 3
 CLASSES = (2, 3, 4, 5, 8, 10, 20, 50, 100, 200, 256, 1000, 32000, 50257, 50304)
+FLUKE = 3.0  # [noise scales] from two first samples to the lowest of eight medians: once in 100 by chance
 CHANCE = 0.006  # of the logarithm of a number of classes: label noise and weight decay add less
 MOVES, MOST = 0.01, 0.5  # of a score's size, that is a rise; and of a rise, that stays without its last value
 LOST = 1 / 3  # share of what was gained: more is no dip
-SLIP = 0.1  # share of what was gained since the first values: less is no collapse
 BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
 OBJECTIVE = 50  # points of an objective, three a block
-STARTS, AT_ONCE = 5, 0.95  # values, and the share after two blocks above them: it had learned at once
+STARTS = 3  # values of which a level is known
+CEILING = 0.9  # of what can be had, from the first level on: nothing is left to learn
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in one of fifty random walks
 
@@ -86,24 +88,25 @@ def find(view: View) -> Iterable[Finding]:
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
     limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
-    scores = [s for s in attempt.by_role(Role.SCORE, Role.VALIDATION_SCORE) if len(s) >= MIN_POINTS]
-    # the loss of guessing is known from fewer points, where scores say that it is one
-    guesses = len(scores) > 0 and len(y) >= MIN_POINTS and guessing(median(y[2:]))[1] <= CHANCE
-    few = len(y) < FEWEST and not guesses
-    if few or noise > limits.knowing or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
+    scores = [s for s in attempt.by_role(*SCORES) if len(s) >= MIN_POINTS]
+    # scores that stay tell the loss of guessing from fewer points, and where batches differ
+    guesses = len(scores) > 0 and len(y) >= MIN_POINTS and guessed(y[2:])
+    known = guesses or (len(y) >= FEWEST and noise <= limits.knowing)
+    if not known or steps[0] > max(0.02 * steps[-1], step_gap(loss)):
         return []
     # what is learned before any score moves is the scale of the outputs, by the first samples
-    gain = learned(y[2:] if scores else y)
+    gain, unsure = learned(y[2:] if scores else y), FLUKE * noise if guesses else 0.0
     others = [positive(s)[1] for s in attempt.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s is not loss]
-    elsewhere = any(learned(part) >= limits.learned for part in others if len(part) >= FEWEST)
-    if gain >= limits.learned or elsewhere or any(rises(direction(s) * s.values) for s in scores):
+    least = max(limits.learned, unsure)
+    elsewhere = any(learned(part) >= least for part in others if len(part) >= FEWEST)
+    if gain >= least or elsewhere or any(map(improves, scores)):
         return []
     contest = view.contest(loss) if gain >= limits.step_least else None
     if contest is not None and contest.learns:  # a large constant part keeps the logarithm from moving
         return []
     checks = [
-        Check("lowest eighth below the start", gain, "log units", f"< {limits.learned}", key="gained_log"),
-        at_most("one-sample noise", noise, "log units", limits.knowing),
+        Check("lowest eighth below the start", gain, "log units", f"< {least:.3g}", key="gained_log"),
+        *([] if guesses else [at_most("one-sample noise", noise, "log units", limits.knowing)]),
         *noted(points_samples=len(y)),
     ]
     fell, confidence = "the loss had fallen first and then stood still", 0.6 + 0.3 * min(1.0, len(y) / 200)
@@ -120,6 +123,23 @@ def guessing(log_level: float) -> tuple[int, float]:
     level = float(np.exp(min(log_level, 700.0)))
     classes = min(CLASSES, key=lambda k: abs(level / np.log(k) - 1))
     return classes, abs(level / float(np.log(classes)) - 1)
+
+
+def guessed(y: Floats) -> bool:
+    """Whether the level of log values is that of guessing, as exactly as noise lets it be known."""
+    error = MEDIAN_ERROR * wiggle(y) / len(y) ** 0.5
+    return bool(guessing(median(y))[1] <= CHANCE + min(2 * error, CHANCE))
+
+
+def improves(series: Series) -> bool:
+    """Whether a score or an objective ends better than it began: of 16 values and more by its `ascent`, and a
+    score by more than next to nothing of its size."""
+    way = ascent(series, FEWEST)
+    if way is None:
+        return rises(direction(series) * series.values)
+    if series.role is Role.OBJECTIVE:
+        return way.learned or at_its_best(series, way)
+    return way.learned and way.best - way.first >= MOVES * max(abs(way.best), abs(way.first))
 
 
 def rises(values: Floats) -> bool:
@@ -186,21 +206,21 @@ def _dies(view: View, loss: Series) -> bool:
 def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     """One finding for a run without trouble; ``harmless`` are the findings on its live course."""
     live_on = [a for a in view.attempts if a.live_until is not None]
-    judged = [(a, s) for a in live_on for s in (a.loss, a.objective) if s is not None]
+    objectives = [(a, a.objective) for a in live_on if a.objective is not None and improves(a.objective)]
+    judged = [(a, a.loss) for a in live_on if a.loss is not None] + objectives
     points = sum(len(loss) for _, loss in judged)
     if points < FEWEST:
         return
     attempt, loss = max(judged, key=lambda pair: len(pair[1]))
     noise, most = median(np.array([view.noise(s) for _, s in judged])), view.thresholds.noisy
-    start, end = min(int(s.steps.min()) for _, s in judged), max(int(s.steps.max()) for _, s in judged)
-    noisy = noise > most
+    steps, noisy = np.concatenate([s.steps for _, s in judged]), noise > most
     checks = [
         Check("live findings that worry", 0, "findings", "0"),
         side("one-sample noise", noise, "log units", noisy, (f"> {most}", f"<= {most}"), "noise_log"),
         Check("points of what is judged", points, "samples", f">= {FEWEST}", key="points_samples"),
         *noted(harmless_findings=len(harmless)),
     ]
-    at = At(attempt if len(judged) == 1 else None, loss, start, None, end)
+    at = At(attempt if len(judged) == 1 else None, loss, steps.min(), None, steps.max())
     pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
     confidence = 0.5 + 0.5 * min(1.0, points / 1000)
     yield finding(pattern, at, checks, 0.0, confidence, (other, f"the noise were {where} {most}"))
@@ -210,9 +230,8 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
 class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
 
-    ``gained`` is what it rose by at its best, ``lost`` what it fell by since, in errors of one block;
-    ``at_once`` is what it had gained against its first three values, which a block of many may hide;
-    ``swung`` the deepest fall that it had come back from, ``trend`` the way of the whole course.
+    In errors of one block: ``gained`` is what it rose by at its best, ``lost`` what the end lies below the
+    best before it, ``swung`` the deepest fall that it had come back from. ``trend`` is the way of the whole.
     """
 
     first: float
@@ -221,14 +240,13 @@ class Ascent:
     best_step: float
     gained: float
     lost: float
-    at_once: float
     swung: float
     trend: float
 
     @property
     def collapsed(self) -> bool:
-        """Whether most of what it had gained is lost, or of what it had from the first value on."""
-        least = max(LOST * self.gained, SLIP * self.at_once, self.swung, FAR)
+        """Whether a good part of what it had gained is lost, or of what it had from the first values on."""
+        least = max(LOST * self.gained, self.swung, FAR)
         return self.lost > least and max(self.gained, self.lost - self.gained) >= FAR
 
     @property
@@ -238,20 +256,16 @@ class Ascent:
 
     @property
     def learned(self) -> bool:
-        """Whether it rose, and most of that is there at the end."""
-        return self.rose and not self.collapsed
-
-    @property
-    def rose(self) -> bool:
-        """Whether its best level lies above the first, or all of it goes up, by more than chance."""
-        return self.gained >= RISES or self.trend >= TREND
+        """Whether it ends above its start by more than chance, and most of what it gained is there."""
+        kept = self.gained - self.lost >= RISES or self.trend >= TREND
+        return kept and not self.collapsed
 
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
-    """The way of an objective; None where there are fewer points."""
+    """The way of an objective, or of a score, turned over if less is better; None for fewer points."""
     known = finite(series)
-    steps, v = known.steps.astype(float), known.values
+    steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:
         return None
     parts = np.array_split(v, min(BLOCKS, len(v) // 3))
@@ -260,6 +274,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
     if not median(np.abs(np.diff(v))):  # most are the same, and medians do not know what the rest may do
         inside = max(inside, MEDIAN_ERROR * float(np.std(v)) / size)
     course = trend(v)
+    # an agent may learn within the first block: of fewer values a level is known less well
+    starts = [STARTS << k for k in range(16) if STARTS << k <= len(parts[0])] or [STARTS]
 
     def apart(level: Callable[[Floats], Any], spread: Callable[[Floats], Any]) -> float:
         # neighbours within a block may be alike, so quarters of blocks say how much levels differ
@@ -268,17 +284,20 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
     def way(level: Callable[[Floats], Any], error: float) -> Ascent:
         levels, eighth = np.array([level(p) for p in parts]), max(len(parts) // 8, 1)
         first, last = float(levels[:eighth].mean()), float(levels[-eighth:].mean())
-        best = float(levels.max())
-        at = int(np.flatnonzero(~(levels < best - RISES * error))[-1])  # all before may as well be the best
+        best, before = float(levels.max()), levels[:-eighth]  # what is reached as the log ends is not lost
+        at = int(np.flatnonzero(~(before < before.max() - RISES * error))[-1])  # all before may be the best
         start = np.array_split(steps, len(parts))[at][0]
         sag = float(np.max((np.maximum.accumulate(levels) - levels)[:at], initial=0.0))
-        gained, lost, at_once = ((best - level) / error for level in (first, last, median(v[:3])))
-        return Ascent(first, best, last, start, gained, lost, at_once, sag / error, course)
+        lost = max(before.max() - last, 0.0) / error
+        sure = (level(v[:k]) + RISES * error * (len(parts[0]) / k) ** 0.5 for k in starts)
+        gained = (best - min(first, *sure)) / error
+        return Ascent(first, best, last, start, gained, lost, sag / error, course)
 
     # a few tall values say nothing to a median, and all to a mean: an agent learned if one of both rose
-    by_median = way(median, max(inside, min(apart(np.mean, scale), apart(median, scale))))
-    by_mean = way(np.mean, max(inside, apart(np.mean, np.std)))
-    return max(by_median, by_mean, key=lambda w: (w.learned, w.gained))
+    ways = [way(median, max(inside, min(apart(np.mean, scale), apart(median, scale))))]
+    if len(v) >= OBJECTIVE:  # of a few values a mean is that of one
+        ways.append(way(np.mean, max(inside, apart(np.mean, np.std))))
+    return max(ways, key=lambda w: (w.learned, w.gained))
 
 
 def trend(values: Floats) -> float:
@@ -297,14 +316,22 @@ def trend(values: Floats) -> float:
     return float(np.corrcoef(ranks, places)[0, 1] * fewer**0.5)
 
 
+def at_its_best(series: Series, way: Ascent) -> bool:
+    """Whether an objective that stays within 1 has nine tenths of that at its first and its last level: then
+    there is nothing left to learn, and it lost a trifle."""
+    values = finite(series).values
+    return bool(0.0 <= values.min() < values.max() <= 1.0 and min(way.first, way.last) >= CEILING)
+
+
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
     series = attempt.objective
     way = ascent(series, FEWEST) if series is not None else None
-    if series is None or way is None:
+    if series is None or way is None or at_its_best(series, way):
         return
-    measured = noted(first_level=way.first, best_level=way.best, last_level=way.last)
-    if way.collapsed:
+    sign = direction(series)
+    measured = noted(first_level=sign * way.first, best_level=sign * way.best, last_level=sign * way.last)
+    if way.collapsed and not _rival_gains(attempt, series, way.best_step):
         checks = [
             *measured,
             at_least("fall from the best level", way.lost, "errors", FAR),
@@ -312,21 +339,35 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
-    elif not way.rose:
-        values = finite(series).values
-        over = float(np.mean(values[len(values) // 8 :] > values[:STARTS].max()))
+    elif _is_told(view, attempt, series):
+        later = series.steps[0] > 0.02 * series.steps[-1]  # it may have risen before: then it must be surer
+        most, begun = 1.0 if later else TREND, "the log had begun with the run"
         checks = [
             *measured,
-            Check("best level over the first", way.gained, "errors", f"< {RISES:g}"),
-            Check("trend of the whole course", way.trend, "errors", f"< {TREND:g}"),
-            Check("above the first five values later", over, "share", f"< {AT_ONCE:g}", over < AT_ONCE),
+            Check("best level over the first", way.gained, "errors", f"< {RISES:g}", way.gained < RISES),
+            Check("trend of the whole course", way.trend, "errors", f"< {most:g}", way.trend < most),
         ]
-        at = At(attempt, series, series.steps[0])
-        if len(values) >= OBJECTIVE and series.steps[0] <= 0.02 * series.steps[-1]:
-            rose = (PLATEAU, "it had risen first and then stood still")
-            yield finding(FAILED, at, checks, 0.9, 0.8, rose)
-        else:
-            yield finding(PLATEAU, at, checks, 0.4, 0.7, (FAILED, "the log had begun with the run"))
+        other = (FAILED, begun) if later else (PLATEAU, "it had risen first and then stood still")
+        pattern, severity = (PLATEAU, 0.4) if later else (FAILED, 0.9)
+        yield finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
+
+
+def _rival_gains(attempt: AttemptView, series: Series, start: float) -> bool:
+    """Whether the objective of another agent rises from a step on: that one wins what this one loses."""
+    others = (s.pick(s.steps >= start) for s in attempt.by_role(Role.OBJECTIVE) if s is not series)
+    return any((way := ascent(s, FEWEST)) is not None and way.learned for s in others)
+
+
+def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
+    """Whether an objective that does not rise says that nothing was learned: not one of fewer than 50 points;
+    nor more than nothing, the same to the end, which may be all there is to gain; nor one of an attempt that
+    was begun anew and learned then; nor a score, which is not what was trained for."""
+    values = finite(series).values
+    same = values[0] > 0 and np.ptp(values) == 0
+    if len(values) < OBJECTIVE or same or series.role is not Role.OBJECTIVE:
+        return False
+    later = (a.objective for a in view.attempts[attempt.index + 1 :])
+    return not any(s is not None and improves(s) for s in later)
 
 
 RULE = Rule("failed", (FAILED,), find)

@@ -4,7 +4,6 @@ To add a format:
 
 1. A module with
 
-       NAME = "my trainer"
        MARKS = (rb"my step \\d+ loss=[-\\dni]",)
 
        def read(path: Path) -> list[Attempt]:
@@ -24,8 +23,8 @@ To add a format:
    and logger off a line. Steps go back as logged: what that means is decided when attempts are stitched.
 
    A format whose lines are each a step and pairs needs no code: it is a row of `line_formats.BY_NAME`.
-2. Its line in FORMATS below. Logs hold lines of several formats (one of Megatron-DeepSpeed has those of
-   both), and the first in the list of which a record is found reads the file.
+2. Its line in FORMATS below, with its name. Logs hold lines of several formats (one of Megatron-DeepSpeed has
+   those of both), and the first in the list of which a record is found reads the file.
 
 An example with its gold file goes to tests/readers/examples/<name>/, a page to docs/formats/<NAME>.md.
 """

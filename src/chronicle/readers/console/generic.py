@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from chronicle.readers.console.line_records import (
     Gatherer,
     Record,
     Repeats,
+    is_judged,
     is_known,
     may_tell,
     records,
@@ -363,7 +365,29 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
+    _once_an_epoch(log)
     return log.attempts()
+
+
+def _once_an_epoch(log: Log) -> None:
+    """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
+
+    Such a metric changes once in most of the epochs; one that is frozen does not change.
+    """
+    columns = log.rows.columns
+    told, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
+    for name in [*filter(is_judged, columns)] if len(told) else ():
+        values, rows = (np.array(cells) for cells in columns[name])
+        epochs = np.array(told)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
+        ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
+        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+        changes = 1 + np.flatnonzero(~same)
+        of_epochs = np.searchsorted(ends, changes)
+        often = len(ends) >= _FEWEST_STEPS and len(rows) >= _FEWEST_STEPS * len(ends)
+        if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
+            unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
+            first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
+            columns[name] = array("d", values[first]), array("i", rows[first].tolist())
 
 
 def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:

@@ -28,7 +28,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers.columns import Column, counted_by, number
+from chronicle.readers.columns import Column, attempt_of, counted_by, number
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import axis_by_name
 from chronicle.readers.text import Head
@@ -57,22 +57,36 @@ def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> P
         return None
 
 
-def on_one_axis(
-    columns: Mapping[str, Column], counter: str, declared: Collection[str] = ()
-) -> tuple[dict[str, Column], dict[str, str]]:
-    """The columns with one that counts steps, named AXIS, and the fact which one it is, if there are several.
+def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Attempt]]) -> list[Attempt]:
+    """The attempt in the one file of a launch (see `only_file`), named after the folder. Raises BadLog."""
+    if file is None:
+        raise BadLog(str(folder), "is not the folder of one launch. Remedy: name another folder")
+    return [replace(attempt, name=folder.name) for attempt in read(file)]
 
-    It is the axis of any table, among those that are there in half of the rows, and what was ``declared`` as
-    step metric goes first. Trackers count calls of `log` by their ``counter``: one for each micro-batch,
-    evaluation or logged line, whatever the trainer does. Where the trainer's steps are blank for long, the
-    calls tell them.
+
+def attempt_of_calls(
+    path: Path,
+    n_rows: int,
+    columns: Mapping[str, Column],
+    counter: str,
+    *,
+    facts: Mapping[str, Any],
+    declared: Collection[str] = (),
+    **known: Any,
+) -> Attempt:
+    """An attempt from rows that are calls of a tracker, which counts them by its ``counter``: one for each
+    micro-batch, evaluation or logged line, whatever the trainer does. ``known`` is as of `attempt_of`.
+
+    It stands on the axis of any table, among the columns that are there in half of the rows, and what was
+    ``declared`` as step metric goes first. Where the trainer's steps are blank for long, the calls tell them.
     """
     half = len(columns[counter].rows) / 2
     there = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
     axis = axis_by_name({n: c for n, c in there.items() if counted_by(n) in ("", "step")}, declared)
     others = {name: column for name, column in columns.items() if name not in (counter, axis.name, AXIS)}
-    facts = {"step_counter": axis.counter} if axis.counter else {}
-    return {AXIS: axis.column or columns[counter], **others}, facts
+    facts = {"step_counter": axis.counter, **facts} if axis.counter else facts
+    on_axis = {AXIS: axis.column or columns[counter], **others}
+    return without_summary(attempt_of(path, n_rows, on_axis, facts=facts, **known))
 
 
 def without_summary(attempt: Attempt) -> Attempt:

@@ -17,7 +17,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -29,7 +29,17 @@ from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, la
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
 from chronicle.readers.text import Faults, Head, clean, most_unpacked, too_large
-from chronicle.readers.trackers import MAGIC, NOTHING, PointLog, only_file, opened, seconds, tables_of, typed
+from chronicle.readers.trackers import (
+    MAGIC,
+    NOTHING,
+    PointLog,
+    only_file,
+    opened,
+    read_launch,
+    seconds,
+    tables_of,
+    typed,
+)
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
@@ -93,10 +103,7 @@ class OfflineFolder(Offline):
 
     def read_folder(self, path: Path) -> list[Attempt]:
         """The attempt of the file of messages in a folder. Raises as `read`."""
-        file = self._file(path)
-        if file is None:
-            raise BadLog(str(path), f"holds no messages of {self.NAME}. Remedy: name another folder")
-        return [replace(attempt, name=path.name) for attempt in self.read(file)]
+        return read_launch(path, self._file(path), self.read)
 
     def _file(self, folder: Path) -> Path | None:
         return only_file(folder, self.file, self.identify)

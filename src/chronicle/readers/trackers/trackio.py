@@ -15,19 +15,10 @@ from typing import Any
 from chronicle.errors import BadLog
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.columns import attempt_of
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import (
-    NOTHING,
-    Store,
-    names_of,
-    on_one_axis,
-    opened,
-    tables_of,
-    without_summary,
-)
+from chronicle.readers.trackers import NOTHING, Store, attempt_of_calls, names_of, opened, tables_of
 from chronicle.readers.trackers.wandb_records import parsed
 
 _COLUMNS = {"run_name", "step", "timestamp", "metrics"}
@@ -76,17 +67,17 @@ def read(path: Path) -> list[Attempt]:
             # `_Username`, `_Created` and the like are Trackio's own
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # of a run that logged texts and media only
-                on_axis, counter = on_one_axis(columns_of(rows[key]), "_step")
-                attempt = attempt_of(
+                attempt = attempt_of_calls(
                     path,
                     len(rows[key]),
-                    on_axis,
+                    columns_of(rows[key]),
+                    "_step",
                     name=f"{path.name}: {name}",
-                    facts={"run": name, "project": path.stem, **counter, **config_facts(config)},
+                    facts={"run": name, "project": path.stem, **config_facts(config)},
                     faults=faults,
                     truncated=bool(store.faults),
                 )
-                attempts.append(without_summary(attempt))
+                attempts.append(attempt)
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts

@@ -10,19 +10,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.columns import attempt_of
 from chronicle.readers.console.machine import Faults
 from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, messages, numbers, texts
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.text import Head
-from chronicle.readers.trackers import on_one_axis, only_file, without_summary
+from chronicle.readers.trackers import attempt_of_calls, only_file, read_launch
 from chronicle.readers.trackers import wandb_records as records
 from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, seconds_of, updates
 
@@ -67,25 +65,18 @@ def read(path: Path) -> list[Attempt]:
 
 def identify_folder(path: Path) -> bool:
     """A folder with one run file that something was written to."""
-    return _run_file(path) is not None
+    return only_file(path, "*.wandb", identify) is not None
 
 
 def read_folder(path: Path) -> list[Attempt]:
     """The attempt of the run file in a folder. Raises as `read`."""
-    file = _run_file(path)
-    if file is None:
-        raise BadLog(str(path), "holds no run file of W&B. Remedy: name another folder")
-    return [replace(attempt, name=path.name) for attempt in read(file)]
+    return read_launch(path, only_file(path, "*.wandb", identify), read)
 
 
 def foreign(path: Path) -> list[Path]:
     """What lies in the folder of a launch and was not put there by W&B's client."""
     own = _CLIENTS | {file.name for file in path.glob("*.wandb")}
     return [entry for entry in sorted(path.iterdir()) if entry.name not in own]
-
-
-def _run_file(folder: Path) -> Path | None:
-    return only_file(folder, "*.wandb", identify)
 
 
 def run_key(path: Path) -> str:
@@ -129,16 +120,16 @@ class _Run:
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        columns, counter = on_one_axis(columns, "_step", self.step_metrics)
-        attempt = attempt_of(
+        return attempt_of_calls(
             self.path,
             self.history.n_rows,
             columns,
-            facts={**counter, **facts},
+            "_step",
+            facts=facts,
+            declared=self.step_metrics,
             faults=faults,
             truncated=truncated or "ended" not in facts,
         )
-        return without_summary(attempt)
 
     def _run(self, message: bytes) -> None:
         facts: dict[str, Any] = texts(message, _RUN)

@@ -1,0 +1,115 @@
+"""Rewards, and scores where nothing else is logged: what rose, what was lost, and what nobody can tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from chronicle.classify import classify
+from chronicle.metrics.roles import assign
+from chronicle.model import Attempt, Floats, Role, Series
+from chronicle.timeline import stitch
+
+NOISE = np.random.default_rng(11).standard_normal((4, 400))
+T = np.linspace(0, 1, 400)
+FELL = "divergence-no-spike"
+
+
+def told(**columns: Floats) -> tuple[str, tuple[str, ...]]:
+    """The verdict and the patterns of columns of one log."""
+    judged = classify({name.replace("__", "/"): values for name, values in columns.items()})
+    return judged.verdict.value, judged.patterns
+
+
+def test_what_is_reached_as_the_log_ends_is_not_lost() -> None:
+    """A return that rises a thousandfold in the last rows: the two last blocks differ, and nothing fell."""
+    late = np.where(np.arange(400) < 380, 1.0, 1000.0) + 0.05 * NOISE[0]
+    assert told(ep_rew_mean=late)[0] == "good"
+    again = np.where((np.arange(400) > 200) & (np.arange(400) < 300), 1000.0, late - 1000.0 * (late > 500))
+    assert FELL in told(ep_rew_mean=again)[1]
+
+
+def test_what_is_gained_within_the_first_blocks_is_gained() -> None:
+    """90 returns: 0 to 1,700 in the first nine of them, and 320 of that lost by the end: a fifth."""
+    k = np.arange(90)
+    returns = 1700 * np.minimum(k / 9, 1) - 4 * np.maximum(k - 10, 0) + 50 * NOISE[0, :90]
+    assert told(Train_Return=returns)[0] == "good"
+    assert FELL in told(Train_Return=returns - 10 * np.maximum(k - 10, 0))[1]
+
+
+def test_a_fall_back_to_the_first_level_that_swings_hide_is_not_called_healthy() -> None:
+    """It rises by as much as it falls now and then, and ends where it began: nothing was learned."""
+    levels = [118, 104, 93, 102, 101, 111, 106, 118, 119, 106, 100, 94, 105, 96, 101, 108, 110]
+    swings = np.interp(np.arange(147), np.linspace(0, 146, 17), levels) + 2.5 * NOISE[0, :147]
+    assert told(ep_rew_mean=swings) == ("unexpected", ())
+
+
+@pytest.mark.parametrize(
+    ("value", "answer"),
+    [(1.0, ("unexpected", ())), (100.0, ("unexpected", ())), (0.0, ("bad", ("failed-run",)))],
+)
+def test_a_reward_that_is_the_same_to_the_end_may_be_all_there_is(
+    value: float, answer: tuple[str, tuple[str, ...]]
+) -> None:
+    """One that is nothing, or a cost, was never found."""
+    assert told(reward=np.full(100, value)) == answer
+    assert told(reward=np.full(100, -200.0)) == ("bad", ("failed-run",))
+
+
+@pytest.mark.parametrize("n", [25, 200])
+def test_a_rate_at_its_ceiling_from_the_first_value_on_has_not_failed(n: int) -> None:
+    rate = np.round(np.minimum(0.97 + 0.01 * NOISE[0, :n], 1.0), 2)
+    assert told(win_rate=rate) == ("good", ("near-perfect",))
+    assert told(win_rate=np.round(rate - 0.02 * np.arange(n) / n, 2))[0] == "good"
+    assert told(win_rate=rate - 0.5)[0] == ("unexpected" if n < 50 else "bad")
+
+
+def test_a_loss_of_one_player_that_another_one_wins_is_no_fall() -> None:
+    prey, predator = -10 * np.minimum(T / 0.3, 1) + 0.5 * NOISE[0], 30 * T + 0.5 * NOISE[1]
+    assert FELL in told(prey_reward=prey)[1]
+    assert told(prey_reward=prey, predator_reward=predator) == ("good", ())
+    assert FELL in told(prey_reward=prey, predator_reward=-predator)[1]
+
+
+def test_a_reward_that_no_episode_has_told_yet_is_no_nan() -> None:
+    assert told(episode_reward=np.full(45, np.nan)) == ("unexpected", ())
+    rises = 100 * T + NOISE[0]
+    assert told(episode_reward=np.where(T < 0.1, np.nan, rises))[0] == "good"
+    assert told(episode_reward=np.where(T > 0.9, np.nan, rises)) == ("bad", ("nan-inf",))
+
+
+def test_a_score_alone_is_judged_by_its_rise() -> None:
+    rises = 0.7 + 0.07 * (1 - np.exp(-5 * T[:49] / T[48])) + 0.004 * NOISE[0, :49]
+    assert told(fscore=rises) == ("good", ("near-perfect",))
+    assert told(fscore=np.interp(np.arange(49), [0, 10, 25, 48], [0, 0.15, 0.04, 0.04]))[0] == "bad"
+    assert told(fscore=0.6 + 0.01 * NOISE[0]) == ("unexpected", ())  # a score is not what is trained for
+    assert told(wer=1.2 - rises)[0] == "good"
+    assert told(accuracy=np.minimum(1, 0.9999 - 0.0005 * (T > 0.4))) == ("unexpected", ())
+
+
+def test_rows_of_a_table_that_nothing_counts_are_in_no_order() -> None:
+    """Examples, models or thresholds, sorted by whatever: only what agents are rewarded with is a course."""
+    steps, times = np.arange(400), np.full(400, np.nan)
+    for name, verdict in (("f1", "unexpected"), ("reward", "good")):
+        series = assign({name: Series(name, Role.OTHER, steps, 0.5 + 0.4 * T + 0.01 * NOISE[0], times)})
+        table = Attempt("a", (), series, facts={"format": "csv"}, axis="row")
+        assert classify(stitch([table])).verdict == verdict
+        assert classify(stitch([replace(table, axis="epoch")])).verdict == "good"
+
+
+@pytest.mark.parametrize("noise", [0.005, 0.05])
+def test_guessing_is_known_where_batches_differ_if_no_score_moves(noise: float) -> None:
+    loss, score = np.log(10) * np.exp(noise * NOISE[0]), 0.1 + 0.03 * NOISE[1]
+    assert told(loss=loss, accuracy=score)[1] == ("failed-run",)
+    assert told(loss=loss, accuracy=score + 0.3 * T)[0] == "good"
+    assert ("failed-run" in told(loss=loss)[1]) is (noise < 0.03)
+    assert "failed-run" not in told(loss=0.9 * loss * np.exp(-0.3 * T), accuracy=score)[1]
+
+
+def test_a_reward_that_only_swings_hacks_nothing() -> None:
+    """A policy that learns nothing: its reward is better for a while, and the total of its costs falls."""
+    noise = np.random.default_rng(1).standard_normal(400)
+    reward = -100 + noise + 1.5 * np.exp(-(((T - 0.5) / 0.15) ** 2)) + 0.1 * T
+    assert "reward-hacking" not in told(EpRewMean=reward, TotalRewardMean=np.cumsum(reward))[1]
