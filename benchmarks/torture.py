@@ -160,7 +160,7 @@ class Torture:
         build, aside = self.work / "build", self.work.with_name("aside")
         if build.exists():
             build.rename(aside)
-        code, said = self.run("build", "-q")
+        code, said = self.run("build", "-q", "--jobs", "1")
         assert code == 0, said
         site = self.site()
         shutil.rmtree(build)

@@ -31,27 +31,16 @@ def test_a_site_is_called_by_the_title_of_the_workspace(tmp_path):
     assert "<title>Our runs: 2026</title>" in (out / "index.html").read_text()
     build_site("mkdocs", config, out, title="<script>alert(1)</script>", strict=False, epoch=0)
     assert "<script>alert" not in (out / "index.html").read_text()
-    build_site("mkdocs", config, out, strict=False, epoch=0)
-    assert "<title>elsewhere</title>" in (out / "index.html").read_text()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["docs", "mkdocs.yml", "out"]
 
 
-def test_source_maps_of_the_theme_are_not_published_and_those_of_a_run_are_left(tmp_path):
+@pytest.mark.slow
+def test_of_a_theme_neither_source_maps_are_published_nor_a_search_that_nobody_asked_for(tmp_path):
+    """Its search is nearly a megabyte that no page of ours loads: dictionaries of languages, and a worker."""
     config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
-    config.write_text("site_name: elsewhere\ntheme: material\nplugins: []\n")
     (tmp_path / "docs" / "runs").mkdir(parents=True)
     (tmp_path / "docs" / "index.md").write_text("# Home\n")
     (tmp_path / "docs" / "runs" / "log.map").write_text("{}")
-    build_site("mkdocs", config, out, strict=False, epoch=0)
-    assert (out / "assets" / "javascripts").is_dir()
-    assert [path.relative_to(out).as_posix() for path in out.rglob("*.map")] == ["runs/log.map"]
-
-
-def test_the_search_of_the_theme_is_published_where_it_is_asked_for_alone(tmp_path):
-    """Nearly a megabyte that no page of ours loads: dictionaries of languages, and a worker."""
-    config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "index.md").write_text("# Home\n")
 
     def found(plugins: str) -> set[str]:
         config.write_text(f"site_name: elsewhere\ntheme: material\nplugins: [{plugins}]\n")
@@ -59,4 +48,7 @@ def test_the_search_of_the_theme_is_published_where_it_is_asked_for_alone(tmp_pa
         return {path.parent.name for path in out.glob("assets/javascripts/*/*.js")}
 
     assert found("") == set()
+    assert (out / "assets" / "javascripts").is_dir()
+    assert "<title>elsewhere</title>" in (out / "index.html").read_text()
+    assert [path.relative_to(out).as_posix() for path in out.rglob("*.map")] == ["runs/log.map"]
     assert found("search") == {"lunr", "workers"}

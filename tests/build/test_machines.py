@@ -154,7 +154,9 @@ def test_one_that_goes_away_meanwhile_is_a_problem_of_its_own(tmp_path: Path) ->
     left = {o.run_id: o for o in with_machines(runs, outcomes, WorkspaceConfig(), store)}
     assert left["a"].entry and left["a"].problems == ()
     assert left["dmesg"].entry is None
-    assert left["dmesg"].problems == ("dmesg: no log in dmesg: there is no series of numbers in it. Remedy: name a log of scalars",)
+    assert left["dmesg"].problems == (
+        "dmesg: no log in dmesg: there is no series of numbers in it. Remedy: name a log of scalars",
+    )
 
 
 def test_machine_logs_alone_are_shown_as_they_are(tmp_path: Path) -> None:

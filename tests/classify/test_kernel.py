@@ -198,6 +198,7 @@ def test_short_spikes_are_found_before_their_own_samples_raise_the_edge() -> Non
     assert n_found >= 15
 
 
+@pytest.mark.slow
 def test_a_fresh_machine_compiles_only_what_would_take_longer_without(tmp_path: Path) -> None:
     asked = (
         "from chronicle.classify.kernel import COMPILE_FROM, READ_FROM, engine_for, plain\n"

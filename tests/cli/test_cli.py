@@ -18,10 +18,11 @@ from chronicle.workspace.config import RunConfig, WorkspaceConfig
 from chronicle.workspace.folders import Workspace
 
 
-def healthy(file, points=400, seed=1):
+def healthy(file, points=400, seed=1, nan_from=None):
     steps = np.arange(1, points + 1)
     noise = np.random.default_rng(seed).normal(0, 0.01, points)
     loss = 2 + 3 * steps**-0.4 + noise
+    loss[slice(nan_from, None) if nan_from else slice(0)] = np.nan
     file.write_text("step,loss\n" + "".join(f"{s},{v:.5f}\n" for s, v in zip(steps, loss, strict=True)))
     return file
 

@@ -6,37 +6,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.test_cli import healthy, plain_engine
 
 from chronicle.cli.triage import HEIGHT, WIDTH, sketch
 from chronicle.workspace.folders import Workspace
 from chronicle.workspace.notes import read_notes
 
-HEALTHY_STEPS = 400
 RUNS = Path(__file__).resolve().parents[2] / "runs"
-
-
-def losses(points=HEALTHY_STEPS, nan_from=None):
-    steps = np.arange(1, points + 1)
-    noise = np.random.default_rng(1).normal(0, 0.01, points)
-    loss = 2 + 3 * steps**-0.4 + noise
-    if nan_from is not None:
-        loss[nan_from:] = np.nan
-    return "step,loss\n" + "".join(f"{s},{v:.5f}\n" for s, v in zip(steps, loss, strict=True))
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory):
     """A workspace of a healthy run and one of NaN, built once without theme and search; tests copy it."""
-    from tests.cli.test_cli import plain_engine
-
     from chronicle.build import build, places
 
     root = tmp_path_factory.mktemp("people") / "team"
     (root / "runs" / "calm").mkdir(parents=True)
     (root / "runs" / "lost").mkdir()
     (root / "chronicle.toml").write_text("jobs = 1\n")
-    (root / "runs" / "calm" / "log.csv").write_text(losses())
-    (root / "runs" / "lost" / "log.csv").write_text(losses(nan_from=300))
+    healthy(root / "runs" / "calm" / "log.csv")
+    healthy(root / "runs" / "lost" / "log.csv", nan_from=300)
     plain_engine(root)
     workspace = Workspace.find(root)
     build(workspace, workspace.runs(), places(workspace, None))
@@ -175,7 +164,7 @@ def test_triage_before_a_build(tmp_path, chronicle):
 
 def test_notes_beside_a_log_are_read_and_are_no_log(tmp_path, chronicle):
     (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "log.csv").write_text(losses())
+    healthy(tmp_path / "run" / "log.csv")
     (tmp_path / "run" / "NOTES.log").write_text("- 2026-11-20 · ada · review bad: Wrong data.\n")
     ran = chronicle("classify", "run")
     assert (ran.code, ran.err) == (0, "")
@@ -196,7 +185,7 @@ def test_notes_of_two_people_merge(tmp_path, chronicle):
     chronicle("init", ".")
     git("init")
     (tmp_path / "runs/calm").mkdir()
-    (tmp_path / "runs/calm/log.csv").write_text(losses(20))
+    healthy(tmp_path / "runs/calm/log.csv", 20)
     chronicle("note", "calm", "Started.", "--author", "ada", "--at", "2026-11-18")
     git("add", "."), git("commit", "-m", "one"), git("checkout", "-b", "jo")
     chronicle("note", "calm", "From Jo.", "--author", "jo", "--at", "2026-11-19")
@@ -253,7 +242,7 @@ def test_a_comparison(team, chronicle):
 def test_what_a_run_does_not_state_is_a_dash_in_a_comparison(chronicle, tmp_path):
     timed = "".join(f"{step},{1e9 + step},{2 + 1 / (1 + step)}\n" for step in range(99))
     (tmp_path / "timed.csv").write_text(f"step,time,loss\n{timed}")
-    (tmp_path / "plain.csv").write_text(losses())
+    healthy(tmp_path / "plain.csv")
     rows = chronicle("compare", "timed.csv", "plain.csv").out.splitlines()
     (clock,) = (row for row in rows if row.startswith("  Wall clock "))
     assert clock.split() == ["Wall", "clock", "1.63", "min", "–"]

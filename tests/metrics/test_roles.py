@@ -179,18 +179,6 @@ def test_data_set_of_a_loss_as_it_is_spelled(metric: str, dataset: str) -> None:
     assert dataset_of(metric) == dataset
 
 
-def test_losses_by_source_beside_a_total_are_data_sets() -> None:
-    assert roles(log("loss", "loss_foo", "loss_bar")) == {
-        "loss": "loss",
-        "loss_foo": "dataset-loss foo",
-        "loss_bar": "dataset-loss bar",
-    }
-
-
-def test_a_known_data_set_makes_its_unknown_sister_one() -> None:
-    assert roles(log("train_loss_wiki", "train_loss_foo"))["train_loss_foo"] == "dataset-loss foo"
-
-
 def test_losses_that_are_all_there_is_are_no_data_sets() -> None:
     assert roles(log("train_rep_losses", "train_beta_losses")) == {
         "train_rep_losses": "loss",
@@ -226,31 +214,6 @@ def test_an_objective_that_is_told_for_a_while_alone_is_none() -> None:
     assert rewards(range(0, 100, 10)) == {"Reward": "score", "return": "objective"}
 
 
-def test_losses_beside_parts_of_the_loss_are_parts() -> None:
-    assert roles(log("total_loss", "loss_cls", "loss_box_reg", "loss_novel", "loss_new")) == {
-        "total_loss": "loss",
-        "loss_cls": "part-loss",
-        "loss_box_reg": "part-loss",
-        "loss_novel": "part-loss",
-        "loss_new": "part-loss",
-    }
-
-
-def test_one_unknown_loss_is_the_loss_unless_a_total_is_logged() -> None:
-    assert roles(log("my_loss", "lr")) == {"my_loss": "loss", "lr": "learning-rate"}
-    assert roles(log("loss", "my_loss")) == {"loss": "loss", "my_loss": "part-loss"}
-
-
-def test_where_no_total_is_logged_the_first_part_stands_for_it() -> None:
-    parts = log("train/box_loss", "train/cls_loss", "val/box_loss", "lr/pg0")
-    assert roles(parts) == {
-        "train/box_loss": "loss",
-        "train/cls_loss": "part-loss",
-        "val/box_loss": "validation-loss",
-        "lr/pg0": "learning-rate",
-    }
-
-
 def test_the_first_part_is_that_of_those_logged_most() -> None:
     parts = log("box_loss", "cls_loss")
     parts["box_loss"] = replace(parts["box_loss"], steps=np.arange(1), values=np.ones(1), times=np.ones(1))
@@ -260,6 +223,13 @@ def test_the_first_part_is_that_of_those_logged_most() -> None:
 # Names as they stand side by side in tables, with the role that each has there.
 TOGETHER = """
 loss0: loss, loss1: loss, acc0: score, acc1: score
+loss: loss, loss_foo: dataset-loss foo, loss_bar: dataset-loss bar
+train_loss_wiki: dataset-loss wiki, train_loss_foo: dataset-loss foo
+total_loss: loss, loss_cls: part-loss, loss_box_reg: part-loss, loss_novel: part-loss, loss_new: part-loss
+my_loss: loss, lr: learning-rate
+loss: loss, my_loss: part-loss
+train/box_loss: loss, train/cls_loss: part-loss, val/box_loss: validation-loss, lr/pg0: learning-rate
+grad_norm: grad-norm, grad_norm/layers.0.weight: other
 critic_loss: part-loss, gen_loss: loss
 critic_loss: loss, lr: learning-rate
 Gen Loss: loss, Disc Loss: part-loss
@@ -381,13 +351,6 @@ Score: objective, Market Return: score, Portfolio Return: score
 def test_names_side_by_side(names_and_roles: str) -> None:
     expected = dict(pair.rsplit(": ", 1) for pair in names_and_roles.split(", "))
     assert roles(log(*expected)) == expected
-
-
-def test_of_several_gradient_norms_the_layers_are_none() -> None:
-    assert roles(log("grad_norm", "grad_norm/layers.0.weight")) == {
-        "grad_norm": "grad-norm",
-        "grad_norm/layers.0.weight": "other",
-    }
 
 
 def test_time_that_only_grows_is_no_step_time() -> None:

@@ -120,6 +120,7 @@ def test_damaged_event_files_are_read_on(tmp_path: Path) -> None:
         grows(tmp_path / example.name, tmp_path / f"kept {seed}", bytes(content), cuts(content, seed, 5))
 
 
+@pytest.mark.slow
 def test_a_table_under_two_lines_of_names_is_read_on(tmp_path: Path, begun: list[int]) -> None:
     content = in_groups(1 + ENOUGH // 70).encode()
     grows(tmp_path / "log.txt", tmp_path / "kept", content, cuts(content, 0, 4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -154,36 +155,22 @@ def test_a_hostile_line_costs_no_square_of_its_length(piece):
 
 def test_steps_that_begin_again_in_each_epoch_go_on():
     course = Epochs()
-    epochs_and_steps = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
-    assert [course.step(*epochs_and_step) for epochs_and_step in epochs_and_steps] == [
-        0,
-        10,
-        20,
-        30,
-        40,
-        50,
-        35,
-        70,
-    ]
+    places = [(0, 0), (0, 10), (0, 20), (1, 0), (1, 10), (2, 0), (1, 5), (3, 40)]
+    assert [course.step(*place) for place in places] == [0, 10, 20, 30, 40, 50, 35, 70]
 
 
 def test_the_length_of_an_epoch_counts_where_it_is_told():
     course = Epochs()
-    assert [course.step(*place) for place in [(1, 90, 100), (2, 0, 100), (2, 90, 100), (3, 0, 100)]] == [
-        90,
-        100,
-        190,
-        200,
-    ]
+    places = [(1, 90, 100), (2, 0, 100), (2, 90, 100), (3, 0, 100)]
+    assert [course.step(*place) for place in places] == [90, 100, 190, 200]
 
 
 @pytest.mark.parametrize(
     ("cell", "value"),
-    [("85.8G", 85.8e9), ("987", 987.0), ("2.1M", 2.1e6), ("1e-05", 1e-5), ("nan", None), ("x", None)],
+    [("85.8G", 85.8e9), ("987", 987.0), ("2.1M", 2.1e6), ("1e-05", 1e-5), ("nan", math.nan), ("x", None)],
 )
 def test_short_numbers_of_nanotron(cell, value):
-    number = short_number(cell)
-    assert number == value or (cell == "nan" and number != number)
+    assert repr(short_number(cell)) == repr(value)
 
 
 def log_of(line: str, n: int = 12) -> str:
