@@ -207,8 +207,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     if not attempts:
         if aside := passed_over((*run.logs, *run.beside)):
             raise NotALog(no_logs(aside))
-        nothing = f"{run.run_id}: no log in {_logs_of(run)}: there is no series of numbers in it. Remedy: name a log of scalars"
-        raise problems[0] if problems else NothingToRead(nothing)
+        nothing = f"{run.run_id}: no log in {_logs_of(run)}: there is no series of numbers in it"
+        raise problems[0] if problems else NothingToRead(f"{nothing}. Remedy: name a log of scalars")
     units, axis = {**config.units, **run.config.units}, run.config.axis
     for i, attempt in enumerate(attempts):
         if axis:
