@@ -484,8 +484,8 @@ FAMILIES: tuple[Callable[[Rng], Log], ...] = (
     finetune, converges, keras, jittery_speed, scale_settles, steps_of_rate, late_score, training_rises_too,
     pinn, detection, diffusion, agent_learns, agent_never, agent_collapses, agent_crashes, agent_skewed,
     cut_unlogged, chance, chance_in_noise, falls_to_chance, stops_early, stops_in_epochs, warm_start_climbs,
-    explodes_at_once, waits_for_cut, late_rise, overfits, scores_lost, held_out_alone, held_out_nan, new_weights,
-    groks, falls_late, spike_stays, stands_still_a_while,
+    explodes_at_once, waits_for_cut, late_rise, overfits, scores_lost, held_out_alone, held_out_nan,
+    new_weights, groks, falls_late, spike_stays, stands_still_a_while,
 )  # fmt: skip
 
 

@@ -1,10 +1,13 @@
 import json
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
-from chronicle.build.store import changed_unseen, fingerprint, looks_known, newest
+from chronicle.build.produce import Product, produce
+from chronicle.build.store import changed_unseen, fingerprint, last_seen, newest
+from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import RunFolder, run_in
 
 
@@ -137,20 +140,31 @@ def test_a_log_that_changes_unseen_is_found_by_reading_it(run, tmp_path):
 
 
 def test_a_folder_that_looks_as_it_did_is_known_until_anything_in_it_changes(run, tmp_path):
-    assert not looks_known(run, tmp_path / "m")
+    assert not last_seen(run, tmp_path / "m")
     fingerprint(run, "", tmp_path / "m")
-    assert not looks_known(run, tmp_path / "m")  # as young as its hash: it may have changed since
+    assert not last_seen(run, tmp_path / "m")  # as young as its hash: it may have changed since
     remembered_later(tmp_path / "m")
-    assert looks_known(run, tmp_path / "m")
+    assert last_seen(run, tmp_path / "m")
     (run.folder / "runs.db").write_bytes(b"SQLite format 3\0")
-    assert not looks_known(run, tmp_path / "m")
+    assert not last_seen(run, tmp_path / "m")
+
+
+def test_what_was_seen_of_a_run_is_not_looked_at_again(run, tmp_path):
+    known = fingerprint(run, "", tmp_path / "m")
+    remembered_later(tmp_path / "m")
+    seen = replace(run, seen=last_seen(run, tmp_path / "m"))
+    (run.folder / "log.csv").write_text("step,loss\n1,9\n")
+    assert fingerprint(seen, "", tmp_path / "m") == known  # of the moment at which it was seen
+    assert fingerprint(run, "", tmp_path / "m") != known
+    now, then = (Product(one, WorkspaceConfig(), tmp_path / "entry") for one in (run, seen))
+    assert produce(then).full_entry().inputs_sha256 == now.key() != then.key()  # what is read is of now
 
 
 def test_another_chronicle_may_find_other_runs_in_a_folder(run, tmp_path, monkeypatch):
     before = fingerprint(run, "", tmp_path / "m")
     remembered_later(tmp_path / "m")
     monkeypatch.setattr("chronicle.build.store.code_sha256", lambda: "another")
-    assert not looks_known(run, tmp_path / "m")
+    assert not last_seen(run, tmp_path / "m")
     assert fingerprint(run, "", tmp_path / "m") == before
     remembered_later(tmp_path / "m")
-    assert looks_known(run, tmp_path / "m")
+    assert last_seen(run, tmp_path / "m")

@@ -150,3 +150,14 @@ def test_a_rise_after_a_slow_fall_is_one() -> None:
     rising = FALL.copy()
     rising[600:] *= np.linspace(1, 1.5, 600)
     assert back(rising, 600) is None
+
+
+@pytest.mark.parametrize("rises", [False, True])
+def test_a_log_that_begins_low_in_what_wanders_shows_no_rise(rises: bool) -> None:
+    """A bar that prints a moving average: the level before its third sample is anywhere in its range."""
+    z = np.random.default_rng(4).standard_normal(1200)
+    wanders = np.zeros(1200)
+    for i in range(1, 1200):
+        wanders[i] = 0.95 * wanders[i - 1] + 0.02 * z[i]
+    wanders += 0.1 * (STEPS >= 3) + (0.001 * STEPS if rises else 0.0)
+    assert came_back(STEPS, wanders, 3, 0.2, DEFAULTS) == (None if rises else 3)

@@ -67,12 +67,23 @@ def test_a_loss_that_stays_is_no_failure_where_another_falls() -> None:
     assert "failed-run" not in shown_by(loss=chance(40), val_loss=chance(40, 1) * np.linspace(1, 0.5, 40))
 
 
+@pytest.mark.parametrize("points", [30, 200])
 @pytest.mark.parametrize("large", [100.0, 1000.0])
-def test_a_loss_with_a_large_constant_part_learns_as_one_without(large: float) -> None:
+def test_a_loss_with_a_large_constant_part_learns_as_one_without(large: float, points: int) -> None:
     """A likelihood of 1,008 that falls to 995: a power law in its own unit, 1 % of its logarithm."""
-    falls = 13 * (1 + np.arange(200) / 10) ** -0.7 + 0.01 * np.random.default_rng(0).standard_normal(200)
+    noise = 0.01 * np.random.default_rng(0).standard_normal(points)
+    falls = 13 * (1 + np.linspace(0, 20, points)) ** -0.7 + noise
     assert "failed-run" not in shown_by(loss=large + falls)
     assert "failed-run" in shown_by(loss=100 * large + falls)
+
+
+@pytest.mark.parametrize(("level", "failed"), [(0.6931, True), (0.64, False)])
+def test_what_creeps_below_the_loss_of_guessing_has_learned_nothing(level: float, failed: bool) -> None:
+    """A classifier of two classes at 0.693 to 0.688: the constant part is the logarithm of two."""
+    creeps = level * (
+        1 - 0.008 * np.linspace(0, 1, 130) + 0.002 * np.random.default_rng(0).standard_normal(130)
+    )
+    assert ("failed-run" in shown_by(loss=creeps)) is failed
 
 
 def test_a_reward_that_rises_within_its_first_block_has_not_failed() -> None:

@@ -234,6 +234,18 @@ def test_a_part_of_the_validation_that_rises_while_the_others_fall_is_no_overfit
     assert "overfitting" not in classify({**columns, "val/box_loss": 3 * np.exp(-3 * t)}).patterns
 
 
+def test_a_small_part_that_rises_is_weighed_in_the_unit_of_the_sum() -> None:
+    """A detector of objects whose objectness loss, a fortieth of the whole, rises more than others fall."""
+    t, held = turning(1)
+    columns = {
+        "train/obj_loss": 2 * np.exp(-4 * t),
+        "val/obj_loss": held,
+        "train/box_loss": 3 * np.exp(-3 * t),
+    }
+    assert "overfitting" in classify({**columns, "val/box_loss": np.full_like(t, 3.0)}).patterns
+    assert "overfitting" not in classify({**columns, "val/box_loss": 40 * np.exp(-0.3 * t)}).patterns
+
+
 def test_of_several_validation_losses_the_one_named_as_the_training_loss_is_the_whole() -> None:
     """A detector of objects: its class loss turns, its whole loss does not."""
     t, held = turning(1)
@@ -265,3 +277,12 @@ def test_no_score_is_asked_where_the_held_out_loss_tells() -> None:
     assert "overfitting" not in {n.pattern for n in named}
     scores = classify({"train_loss": held_out, "val_accuracy": 1 - held_out / 3}).not_assessed
     assert "overfitting" not in {n.pattern for n in scores}
+
+
+def test_a_loss_that_bends_downward_from_its_start_on_waits_for_nothing() -> None:
+    """A language model at a rate that warms up: an S from 10.9 to 6.1, 2 % of it while it seems to wait."""
+    t, noise = np.arange(1300) / 1300, np.random.default_rng(0).standard_normal(1300)
+    bends = 6.1 + 4.8 / (1 + np.exp((t - 0.27) / 0.05)) * (1 - 0.12 * t)
+    waits = np.where(t < 0.25, 10.9, 6.1 + 4.8 * np.exp(-(t - 0.25) / 0.15))
+    shown = [classify({"loss": loss * np.exp(0.01 * noise)}).patterns for loss in (bends, waits)]
+    assert shown == [("near-perfect",), ("plateau",)]

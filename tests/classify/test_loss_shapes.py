@@ -298,3 +298,14 @@ def test_a_held_out_loss_that_ends_in_nan_is_said_once(lost: float, named: set[s
     assert [f.metric for f in found if f.pattern == "nan-inf"] == []
     never = classify({"loss": loss, "val_loss": (steps, np.full(20, np.nan))})  # nobody worked it out
     assert "nan-inf" not in never.patterns
+
+
+@pytest.mark.parametrize(("left", "pattern"), [(0.0, "spike-slow-recovery"), (0.5, "spike-no-full-recovery")])
+def test_a_tall_spike_that_is_back_after_as_long_again_still_comes_down(left: float, pattern: str) -> None:
+    """A loss of 7 that jumps to 48 in the last tenth of its log, and falls slower the nearer it comes."""
+    t = np.arange(200)
+    since = np.maximum(t - 181, 0)
+    height = np.where(t < 180, 0.0, left + (1.9 - left) * np.exp(-since / (14.0 if left == 0 else 9.0)))
+    noise = 0.03 * np.random.default_rng(1).standard_normal(200)
+    found = classify({"loss": (6 + 60 * np.exp(-t / 40)) * np.exp(height * 0.999**t + noise)}).patterns
+    assert pattern in found

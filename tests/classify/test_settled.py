@@ -79,6 +79,26 @@ def test_rounded_as_a_bar_prints_it() -> None:
     assert kept(np.round(means(samples(3), EPOCH), 2), epoch=EVERY_ROW) == ENDS.tolist()
 
 
+def test_a_step_time_of_which_the_mean_is_printed_is_one_value_an_epoch() -> None:
+    times = series(means(samples(1), EPOCH), role=Role.STEP_TIME)
+    assert settled({"t": times, "epoch": EVERY_ROW})["t"].values.tolist() == times.values[ENDS].tolist()
+
+
+def test_of_a_mean_since_the_start_what_was_added_between_rows() -> None:
+    """A speed that halves for good, and one that a single pause holds up; the slow way is a loop."""
+    z = np.random.default_rng(2).standard_normal(400)
+    steps = 50 * np.arange(1, 401)
+    for change in (np.repeat([1.0, 0.5], 200), 1 - 0.8 * (np.arange(400) == 100)):
+        speed = 900 * change * np.exp(0.01 * z)
+        mean = np.array([speed[: i + 1].mean() for i in range(400)])
+        seen = settled({"v": series(mean, steps, Role.THROUGHPUT)})["v"].values
+        np.testing.assert_allclose(seen, speed, rtol=1e-6)
+        named = classify({"loss": (steps, 3 - steps / 20_000), "throughput": (steps, mean)}).findings
+        assert [f.start_step for f in named if f.pattern == "throughput-drop"] == (
+            [10_050] if change[-1] < 1 else []
+        )
+
+
 def test_an_epoch_that_is_not_over_has_not_settled() -> None:
     cut, values = slice(0, 750), means(samples(0), EPOCH)
     assert kept(values[cut], STEPS[cut], epoch=epoch_series(STEPS[cut], EPOCH[cut])) == ENDS[:7].tolist()

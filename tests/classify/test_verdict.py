@@ -173,6 +173,15 @@ def test_a_step_up_where_a_setting_changed_was_planned() -> None:
     assert (judged.verdict, classify({"loss": loss}).verdict) == ("good", "worrying")
 
 
+@pytest.mark.parametrize(("floor", "verdict"), [(0.05, "good"), (0.3, "worrying")])
+def test_a_slow_spike_of_a_loss_that_is_learned_worries_nobody(floor: float, verdict: str) -> None:
+    """It stays below a twentieth of the first value, or it does not."""
+    t, noise = np.arange(600), np.random.default_rng(5).standard_normal(600)
+    hump = np.where(t < 400, 0.0, 0.6 * np.exp(-np.maximum(t - 400, 0) / 60))
+    judged = classify({"loss": (floor + 2 * np.exp(-t / 30)) * np.exp(hump + 0.01 * noise)})
+    assert "spike-slow-recovery" in judged.patterns and judged.verdict == verdict
+
+
 def test_two_lone_spikes_of_a_long_run_take_none_of_its_time() -> None:
     loss = (
         3 * np.exp(0.01 * np.random.default_rng(4).standard_normal(2000)) * (1 + np.arange(2000) / 20) ** -0.3

@@ -11,6 +11,7 @@ out/                      the site
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import importlib.util
 import os
@@ -147,6 +148,7 @@ def build(
             link.unlink()  # nothing is written or removed through one
         outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
         outcomes = with_machines(runs, outcomes, config, store)
+        gc.freeze()  # pages are made of the entries of all runs, which no search for cycles need look through
         current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
         for folder in (folder for folder in there if folder.name not in current):
             remove(folder)  # its logs were removed, so its pages go too

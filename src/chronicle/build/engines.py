@@ -136,18 +136,22 @@ def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
 
     A link is no file of ours, whatever it leads to, and has no size and time.
     """
-    return {path: stamp_of(file.path, follow=False) for path, file in files_below(str(folder), hidden)}
+    return {path: stamp_of(file, follow=False) for path, file in files_below(str(folder), hidden)}
 
 
-def files_below(folder: str, hidden: bool = True, within: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
+def files_below(folder: str, hidden: bool = True) -> Iterator[tuple[str, os.DirEntry[str]]]:
     """What is no folder below a folder, by its path from there; nothing of a folder that is not there."""
-    for entry in [*os.scandir(folder)] if os.path.isdir(folder) else ():
-        if entry.name[0] == "." and not hidden:
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            yield from files_below(entry.path, hidden, f"{within}{entry.name}/")
-        else:
-            yield within + entry.name, entry
+    folders = [""] if os.path.isdir(folder) else []
+    while folders:
+        within = folders.pop()
+        with os.scandir(f"{folder}/{within}") as entries:
+            for entry in entries:
+                if entry.name[0] == "." and not hidden:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{within}{entry.name}/")
+                else:
+                    yield within + entry.name, entry
 
 
 def write_tree(
@@ -213,7 +217,7 @@ def share(source: str | Path, target: str | Path) -> None:
         shutil.copy2(source, target)
 
 
-def stamp_of(file: str | Path, *, follow: bool = True) -> list[int]:
+def stamp_of(file: str | os.PathLike[str], *, follow: bool = True) -> list[int]:
     """Size and time (ns) of a file, by which a change is seen; none of what is no file."""
     try:
         stat = os.stat(file, follow_symlinks=follow)

@@ -106,10 +106,10 @@ def produce(product: Product) -> Outcome:
 
     Raises OSError: the store cannot be written.
     """
-    run, folder = product.run, product.folder
+    run, folder = replace(product.run, seen={}), product.folder
     try:
         with contained(_logs_of(run)):
-            return _make(product)
+            return _make(replace(product, run=run))
     except ChronicleError as err:
         remove(folder)
         message = (redactor_of(product.config.redact)(run.published(str(err))),)

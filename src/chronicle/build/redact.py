@@ -57,6 +57,11 @@ _ASSIGNED = re.compile(
 _GAP, _ITEM = r"[\s\"',]+", r"[^\s\"',]+[\s\"',]+"
 _LATER = rf"[^\n]{{0,200}}?{_GAP}"  # up to another argument
 _APART_OR_NOT = rf"(?:{_GAP})?+"
+# The last argument of a command, after options alone: prose that names the command goes on.
+_LAST = (
+    rf"{_GAP}(?:-[\w-]+(?:=[^\s\"',]*|{_GAP}\w+://[^\s\"',]*)?{_GAP})*+"
+    r"(?=[^\s\"',-][^\s\"',]{7,}[\s\"',)\]]*\Z)(?!\w+://)"
+)
 _ARGUMENTS = {
     r"mysql\w*|mariadb[\w-]*|7z[ar]?|rar|unrar": "-p",
     r"sshpass|mongo\w*|twine": f"-p{_APART_OR_NOT}",
@@ -75,6 +80,13 @@ _ARGUMENTS = {
     "plink|pscp|psftp": f"-pw{_GAP}",
     "[xw]freerdp": "/p:",
     "htpasswd": rf"-\w*b\w*{_GAP}{_ITEM}{_ITEM}",
+    "wandb|vault": f"login{_LAST}",
+    "ngrok": f"(?:config{_GAP}add-)?authtoken{_LAST}",
+    "rclone": f"obscure{_LAST}",
+    r"net(?:\.exe)?": (
+        rf"use{_GAP}(?:[A-Za-z*]:?{_GAP})?\\+{_ITEM}(?!/)|user{_GAP}{_ITEM}(?=[^\s\"',/]+{_GAP}/)"
+    ),
+    "dvc": rf"remote{_GAP}modify\b{_LATER}(?:password|secret_access_key|account_key|sas_token){_GAP}",
     "mc": f"alias{_GAP}set{_GAP}{_ITEM}{_ITEM}{_ITEM}",
     "kaggle": rf"config{_GAP}set\b{_LATER}-v{_GAP}",
     "poetry": rf"config{_GAP}(?:http-basic\.{_ITEM}|pypi-token\.){_ITEM}",

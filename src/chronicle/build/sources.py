@@ -24,7 +24,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from chronicle.build.store import looks_known
+from chronicle.build.store import last_seen
 from chronicle.errors import ChronicleError, NotALog, NothingToRead, UsageError
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import clipped, instant, natural, plural
@@ -151,10 +151,11 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
     """
     runs, run_folders = list(runs), list[RunFolder]()
     folders = [run for run in runs if entries and run.logs == (run.folder,)]
-    known = {run.run_id for run in folders if entries and looks_known(run, entries / run.run_id)}
+    looks = ((run, last_seen(run, entries / run.run_id)) for run in folders if entries)
+    known = {run.run_id: replace(run, seen=seen) for run, seen in looks if seen}
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
-        for run in (run if run.run_id in known else next(fetched) for run in runs):
+        for run in (known.get(run.run_id) or next(fetched) for run in runs):
             logs = () if run.run_id in known else run.logs
             files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}

@@ -17,7 +17,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, NamedTuple
@@ -47,32 +47,40 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     """SHA-256 over the content of every input of a run and over ``settings`` (anything with a stable repr).
 
     ``memory`` is a folder that keeps the hash of each file, so that a log of gigabytes is hashed once and
-    then only looked at; without it, or with an unusable one, all is hashed.
+    then only looked at; without it, or with an unusable one, all is hashed. What was ``seen`` of the run
+    is not looked at again.
     """
-    known, now_ns = _recalled(memory), time.time_ns()
     roots = [f"{root}{os.sep}" for root in (run.folder, *run.logs, *run.beside) if root]
-    seen: Rows = {}
     total = hashlib.sha256(repr(settings).encode())
-    for file, marks in inputs(run).items():
-        digest = known.digest(file, marks, seen)
+    digests = {file: row[-1] for file, row in run.seen.items()} or _digests(run, memory)
+    for file, digest in digests.items():
         within = next((file[len(root) :] for root in roots if file.startswith(root)), "")
         name = within.replace(os.sep, "/") or os.path.basename(file)
         total.update(f"{name}\0{digest}\0".encode("utf-8", "surrogateescape"))
+    return total.hexdigest()
+
+
+def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
+    """The hash of every input of a run, or a word for one that has none; ``memory`` is told what is new."""
+    known, now_ns = _recalled(memory), time.time_ns()
+    seen: Rows = {}
+    digests = {file: known.digest(file, marks, seen) for file, marks in inputs(run).items()}
     fresh = [file for file, row in seen.items() if row is not known.seen.get(file)]
     if fresh or len(seen) != len(known.seen) or known.code != code_sha256():
         content = json.dumps([code_sha256(), seen], ensure_ascii=False)
         write_bytes(memory / MEMORY, content.encode("utf-8", errors="surrogateescape"))
         os.utime(memory / MEMORY, ns=(now_ns, now_ns))
-    return total.hexdigest()
+    return digests
 
 
-def looks_known(run: RunFolder, memory: Path) -> bool:
-    """Whether the inputs of a run look as when this chronicle hashed them last."""
+def last_seen(run: RunFolder, memory: Path) -> Rows:
+    """The inputs of a run where all look as when this chronicle hashed them last; else none."""
     known = _recalled(memory)
     if known.code != code_sha256():
-        return False
+        return {}
     marks_of = inputs(run)
-    return marks_of.keys() == known.seen.keys() and all(map(known.is_as_it_was, marks_of, marks_of.values()))
+    same = marks_of.keys() == known.seen.keys() and all(map(known.is_as_it_was, marks_of, marks_of.values()))
+    return known.seen if same else {}
 
 
 def changed_unseen(memory: Path) -> list[Path]:
@@ -85,7 +93,7 @@ def changed_unseen(memory: Path) -> list[Path]:
 class Memory(NamedTuple):
     """Each input of a run: its `Marks` at ``at_ns``, with its SHA-256; ``code`` is of who looked."""
 
-    seen: Mapping[str, list[Any]] = {}
+    seen: Rows = {}
     at_ns: int = 0
     code: str = ""
 
@@ -211,7 +219,7 @@ def inputs(run: RunFolder) -> dict[str, Marks]:
 
 def newest(runs: Iterable[RunFolder]) -> int:
     """Unix seconds of the youngest log: the time that a build of these runs speaks of."""
-    files = [(file, marks) for run in runs for file, marks in inputs(run).items()]
+    files = [(file, marks) for run in runs for file, marks in (run.seen or inputs(run)).items()]
     logs = (m[1] for file, m in files if not isinstance(m, str) and not file.endswith((NOTES, BESIDE)))
     return max(logs, default=0) // 10**9
 

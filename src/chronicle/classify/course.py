@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import MEDIAN_ERROR, inflation, median, positive, running, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, fit, inflation, median, positive, running, wiggle
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
@@ -212,6 +212,7 @@ class Baseline:
     """What the samples after a place would be, had nothing happened there, log units."""
 
     old: float  # the level at the place
+    samples: int  # whose median that is
     expected: Floats
     sure: Floats  # standard deviations of what is expected
     height: float  # of the rise that is asked about
@@ -240,18 +241,24 @@ def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Ite
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
     """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
     if it is not over, or nobody can tell. It is over if the end of the log lies within two errors of the
-    level before it, and within two standard deviations of the forecast."""
+    level before it, and within two standard deviations of the forecast. Where the log has only begun, the
+    level is known as well as the loss keeps to a line since, and what comes back to it was no rise."""
     rest = len(y) - a
     if rest < FEWEST:
         return None
     width = min(max(rest // 8, 4), LAST) | 1
     first = int(np.searchsorted(steps, steps[0] + limits.settling * (steps[a - 1] - steps[0]))) if a else 0
     first = first if a - first >= FEWEST else 0  # huge first values would tilt the course
-    error = SURE * MEDIAN_ERROR * wiggle(y[first:])
+    noise, young = MEDIAN_ERROR * wiggle(y[first:]), a - first < FEWEST
+    if young and (line := fit(steps[a:], y[a:])) is not None:  # what wanders was anywhere when the log began
+        noise = max(noise, line.noise * min(line.inflation, (a - first) ** 0.5))
+    error = SURE * noise
     if (base := baseline(steps, y, (first, a), width, height)) is None:
         return None
     if is_back(y[a:], base, width, error):
-        over = running(y[a:], SOON) > ceiling(base, error / SOON**0.5)
+        if young:
+            return a
+        over = running(y[a:], SOON) > ceiling(base, error, SOON)
         return a + (int(np.flatnonzero(over)[-1]) + 1 if over.any() else 0)
     return a if gives_back(steps, y, (first, a), width, error, limits) else None
 
@@ -262,28 +269,32 @@ def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, heigh
     first, at = known
     if at - first < 3:
         return None
-    old = median(y[max(at - width, first) : at])
+    before = y[max(at - width, first) : at]
+    old = median(before)
     course = fitted(steps[first:at], y[first:at]) if at - first >= FEWEST else None
     if course is None:  # too little of a course to ask for a trend: the level alone
-        return Baseline(old, np.full(len(y) - at, old), np.zeros(len(y) - at), height)
+        return Baseline(old, len(before), np.full(len(y) - at, old), np.zeros(len(y) - at), height)
     far = 2 * steps[at - 1] - steps[first]  # as far beyond as was seen; a loss may stay where it is there
     fall, sure = course.fall(steps[at - 1], np.minimum(steps[at:], far))
-    return Baseline(old, old - fall, sure, height)
+    return Baseline(old, len(before), old - fall, sure, height)
 
 
-def ceiling(base: Baseline, error: float) -> Floats:
+def ceiling(base: Baseline, error: float, samples: int) -> Floats:
     """The highest level that still is no rise, at each sample: not over the old one, and no more over the
     trend than is unsure, or than half of the height, if half of the expected progress was made: laws
-    bend otherwise than schedules."""
+    bend otherwise than schedules. ``error`` is that of one sample: the level asked about is a median of so
+    many ``samples``, and the old one of few, where a log has just begun."""
     progress = np.maximum(base.old - base.expected, 0.0)
     over = np.maximum(SURE * base.sure, MIDWAY * np.minimum(progress, base.height))
-    return np.minimum(base.old, base.expected + over) + error
+    unsure = error * (1 / samples + 1 / base.samples) ** 0.5
+    highest: Floats = np.minimum(base.old, base.expected + over) + unsure
+    return highest
 
 
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
     """Whether the end of the log is at the level before, and at the trend; its last samples too, for what
     rises just now shows in them first."""
-    ends = ((median(after[-k:]), ceiling(base, error / k**0.5)[-1]) for k in (width, 3))
+    ends = ((median(after[-k:]), ceiling(base, error, k)[-1]) for k in (width, 3))
     return all(end <= most for end, most in ends)
 
 
@@ -314,7 +325,7 @@ def returns(base: Baseline, y: Floats, d: int, a: int, width: int, error: float,
     if depth <= 2 * unsure or not MIDWAY * depth < fell < depth / MIDWAY:
         return False
     apart = median(y[soon]) - float(base.expected[there][-1])
-    after = Baseline(base.old, base.expected[length:], base.sure[length:], depth)
+    after = Baseline(base.old, base.samples, base.expected[length:], base.sure[length:], depth)
     return abs(apart) <= unsure and is_back(y[a:], after, width, error)
 
 

@@ -91,8 +91,9 @@ PATTERNS: tuple[Pattern, ...] = (
             short="gradient norm {lead_steps:span} ahead of the loss at {start}"),
     Pattern("rising-spike-rate", "Rising spike rate", WORRYING, traits=ACROSS),
     Pattern("attention-logit-growth", "Attention-logit growth", WORRYING, (Role.ATTENTION_LOGIT,),
-            says="the largest attention logit grew from {start} on[, doubling about every {doubling_steps:span}]"
-                 ", and stood at {last_logit:plainly} at the end, {growth_factor:times} what it was half-way",
+            says="the largest attention logit grew from {start} on[, doubling about every "
+                 "{doubling_steps:span}], and stood at {last_logit:plainly} at the end, "
+                 "{growth_factor:times} what it was half-way",
             short="attention logit up to {last_logit:plainly} from {start}"),
     Pattern("output-logit-drift", "Output-logit drift", WORRYING, (Role.OUTPUT_LOGIT,),
             says="the mean log Z of the output left its level at {start} and moved from "

@@ -188,7 +188,8 @@ def explanation(view: View, finding: Finding) -> str:
     """Why a finding says nothing of how well a run learns; empty where it does.
 
     Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
-    log is worth a worry. A rise of a part: the loss that is judged went on without one. Rises at the end:
+    log is worth a worry. A rise of a part: the loss that is judged went on without one. Spikes and steps that
+    stay below a twentieth of the first value: the run has learned what there was. Rises at the end:
     the learning rate is so low that the weights hardly move, or data are read again. Rises that are over:
     the logged learning rate went up again, or they begin in the first twentieth of the steps, in which
     nothing has a level.
@@ -204,6 +205,10 @@ def explanation(view: View, finding: Finding) -> str:
         return "the learning rate was next to nothing: it is the data"
     if finding.pattern == NO_SPIKE and any(schedule.read_again(view, a, finding) for a in attempts):
         return "the data of this epoch were read before, and it keeps a part of what that gained"
+    firsts = (median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric)
+    peak = float(finding.evidence.get("peak_loss", np.inf))
+    if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
+        return "all of it lies below a twentieth of the first value"
     settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"

@@ -11,14 +11,14 @@ is a measurement, the mean of the epoch. The rows stay in the log; the rules do 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.course import LEAST, Contest, compete, reviewed
+from chronicle.classify.course import Contest, compete, reviewed
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
@@ -29,7 +29,8 @@ from chronicle.timeline.courses import distinct
 T = TypeVar("T")
 K = TypeVar("K")
 COURSE = 64  # [samples] of a loss that has a course
-_MEASURED = (*LOSSES, *SCORES)
+_SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
+_MEASURED = (*LOSSES, *SCORES, *_SPEED)
 _TABLES = ("csv", "json", "jsonl")
 _LEAST, _TEETH = 6, 3  # [samples] of a tooth that is asked, and so many of those
 _STEEPEST = -0.6  # exponent by which bends fall from sample to sample, at least: -1 of a mean, 0 of samples
@@ -147,7 +148,7 @@ class View:
     def contest(self, loss: Series) -> Contest | None:
         """The competition of explanations for the course of a loss; None for a short log."""
         steps, y = positive(loss)
-        return self.once(("contest", loss), lambda: compete(steps, y) if len(y) >= LEAST else None)
+        return self.once(("contest", loss), lambda: compete(steps, y))
 
     def noise(self, series: Series) -> float:
         """One-sample noise scale of a series in log units (asinh units where it crosses zero)."""
@@ -226,7 +227,17 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
         if np.count_nonzero(lengths >= _LEAST) >= _TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
             return series.pick(ends if lengths[-1] >= _WHOLE * median(lengths[:-1]) else ends[:-1])
-    return series
+    return _between_rows(finite(series)) if series.role in _SPEED else series
+
+
+def _between_rows(speed: Series) -> Series:
+    """What a speed was between the rows of a log, if the mean since its start is printed: such a mean tells a
+    pause for long, and what lasts late."""
+    gaps = np.diff(speed.steps.astype(float))
+    if len(speed) <= _MOST or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
+        return speed
+    gaps = np.append(gaps[0], gaps)
+    return replace(speed, values=np.diff(gaps.cumsum() * speed.values, prepend=0.0) / gaps)
 
 
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
@@ -263,7 +274,7 @@ def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
         late, reset = np.abs(move[long & (2 * nth > size)]), np.abs(move[begins[1:]])
         late, reset = late[~np.isnan(late)], reset[~np.isnan(reset)]
         known = np.isfinite(reset).any() and np.isfinite(late).any()
-        if not known or median(reset) < _RESET * median(late):
+        if len(begins) > 1 and (not known or median(reset) < _RESET * median(late)):
             return False
         bend = np.abs(np.diff(move, prepend=np.nan))
         ok = np.isfinite(bend) & (nth > 2) & long

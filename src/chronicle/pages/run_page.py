@@ -52,7 +52,6 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
     axis = axis_named({row["axis"] for row in entry.attempts})
     away = {*entry.diagnosis.patterns, *(n.pattern for n in entry.diagnosis.not_assessed)}
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
-    preview = figure(entry, "share")
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     listed = [Happened(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
@@ -83,7 +82,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
         "similar": alike,
         "rows": ROWS,
         "description": clipped(words.plain(entry.headline), DESCRIBED),
-        "preview": preview.files["any"][0] if preview else "",
+        "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
     }
     return render("run.md.j2", values)
 

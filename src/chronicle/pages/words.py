@@ -140,6 +140,7 @@ def steps(row: Mapping[str, Any]) -> str:
 
 LONGEST = 2_000  # characters; a page is for reading, the whole text stays in entry.json
 
+_COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
 _UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\ufffe\uffff\ud800-\udfff]"
@@ -163,7 +164,10 @@ class Html(str):
 
 def plain(text: Any) -> str:
     """One line of text that every program can show."""
-    return _cut(_UNSEEN.sub("\ufffd", _BREAKS.sub(" ", str(text))))
+    line = str(text)
+    if not (line.isascii() and line.isprintable()):  # nearly every one is, and pages have a hundred thousand
+        line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ", line))
+    return _cut(line)
 
 
 def as_html(value: Any) -> Html:
@@ -238,7 +242,7 @@ def place(run_id: str) -> str:
 
 def as_json(value: Any) -> str:
     """A value in the scripts that pages load, in as few characters as it has."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _COMPACT.encode(value)
 
 
 def _cut(text: str, longest: int = LONGEST) -> str:

@@ -8,6 +8,7 @@ follows from the other. Steps that begin anew in each epoch are counted on over 
 from __future__ import annotations
 
 import re
+from array import array
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -260,6 +261,30 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     low, high = np.nanpercentile(values, (10, 90))
     far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
     return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+
+
+_FEWEST_EPOCHS = 4  # and rows in each
+
+
+def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
+    """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
+
+    ``columns`` are values and the rows they stand in. A metric of these ``names`` is such a one where it
+    changes once in most of the epochs; one that is frozen does not change.
+    """
+    told, in_rows = next((column for name, column in columns.items() if name.lower() == "epoch"), ((), ()))
+    for name in names if len(told) else ():
+        values, rows = (np.array(cells) for cells in columns[name])
+        epochs = np.array(told)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
+        ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
+        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+        changes = 1 + np.flatnonzero(~same)
+        of_epochs = np.searchsorted(ends, changes)
+        often = len(ends) >= _FEWEST_EPOCHS and len(rows) >= _FEWEST_EPOCHS * len(ends)
+        if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
+            unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
+            first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
+            columns[name] = array("d", values[first]), array("i", rows[first].tolist())
 
 
 def _is_axis(values: NDArray[Any]) -> bool:

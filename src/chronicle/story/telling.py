@@ -281,7 +281,6 @@ def _with_ids(listed: Iterable[Event]) -> list[Event]:
 
 
 def _neighbours(event_id: str) -> Iterator[str]:
-    """The ids that an event would have had a little earlier and later."""
     if match := _ID.fullmatch(event_id):
         stem, place = event_id[: match.start("place")], int(match["place"])
         size = 10 ** max(len(match["place"]) - 2, 0)

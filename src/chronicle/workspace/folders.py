@@ -42,7 +42,7 @@ class RunFolder:
     ``folder`` is None for a bare path that belongs to no workspace; ``only`` is the name of one run in a
     store of several; ``beside`` are machine logs from elsewhere that tell of it. ``confines`` say what its
     run.toml may point at; None where a person named the logs. ``readings`` are those of its logs that were
-    read already, by name alone.
+    read already, by name alone; ``seen`` has every input, where all are as the last build hashed them.
     """
 
     run_id: str
@@ -54,6 +54,7 @@ class RunFolder:
     beside: tuple[Path, ...] = ()
     confines: Confines | None = None
     readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
+    seen: Mapping[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def own_files(self) -> list[Path]:

@@ -85,3 +85,42 @@ def test_the_head_of_a_log_that_comes_again_begins_another_launch(head: str, tmp
 def test_what_comes_again_in_each_epoch_begins_nothing_where_steps_go_on(head: str, tmp_path: Path) -> None:
     text = "".join(head + lines(10 * epoch, 10 * epoch + 10) for epoch in range(4))
     assert steps(read(log(tmp_path, text)), "loss") == {"train.log": (40, 0, 39)}
+
+
+RESUMED = (
+    "Resuming from ./checkpoints/checkpoint_0000040.pt\nResumed at step 40 (best_val=None, patience=0)\n",
+    "2025-01-02 10:00:00,500 - INFO - => Resumed training from latest checkpoint\n",
+    ARGUMENTS + "resuming from epoch 3\n",
+    "resuming from epoch 3\n" + ARGUMENTS,
+)
+
+
+@pytest.mark.parametrize("sentence", RESUMED)
+def test_a_log_that_says_from_where_it_is_resumed_has_another_launch(sentence: str, tmp_path: Path) -> None:
+    """One, also where it begins with the arguments as the log did; and none where the log begins so."""
+    text = ARGUMENTS + sentence + lines(0, 40) + sentence + lines(40, 90)
+    attempts = read(log(tmp_path, text))
+    assert steps(attempts, "loss") == {"train.log#1": (40, 0, 39), "train.log#2": (50, 40, 89)}
+    assert [(join.kind, join.to_step) for join in stitch(attempts).joins] == [("resume", 40)]
+
+
+def test_nanogpt_that_is_resumed_has_another_launch(tmp_path: Path) -> None:
+    rows = [f"iter {n}: loss {2 - n / 100:.4f}, time 12.00ms, mfu 1.00%\n" for n in range(90)]
+    sentence = "Resuming training from out-shakespeare\n"
+    attempts = read(log(tmp_path, sentence + "".join(rows[:40]) + sentence + "".join(rows[40:])))
+    assert steps(attempts, "loss") == {"train.log#1": (40, 0, 39), "train.log#2": (50, 40, 89)}
+    assert {attempt.series["time"].unit for attempt in attempts} == {"ms"}
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "Evaluation is over, resuming training\n",
+        "Resuming training after the evaluation\n",
+        "resume: from out-3, resume_from_checkpoint=True\n",
+        "Usage: --resume-from STEP\n",
+    ],
+)
+def test_what_speaks_of_resuming_without_a_place_begins_nothing(between: str, tmp_path: Path) -> None:
+    attempts = read(log(tmp_path, ARGUMENTS + lines(0, 40) + between + lines(40, 90)))
+    assert list(steps(attempts, "loss")) == ["train.log"]

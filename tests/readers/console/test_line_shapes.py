@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.depth import few
 from tests.readers.gold import EXAMPLES, examples
+from tests.readers.test_tables_in_blocks import attempts
 
+from chronicle.readers.console import generic
 from chronicle.readers.console.chunks import sample
-from chronicle.readers.console.line_records import Record, records
+from chronicle.readers.console.line_records import Gatherer, Record, records
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.text import Head
@@ -92,9 +95,9 @@ def both(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(
             Shapes, "reading", lambda self, raw: by_shape.append(reading(self, raw)) or by_shape[-1]
         )
-        fast = contents(records(numbered))
+        fast = contents(records(numbered, Gatherer()))
         patch.setattr(Shapes, "reading", lambda self, raw: None)
-        assert fast == contents(records(numbered))
+        assert fast == contents(records(numbered, Gatherer()))
     return sum(record is not None for record in by_shape)
 
 
@@ -121,6 +124,54 @@ def test_most_lines_of_a_trainer_are_read_by_their_shape(monkeypatch: pytest.Mon
     random_ = random.Random(0)
     for shape in few(SHAPES[:6], 2):
         assert both([filled(shape, random_) for _ in range(800)], monkeypatch) > 600
+
+
+# What may happen between the steps of a training, each a line or several.
+HAPPENINGS = (
+    "step {step} | loss nan | lr 1.0e-03",
+    "step {step} | loss 2.5000 | lr 1.0e-03\nstep {step} | loss 2.5000 | lr 1.0e-03",
+    "validation at step {step}: val_loss {loss}",
+    "Epoch {epoch} begins",
+    "RuntimeError: CUDA error: out of memory",
+    "rank1: step {step} | loss {loss} | lr 1.0e-03",
+    "epoch  train_loss  valid_loss\n{epoch}      2.5      2.25",
+    "args: seed=7 lr=0.05 dataset=moons",
+    "saved checkpoint at step {step}",
+    "loss: {loss}",
+)
+
+
+def training(seed: int, prefix: str) -> str:
+    """The log of a training in which now and then something else happens, and steps go back."""
+    random_, lines, step = random.Random(seed), [], 0
+    for n in range(900):
+        step += 1 if random_.random() < 0.995 else -random_.randrange(min(step + 1, 30))
+        row = f"step {step} | loss {2 + random_.random():.4f} | lr {random_.random():.1e}"
+        clock = f"{n // 3600:02d}:{n // 60 % 60:02d}:{n % 60:02d}"
+        lines.append(prefix.format(clock=clock, epoch=step // 100) + row)
+        if random_.random() < 0.02:
+            told = {"step": step, "loss": f"{random_.random():.4f}", "epoch": step // 100}
+            lines += random_.choice(HAPPENINGS).format(**told).split("\n")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("prefix", ["", "[2025-04-13 {clock},123] ", "rank0: ", "epoch {epoch}, "])
+@pytest.mark.parametrize("seed", few(range(20), 2))
+def test_lines_read_at_once_are_those_read_one_by_one(
+    prefix: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, n_at_once, read = tmp_path / "train.log", list[int](), generic.Stretches.read
+    log.write_text(training(seed, prefix))
+
+    def counting(self: generic.Stretches, *given: Any) -> int:
+        n_at_once.append(read(self, *given))
+        return n_at_once[-1]
+
+    monkeypatch.setattr(generic.Stretches, "read", counting)
+    fast = attempts(generic.read, log)
+    monkeypatch.setattr(generic.Stretches, "alike", lambda self, lines: [None] * len(lines))
+    assert fast == attempts(generic.read, log)
+    assert sum(n_at_once) > 100
 
 
 def test_what_comes_seldom_is_not_learned() -> None:

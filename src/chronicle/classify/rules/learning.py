@@ -19,9 +19,9 @@ plateau
     change since is enough, for a fast fall to a floor is the same curve. The loss has not fallen to a fifth
     of its first value (what has, has converged), no other loss or score moves on, no event follows. A
     learning rate that falls by 1.3 around the place, or is under a tenth of its highest there, explains it.
-    Or: "waits", with 15 % of the log or more before the fall, and nine tenths of the fall after the place:
-    nothing was learned until something was changed. A fall that is over within a tenth of the log is a
-    sudden improvement instead (grokking).
+    Or: "waits", with 15 % of the log or more before the fall, in which the loss changes by less than 1.5 %:
+    nothing was learned until something was changed. (An S that bends downward from its start on learns.) A
+    fall that is over within a tenth of the log is a sudden improvement instead (grokking).
     Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
     and the loss falls by less than 1.5 % there: trained for nothing. (Noise may hide that: then no word.
     Nor is there one for the last step of a schedule in steps, which is small by design.)
@@ -43,10 +43,11 @@ overfitting
     five standard errors above it (15 % where a held-out score ends at its best); the noise is that of the
     time since the minimum and as long before. The training loss, and any evaluation that says it is of the
     training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Where one of
-    several validation losses is that of the training loss by name, it alone is asked; else the other ones did
-    not fall by more: then it is a part. Of three to five evaluations each is worse than the one before, by
-    15 % in all. Or, where no held-out loss tells: a held-out score of 16 values and more lost a third of what
-    it had gained, a twentieth of its size and six errors for good, and the training loss did not rise.
+    several validation losses is that of the training loss by name, it alone is asked. It and those that are
+    none of its parts by name did not fall in sum: then it is a part itself, of a whole that goes on. Of three
+    to five evaluations each is worse than the one before, by 15 % in all. Or, where no held-out loss tells: a
+    held-out score of 16 values and more lost a third of what it had gained, a twentieth of its size and six
+    errors for good, and the training loss did not rise.
     Blind to: runs without validation. False alarm: a run is stopped too early.
     Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
 
@@ -64,6 +65,7 @@ grokking
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -251,11 +253,10 @@ def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
         checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
         slow = (PLATEAU, "it had gone on falling for a tenth of the log")
         return finding(SUDDEN, At(attempt, loss, steps[i], steps[i], steps[i]), checks, fall, 0.7, slow)
-    checks = [
-        *checks,
-        Check("learned before", learned / fall, "share of the fall", f"< {NONE:g}"),
-        *noted(waited_share=contest.explanations[WAITS].at),
-    ]
+    flat = fallen(before, before[:third], before[-third:], limits)
+    if flat is None:  # an S bends from its start on
+        return None
+    checks = [*checks, flat, *noted(waited_share=contest.explanations[WAITS].at)]
     at_once = (SUDDEN, "the fall had been over at once")
     return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
 
@@ -307,12 +308,13 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         need = max(need, limits.overfit_few) if better else need
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
-        beside = (train_gain(s, steps[low], steps[-1]) for s in held_out if s not in (validation, loss))
-        if sum(fall for fall, _ in filter(None, beside)) >= rise:  # a part, and the whole goes on
-            continue
+        beside = (s for s in held_out if s is not loss and not measures(validation) < measures(s))
+        turns = filter(None, (turn(s, steps[low], steps[-1]) for s in beside))
+        if sum(np.exp(part.after) - np.exp(part.before) for part in turns) < 0:
+            continue  # a part, and the sum of all goes on
         named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & set(plain(s.metric).split()))
-        measured = (train_gain(s, steps[low], steps[-1]) for s in (loss, *named))
-        gains = [(gain, limits.other_t * error) for gain, error in filter(None, measured)]
+        measured = (turn(s, steps[low], steps[-1]) for s in (loss, *named))
+        gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
         if not gains or min(gain + unsure for gain, unsure in gains) < limits.moved:
             continue
         gain = gains[0][0]
@@ -336,8 +338,9 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         if extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
-        gain, unsure = train_gain(loss, way.best_step, float(loss.steps[-1])) or (0.0, 0.0)
-        if gain < -unsure:  # then the model is worse in all ways
+        meanwhile = turn(loss, way.best_step, float(loss.steps[-1])) or Turn(0.0, 0.0, 0.0)
+        gain = meanwhile.before - meanwhile.after
+        if gain < -meanwhile.error:  # then the model is worse in all ways
             continue
         checks = [
             at_least("of the score's rise lost", way.lost_share, "share", LOST, "lost_share"),
@@ -388,15 +391,23 @@ def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, 
     return low, float(median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
 
 
-def train_gain(loss: Series, start: float, end: float) -> tuple[float, float] | None:
-    """How much a training loss fell between two steps (medians around them), and its error, log units."""
+class Turn(NamedTuple):
+    """Levels of a loss (medians) at a step and at the end, and the error of their difference, log units."""
+
+    before: float
+    after: float
+    error: float
+
+
+def turn(loss: Series, start: float, end: float) -> Turn | None:
+    """What a loss did between two steps."""
     steps, y = positive(loss)
     near = max(0.1 * (end - start), 1.0)
     before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
     if not len(before) or not len(after):
         return None
     error = MEDIAN_ERROR * wiggle(y) * (1 / len(before) + 1 / len(after)) ** 0.5
-    return median(before) - median(after), error
+    return Turn(median(before), median(after), error)
 
 
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:

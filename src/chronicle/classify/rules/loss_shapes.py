@@ -76,6 +76,7 @@ RISES = BUMPS | having(Trait.DIVERGES)  # what a rise of the loss looks like for
 ZEROS = 8  # samples of exactly 0.0 in a loss
 FEW_ZEROS = 2  # of these at the end, where the gradient norm of each is NaN or Inf
 BEFORE = 8  # samples whose median is the level before an event
+PACE = 0.3  # of what is left of a rise that it falls by in the last third of the time since its peak
 RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
 
 
@@ -280,10 +281,13 @@ def _spike(shape: Shape) -> Finding | None:
         return None
     e, last = shape.event, len(shape.series) - 1
     since, falling = shape.step(last) - shape.step(e.onset), e.falling
-    # a spike past its middle height that still falls, or whose peak is too recent to say more
-    coming_down = e.last < 0.5 * e.height and (falling > 0.15 or last - e.peak < RECENT)
+    # a spike past its middle height that still falls, or whose peak is too recent to say more: in thirds of
+    # the time since its peak it falls by so much that it is back after as long again
+    falls = falling * e.height > PACE * e.residual
+    coming_down = e.last < 0.5 * e.height and (falls or last - e.peak < RECENT)
     if shape.nearly_back or (shape.is_spike and coming_down):  # slow is all that can be said
-        check = side("still coming down", falling, "of the height", falling > 0.15, ("> 0.15", "<= 0.15"))
+        pace = f"> {PACE:g} of what is left", f"<= {PACE:g} of what is left"
+        check = side("still coming down", falling, "of the height", falls, pace)
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
     if shape.lost or shape.grows or (shape.is_jump and shape.is_step):

@@ -4,11 +4,12 @@ failed-run
     Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
     Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
     scores are logged: the next two), nor has any other loss, no law of learning explains the curve better
-    than a constant does (by 10 nats, and 0.5 %), and no score improves; batches differ by 3 % at most (a
-    model that knows nothing loses as much on every batch; one that was trained before does not), or the level
-    is that of guessing and scores are logged (then eight points are enough); or a step takes all but 15 % of
-    what was learned, and batches differ as little after it; or at least three attempts, three quarters of
-    which end in NaN or 3 % (and six errors) above their own minimum, and not because a replay of data ended.
+    than a constant does (by 10 nats, and 0.5 %; none is asked at the loss of guessing), and no score
+    improves; batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that
+    was trained before does not), or the level is that of guessing and scores are logged (then eight points
+    are enough); or a step takes all but 15 % of what was learned, and batches differ as little after it; or
+    at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own
+    minimum, and not because a replay of data ended.
     Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches
     that starts at the floor.
     Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
@@ -102,8 +103,8 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
     if gain >= least or elsewhere or any(map(improves, scores)):
         return []
     contest = view.contest(loss) if gain >= limits.step_least else None
-    if contest is not None and contest.learns:  # a large constant part keeps the logarithm from moving
-        return []
+    if contest is not None and contest.learns and not guessed(y[2:]):
+        return []  # a large constant part, other than that of guessing, keeps the logarithm from moving
     checks = [
         Check("lowest eighth below the start", gain, "log units", f"< {least:.3g}", key="gained_log"),
         *([] if guesses else [at_most("one-sample noise", noise, "log units", limits.knowing)]),

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -23,35 +22,48 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
-from chronicle.model import Attempt, Role
-from chronicle.readers.console.chunks import begin, may_be_log, sample
+from chronicle.model import Attempt, Floats, Role, Steps
+from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
+    FEWEST_EPOCHS,
     MAYBE,
+    RESUMED,
     Gatherer,
     Record,
     Repeats,
-    is_judged,
-    is_known,
-    may_tell,
+    bars_of,
+    may_train,
     records,
 )
-from chronicle.readers.console.log import Epochs, Line, Log, text_of
-from chronicle.readers.console.pairs import Pair, axis_of, key_of, last_word, settings
+from chronicle.readers.console.line_shapes import Form, Learned, Shapes
+from chronicle.readers.console.log import Line, Log, text_of
+from chronicle.readers.console.pairs import (
+    FEWEST_STEPS,
+    Epochs,
+    Pair,
+    axis_of,
+    grows,
+    is_judged,
+    is_known,
+    is_twofold,
+    key_of,
+    last_word,
+    settings,
+)
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.step_axis import Column, goes_up_and_down
+from chronicle.readers.step_axis import Column, goes_up_and_down, once_an_epoch
 from chronicle.readers.text import Head
 
 NAME = "key-value"
 
-_FEWEST_LINES, _FEWEST_STEPS, MOST_LINES, _FEWEST_POINTS = 8, 4, 6000, 3
+_FEWEST_LINES, MOST_LINES, _FEWEST_POINTS = 8, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
-_FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _NO_RANK = 1 << 30
-_DIGITS = re.compile(rb"\d+")
-_ARGUMENTS = re.compile(
-    r"\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b", re.IGNORECASE
-)
+_MOST_TRIES = 16  # places among the lines that are looked at together, where they may be read at once
+_MOST_COUNTED = 2.0**53
+_NO_STEPS = np.empty(0, np.int64)
+_ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _TELLING = 3  # names of arguments by which a line of them is known again
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs tell, too
@@ -93,30 +105,27 @@ def plan_of(head: Head) -> Plan:
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
-    raw = list(filter(MAYBE.search, lines)) if _may_train(lines := whole.split(b"\n"), trains) else []
-    if len(raw) < _FEWEST_EPOCHS:
+    raw = list(filter(MAYBE.search, lines)) if may_train(lines := whole.split(b"\n"), trains) else []
+    if len(raw) < FEWEST_EPOCHS:
         return Plan()
     windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
-    return next((plan for window in windows if (plan := _plan_of(window, trains)).is_log), Plan())
+    plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
+    return next((plan for plan in plans if plan.is_log), Plan())
 
 
-def _may_train(lines: Sequence[bytes], trains: bool) -> bool:
-    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
-    shapes = _DIGITS.sub(b"0", b"\n".join(lines)).split(b"\n")
-    first = dict(zip(reversed(shapes), reversed(lines), strict=True))
-    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
-    return len(lines) >= _FEWEST_EPOCHS and any(
-        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
-    )
+@lru_cache(maxsize=1)
+def _shapes_of(head: Head) -> Shapes:
+    """The shapes of lines that a look at a log has learned, for the reading of it."""
+    return Gatherer().shapes
 
 
-def _plan_of(raw: Sequence[bytes], trains: bool) -> Plan:
+def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     lines = (Line(number, text_of(line)) for number, line in enumerate(raw, 1))
-    all_records = [record for record in records(lines) if not record.form.event]
+    all_records = [record for record in records(lines, Gatherer(shapes)) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters = _counters(all_records)
-    twofold = frozenset(key for key, pairs in counters.items() if _is_twofold(pairs))
+    twofold = frozenset(key for key, pairs in counters.items() if is_twofold(pairs))
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
     if _repeats(all_records, Course(plan), trains):
         return plan
@@ -139,7 +148,7 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
             pairs_of.setdefault(key, []).append(pair)
             outer.setdefault(key, []).append(record.epoch.value if record.epoch else 0.0)
             judged[key] += record.is_training
-    bars = _bars_of(all_records)
+    bars = bars_of(all_records)
     alone = {r.epoch.value for r in all_records if r.epoch and r.is_training and not r.counters}
     known = [
         key
@@ -153,17 +162,6 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
     return {key: pairs_of[key] for key in known[best:]}
 
 
-def _bars_of(all_records: Iterable[Record]) -> set[str]:
-    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
-    bars, latest = set[str](), ""
-    for record in all_records:
-        own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
-        latest = own[-1] if own else latest
-        if record.is_training and latest and (own or record.tells_training):
-            bars.update(own or [latest])
-    return bars
-
-
 def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
     """Whether this counts: a few times at least, not the same all the while, and up more often than down.
 
@@ -172,7 +170,7 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
     tell how many a mean is of.
     """
     values = [int(pair.value) for pair in pairs]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(pairs)):
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not is_twofold(pairs)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
     within = zip(pairwise(values), pairwise(outer), strict=True)
@@ -183,13 +181,7 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
             return False
     if axis_of(rank) != "step":
         return _RARE_FALLS * falls <= len(values)
-    return falls <= 2 * rises + 1 or _is_twofold(pairs)
-
-
-def _is_twofold(occurrences: Sequence[Pair]) -> bool:
-    """Whether what it counts up to is what grows: the batch, behind its epoch."""
-    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
-    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
+    return falls <= 2 * rises + 1 or is_twofold(pairs)
 
 
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
@@ -208,12 +200,12 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-            if len(steps) >= (_FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and _grows(steps):
+            if len(steps) >= (FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and grows(steps):
                 return True
         elif step is not None and trains and record.measures:  # under names that nobody knows
             unknown = others.setdefault(record.shape, [])
             unknown.append(step)
-            if len(unknown) >= _FEWEST_LINES and _grows(unknown):
+            if len(unknown) >= _FEWEST_LINES and grows(unknown):
                 return True
     return False
 
@@ -229,13 +221,7 @@ def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
         or (role_of(pair.name) in SCORES and math.isfinite(record.sources[0].time))
     ]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
-
-
-def _grows(steps: list[int]) -> bool:
-    rises = sum(later > before for before, later in pairwise(steps))
-    falls = sum(later < before for before, later in pairwise(steps))
-    return rises >= _FEWEST_STEPS - 1 and rises > 4 * falls
+    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
 
 
 class Course:
@@ -302,6 +288,35 @@ class Course:
             return self.last, len(record.pairs) > 1
         return self.last, known
 
+    def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
+        """The steps of the first of many records of a form, up to one in which more happens than that the
+        count of this log grows.
+        """
+        of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
+        keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
+        counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
+        rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
+        before, others = self._count, [values.get(place) for place in (*of, *[form.epoch][form.epoch < 0 :])]
+        if rank != self._rank or at < 0 or any(column is None for column in others):
+            return _NO_STEPS
+        is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
+        if is_other or not self._epochs.is_at(self._epoch) or before.name.lower().endswith("round"):
+            return _NO_STEPS
+        counts = values[at]
+        goes_on = counts > np.append(before.value, counts[:-1])
+        for place, end in of.items():
+            goes_on &= (values[place] % 1 == 0) & (values[place] >= 0) & (values[place] < _MOST_COUNTED)
+            goes_on &= ends[place] == end if place in ends else True
+        if form.epoch >= 0:
+            goes_on &= (values[form.epoch] == self._epoch) & self._epoch_logged
+        n = len(counts) if goes_on.all() else int(goes_on.argmin())
+        if not n:
+            return _NO_STEPS
+        steps = self._epochs.go_on(counts[:n].astype(np.int64))
+        self.last, self._count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
+        self._passes = form.epoch < 0 and (self._passes or (before.of > 0 and not self._epoch))
+        return steps
+
     def _is_other(self, pair: Pair) -> bool:
         """Whether a pair does not go on from the last count: an evaluation may count its own batches."""
         before = self._count
@@ -326,21 +341,72 @@ class Course:
         return self._epoch
 
 
+class Stretches:
+    """Reads at once the lines that differ in their numbers alone, as long as the training only goes on."""
+
+    def __init__(self, log: Log, course: Course, plan: Plan) -> None:
+        self._log, self._course, self._plan = log, course, plan
+        self._tries = 0
+        self._learned: Learned | None = None
+        self._shapes: Shapes | None = None
+
+    def alike(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
+        """The lines of the shape that most of them have, where each of these is a record that counts."""
+        self._shapes, self._tries = self._log.own["gatherer"].shapes, _MOST_TRIES
+        self._learned = learned = None if self._plan.by_row else self._shapes.common(lines)
+        if learned is None or not self._is_plain(learned.reading.form) or b"<" in learned.pattern.pattern:
+            return [None] * len(lines)
+        return list(map(learned.match, lines))
+
+    def _is_plain(self, form: Form) -> bool:
+        """Whether its records tell the steps of a training, and more than these, each once."""
+        others = form.event or (form.evaluation and self._plan.phases)
+        return not others and 0 < form.n_counters < len(form.names) == len(set(form.names))
+
+    def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
+        """Reads the first of these lines, as long as they can be read so; how many there are."""
+        log, learned, so_far = self._log, self._learned, self._log.own
+        if learned is None or not self._tries:
+            return 0
+        told = learned.reading
+        gatherer, repeats = so_far["gatherer"], so_far["repeats"]
+        places = told.form.kept.get(self._course.counter)
+        begins = so_far["begun"] or so_far["resumed"]
+        if begins or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
+            return 0
+        if not repeats.goes_on(told, told.form.n_counters) or not log.tells_first(places, told.who):
+            return 0
+        if so_far["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
+            return 0
+        values, ends = learned.columns(matches)
+        steps = self._course.go_on(told.form, values, ends)
+        if n := len(steps):
+            all_values = [values.get(i, np.full(n, same))[:n] for i, same in enumerate(told.values)]
+            times = np.array([learned.time(match.string) for match in matches[:n]])
+            columns = {name: all_values[place] for name, place in places.items()}
+            log.extend(np.array(numbers[:n]), steps, columns, times, told.who)
+            repeats.pass_on([float(column[-1]) for column in all_values])
+        self._tries -= not n
+        return n
+
+
 def read(path: Path) -> list[Attempt]:
     """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
     reward or return, which an agent is told again and again.
 
     Where the line with the arguments of the program, which stands before the first step, comes again with
-    whatever numbers, another launch has begun; and where a line tells when a training began.
+    whatever numbers, another launch has begun; and where a line tells when a training began, or from where
+    it is resumed.
 
     Raises BadLog where no line with a step holds another number.
     """
-    plan = plan_of(Head.of(path))
+    head = Head.of(path)
+    plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
     form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
-    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": ""}
-    log = Log(path, f"{NAME} {form}", course=course, gatherer=Gatherer(), repeats=Repeats(), **own)
+    own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
+    log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
         text = record.sources[0].words if begins or arguments else ""
@@ -365,47 +431,38 @@ def read(path: Path) -> list[Attempt]:
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
-    _once_an_epoch(log)
+    once_an_epoch(log.rows.columns, [*filter(is_judged, log.rows.columns)])
     return log.attempts()
-
-
-def _once_an_epoch(log: Log) -> None:
-    """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
-
-    Such a metric changes once in most of the epochs; one that is frozen does not change.
-    """
-    columns = log.rows.columns
-    told, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
-    for name in [*filter(is_judged, columns)] if len(told) else ():
-        values, rows = (np.array(cells) for cells in columns[name])
-        epochs = np.array(told)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
-        ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
-        same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
-        changes = 1 + np.flatnonzero(~same)
-        of_epochs = np.searchsorted(ends, changes)
-        often = len(ends) >= _FEWEST_STEPS and len(rows) >= _FEWEST_STEPS * len(ends)
-        if often and 2 * len(changes) >= len(ends) and (np.diff(of_epochs) > 0).all():
-            unchanged = np.setdiff1d(np.arange(1, len(ends)), of_epochs)
-            first = np.unique(np.concatenate([[0], changes, ends[unchanged]]))
-            columns[name] = array("d", values[first]), array("i", rows[first].tolist())
 
 
 def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
     """The step of a record, and whether it holds what counts.
 
-    Behind a line that tells of a beginning, a step that does not grow is the first of another launch.
+    Behind a line that tells of a beginning, a step that does not grow is the first of another launch, and
+    behind one that tells from where it goes on, any step.
     """
-    so_far, begun = log.own, log.own["begun"]
+    so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
     before = course.place if begun else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
-    if not begun or not (own or plan.by_row):
+    if not (begun or resumed) or not (own or plan.by_row):
         return step, own
-    so_far["begun"] = ""
-    if plan.by_row or course.is_behind(before, counted=begun == "launch"):
+    so_far |= {"begun": "", "resumed": False}
+    if resumed:
+        log.launch({})
+    if begun and (plan.by_row or course.is_behind(before, counted=begun == "launch")):
         log.launch({})
         course.launch()
         return (step, False) if plan.by_row else course.step(record)
     return step, own
+
+
+def _happen(log: Log, record: Record) -> None:
+    """Notes that a checkpoint was saved or loaded; who tells from where it goes on is another process."""
+    log.own["resumed"] |= record.form.event == RESUMED
+    if record.shape:
+        at = record.counters[0][1].value if record.counters else None
+        what = record.form.event.replace(RESUMED, "loaded")
+        log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
 
 def _placed(
@@ -416,15 +473,14 @@ def _placed(
     Where nothing counts, a name that comes again begins the next row.
     """
     so_far = log.own
-    for record in records(log.lines(MAYBE), so_far["gatherer"]):
+    for record in records(log.lines(MAYBE, Stretches(log, course, plan)), so_far["gatherer"]):
         if record.form.event in BEGINNINGS:
             so_far["begun"], so_far["repeats"] = record.form.event, Repeats()
             continue
         if so_far["repeats"].again(record):
             continue
         if record.form.event:
-            at = record.counters[0][1].value if record.counters else None
-            log.event(record.sources[0].line, f"checkpoint-{record.form.event}", checkpoint_step=at)
+            _happen(log, record)
             continue
         step, own = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)

@@ -15,13 +15,22 @@ from typing import Any, NamedTuple
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import is_judged, records
-from chronicle.readers.console.log import SETTING, Epochs, Line, Log
-from chronicle.readers.console.pairs import NUMBER, axis_of, comma_number, numbers, pairs, units_as_names
+from chronicle.readers.console.line_records import Gatherer, is_resumed, records
+from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.console.pairs import (
+    NUMBER,
+    Epochs,
+    axis_of,
+    comma_number,
+    is_judged,
+    numbers,
+    pairs,
+    units_as_names,
+)
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
-_ANY_RECORD = rb"|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"  # what others printed between the lines
+_ANY_RECORD = rb"|\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
 
 
 def short_number(cell: str) -> float | None:
@@ -61,6 +70,9 @@ class LineFormat:
         log = Log(path, self.NAME, units=dict(self.units), early={}, before=[])
         own = log.own
         for line in log.lines(re.compile(self.line.pattern + _ANY_RECORD, self.line.flags)):
+            if is_resumed(line.text):
+                log.launch({})
+                continue
             if match := self.single.match(line.text):
                 pair = match.groupdict().get("name", "loss"), match["value"]
                 values = numbers([pair], self.as_number)
@@ -84,10 +96,11 @@ class LineFormat:
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
                 _add_otherwise(log, line)
-        attempt = log.attempt(units=own["units"])
-        roles = {metric: role for metric, role in self.roles.items() if metric in attempt.series}
-        named = {metric: replace(attempt.series[metric], role=role) for metric, role in roles.items()}
-        return [replace(attempt, series={**attempt.series, **named})]
+        return list(map(self._with_roles, log.attempts(units=own["units"])))
+
+    def _with_roles(self, attempt: Attempt) -> Attempt:
+        series = attempt.series.items()
+        return replace(attempt, series={m: replace(s, role=self.roles.get(m, s.role)) for m, s in series})
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
@@ -108,7 +121,7 @@ class LineFormat:
 def _add_otherwise(log: Log, line: Line) -> None:
     """Reads a line that the trainer of a log does not print as the lines of any text are read: what its step
     was told with, if trainings are judged by any of it."""
-    record = next(records([line]), None)
+    record = next(records([line], Gatherer()), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
     if record is None or step is None or axis_of(rank) != "step" or step.name == "progress":
         log.look(line)

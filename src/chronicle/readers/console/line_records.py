@@ -13,25 +13,30 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.roles import LOSSES, role_of
+from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
-from chronicle.readers.console.log import Line
+from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
     EPOCHS,
+    MEASURES,
     Pair,
+    as_bar,
     counts,
+    is_judged,
+    is_known,
+    key_of,
     last_word,
     pairs,
     rank_of_name,
+    tells_the_best,
 )
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
@@ -46,6 +51,9 @@ _CHECKPOINT = re.compile(
     r"(?=.{0,80}(?:\b|_)(?:checkpoint|ckpt|snapshot|model|weights|state|step|epoch|iter))",
     re.IGNORECASE,
 )
+# `=> Resuming training from step 500`; what resumes without a place was paused, as for an evaluation.
+_RESUMED = re.compile(r"[^\w\n]{0,8}resum(?:ed|ing)\b(?: \w+){0,3}? (?:from|at)\b(?! \d\d?:)", re.IGNORECASE)
+RESUMED = "resumed"
 # What tells when a training began, by a date in its words: `= Training Loss (Fri Jun  7 09:31:50 2019) =`.
 _LAUNCH = re.compile(
     r"[^\w\n]{0,40}(?:(?:start\w*|begin\w*|new|of|the) ){0,3}"
@@ -58,31 +66,11 @@ _HEAD_OF_LAUNCH = re.compile(
     r"(?i)(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
 )
 _MOST_HEADS = 64
-BEGINNINGS = (
-    "launch",
-    "again",
-)  # of a line that tells when it was, and of one that stood at the head of the log
+_PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # of a bar, which is another one in each line
+_PART = "part"  # of a block: a line that is one pair
+# Of a line that tells when it was, and of one that stood at the head of the log.
+BEGINNINGS = ("launch", "again")
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
-_SCORES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
-_JUDGED = {*LOSSES} | _SCORES | {Role.GRAD_NORM, Role.LEARNING_RATE}
-
-
-class Source(NamedTuple):
-    """Where a number stands: the line, who printed it ("" unknown), Unix seconds (NaN unknown), its words."""
-
-    line: Line
-    who: str
-    time: float
-    at: int = 0
-
-    @classmethod
-    def of(cls, line: Line) -> Source:
-        who, at = begin(line.text)
-        return cls(line, who, time_in(line.text[:at]), at)
-
-    @property
-    def words(self) -> str:
-        return self.line.text[self.at :].strip()
 
 
 class Record:
@@ -167,7 +155,7 @@ class Record:
         if self.epoch is not None and self._is_named:
             return True
         only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
-        return any(is_judged(name) and not (only_a_bar and role_of(name) in _SCORES) for name in self.shape)
+        return any(is_judged(name) and not (only_a_bar and role_of(name) in MEASURES) for name in self.shape)
 
 
 @lru_cache(maxsize=4096)
@@ -187,24 +175,13 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
-    if not evaluation and _tells_the_best(names):
+    if not evaluation and tells_the_best(names):
         evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     event = checkpoint.lastgroup if checkpoint else "launch" if not named and _LAUNCH.match(text) else ""
+    event = RESUMED if "esum" in text and "progress" not in names and _RESUMED.match(text) else event
     return Reading(_form(names, (evaluation, event or "")), [pair.value for pair in named], ends)
-
-
-@lru_cache(maxsize=4096)
-def _tells_the_best(names: tuple[str, ...]) -> bool:
-    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
-
-    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
-    """
-    words_of = {name: re.split(r"[\s/._]", name.lower()) for name in names}
-    best = any("best" in words and role_of(name) in _SCORES for name, words in words_of.items())
-    ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())
-    return best and not ours and any(role_of(name) in LOSSES for name in names)
 
 
 def _evaluation(text: str) -> str:
@@ -216,22 +193,9 @@ def _evaluation(text: str) -> str:
     return {"evalu": "eval"}.get(ing, ing) or match[0].lower()
 
 
-@lru_cache(maxsize=4096)
-def is_judged(name: str) -> bool:
-    """Whether trainings are judged by a metric of this name."""
-    return "loss" in name.lower() or role_of(name) in _JUDGED
-
-
-@lru_cache(maxsize=4096)
-def is_known(name: str) -> bool:
-    """Whether a value of this name belongs to a training wherever it stands."""
-    return "loss" in name.lower() or role_of(name) is not Role.OTHER
-
-
-def as_bar(pair: Pair) -> Pair:
-    """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    is_bar = pair.of and not counts(pair) and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
-    return pair._replace(name="progress") if is_bar else pair
+def is_resumed(line: str) -> bool:
+    """Whether a line says from where a training is resumed."""
+    return "esum" in line and _RESUMED.match(line[begin(line)[1] :].strip()) is not None
 
 
 @lru_cache(maxsize=2)  # a line that is no record of its own is asked twice
@@ -242,7 +206,8 @@ def _named(text: str) -> Sequence[Pair]:
 # What a line of interest holds: a number after a name, or a rule or header that says how to read others.
 MAYBE = re.compile(
     rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)"
+    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
+    rb"|resum(?:ed|ing)\b)"
     rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|^\| [\w/]+ *\| *\|$"
     rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
@@ -253,6 +218,8 @@ _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
 _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
+_RUNS = re.compile(rb"\d+")
+FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _LONGEST = 1000  # characters of a line that are looked at
 
 
@@ -269,16 +236,29 @@ def may_tell(text: str, *, bars: bool) -> bool:
     )
 
 
-class Gatherer:
-    """Gathers the lines of a log, one after the other, into records."""
+def may_train(lines: Sequence[bytes], trains: bool) -> bool:
+    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
+    shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
+    first = dict(zip(reversed(shapes), reversed(lines), strict=True))
+    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
+    return len(lines) >= FEWEST_EPOCHS and any(
+        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
+    )
 
-    def __init__(self) -> None:
+
+class Gatherer:
+    """Gathers the lines of a log, one after the other, into records.
+
+    ``shapes`` are those that another one has learned, outside of tables.
+    """
+
+    def __init__(self, shapes: Shapes | None = None) -> None:
         self.block: dict[str, tuple[Pair, Source]] = {}
         self._group, self._table, self._skip = "", Table(), False
         self._first: dict[str, bool] = {}  # counters, and whether they come before what they count
         self._judged = False
         self._heads: dict[str, None] = {}  # lines that told of a beginning, before anything was measured
-        self._shapes = Shapes(self._whole)
+        self.shapes = shapes or Shapes(self._whole)
 
     def state(self) -> Any:
         """What the lines so far leave open, as JSON."""
@@ -291,21 +271,28 @@ class Gatherer:
         block, self._group, table, self._skip, self._first, *rest = state
         self._judged, self._heads = rest
         self._table.restore(table)
+        self.shapes = Shapes(self._whole)
         for name, (pair, (line, *place)) in block:
             self.block[name] = Pair(*pair), Source(Line(*line), *place)
 
-    def alone(self, line: Line) -> Record | None:
-        """A line as a record of its own; None where its meaning depends on those before it."""
-        reading = None if self._skip else self._shapes.reading(line.text.encode()) or self._whole(line.text)
-        if reading is None:
-            return None
+    def reading(self, line: Line) -> Reading | None:
+        """What a line tells of itself; None where that depends on those before it."""
+        text = _PICTURE.sub("%| |", line.text) if "%|" in line.text else line.text
+        reading = None if self._skip else self.shapes.reading(text.encode()) or self._whole(text)
+        if reading is None or reading.form.event == _PART:
+            return reading
         if not (reading.form.names or reading.form.event) and self._begins_anew(
             line.text[reading.at :].strip(_RULES)
         ):
             reading = reading._replace(form=_form((), ("", "again")))
         if not self._judged:
             self._judged = any(map(is_judged, reading.form.names))
-        return Record(reading, (Source(line, reading.who, reading.time, reading.at),))
+        return reading
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what the next line tells depends on those before it."""
+        return self._skip or bool(self.block)
 
     def _begins_anew(self, words: str) -> bool:
         """Whether these words stood at the head of the log, and come again behind what was measured."""
@@ -317,15 +304,18 @@ class Gatherer:
         return self._judged and words in self._heads
 
     def _whole(self, text: str) -> Reading | None:
-        """What a line tells that is a record of its own wherever it stands; None for any other."""
+        """What a line tells that is a record or a part of a block wherever it stands; None for any other."""
         who, at = begin(text)
         words = in_english(text[at:].strip()[:_LONGEST])
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
-        named = _named(words)
-        if _is_alone(named, words) or copy(self._table).read(words) is not None:
+        vars(table := Table()).update(vars(self._table))
+        if table.read(words) is not None or vars(table) != vars(self._table):
             return None
-        return _reading(named, words)._replace(who=who, at=at, time=time_in(text[:at]))
+        reading = _reading(named := _named(words), words)
+        if _is_alone(named, words):
+            reading = reading._replace(form=_form(reading.form.names, ("", _PART)))
+        return reading._replace(who=who, at=at, time=time_in(text[:at]))
 
     def take(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
@@ -340,14 +330,14 @@ class Gatherer:
             if value is None:
                 self._group = box[1] if box[1].endswith("/") else ""
             else:
-                yield from self._alone(Pair(self._group + box[1], value), source, boxed=True)
+                yield from self.part(Pair(self._group + box[1], value), source, boxed=True)
         else:
-            names, row = self._table.names, self._table.read(text)
-            if names != self._table.names:
-                self._shapes = Shapes(self._whole)
+            layout, row = self._table.layout, self._table.read(text)
+            if layout != self._table.layout:
+                self.shapes = Shapes(self._whole)
             named = _named(text) if row is None else row
             if row is None and _is_alone(named, text):
-                yield from self._alone(named[0], source)
+                yield from self.part(named[0], source)
             elif named:
                 yield from self.end()
                 self._judged |= any(is_judged(pair.name) for pair in named)
@@ -367,7 +357,8 @@ class Gatherer:
             return False
         return self._first.setdefault(last_word(pair.name), not self._judged)
 
-    def _alone(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
+    def part(self, pair: Pair, source: Source, *, boxed: bool = False) -> Iterator[Record]:
+        """The block before a pair that begins another one; the pair is kept."""
         if pair.name in self.block or (self._begins(pair) and not boxed):
             yield from self.end()
         self.block[pair.name] = pair, source
@@ -376,21 +367,24 @@ class Gatherer:
 def _is_alone(named: Sequence[Pair], text: str) -> bool:
     """Whether a line is one pair, which then is part of a block of such lines."""
     alone = len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
-    return alone and not _CHECKPOINT.match(text)
+    return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text))
 
 
-def records(lines: Iterable[Line], gatherer: Gatherer | None = None) -> Iterator[Record]:
+def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
     """The records of all lines, in their order; ``gatherer`` knows what those before them left open."""
-    gatherer = gatherer or Gatherer()
     for line in lines:
         if line.unfinished:  # its number may go on
             continue
-        record = gatherer.alone(line)
-        if record is None:
+        if (reading := gatherer.reading(line)) is None:
             yield from gatherer.take(Source.of(line))
-        elif record.shape or record.form.event in BEGINNINGS:
+            continue
+        source = Source(line, reading.who, reading.time, reading.at)
+        if reading.form.event == _PART:
+            pair = Pair(reading.form.names[0], reading.values[0], reading.ends.get(0, 0))
+            yield from gatherer.part(pair, source)
+        elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED):
             yield from gatherer.end() if gatherer.block else ()
-            yield record
+            yield Record(reading, (source,))
     yield from gatherer.end(of_log=True)
 
 
@@ -445,6 +439,15 @@ class Repeats:
             self._last = record.shape, record.values, place, own, record.evaluation
         return False
 
+    def goes_on(self, told: Reading, n_counters: int) -> bool:
+        """Whether what was told last was of the same form, and is told again only with equal numbers."""
+        before = self._last[0], *self._last[2:]
+        return before == (told.form.names, told.at, n_counters, told.form.evaluation)
+
+    def pass_on(self, values: Sequence[float]) -> None:
+        """Keeps in mind the last of many records of the same form, no two of which are equal."""
+        self._last = self._last[0], values, *self._last[2:]
+
     def _redrawn(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
         at = next((pair for pair in record.pairs if pair.name == "progress"), None)
@@ -482,3 +485,14 @@ def _is_rounded(one: float, other: float) -> bool:
     places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
     unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
     return abs(one - other) <= max(unit, _ROUNDED * abs(other))
+
+
+def bars_of(all_records: Iterable[Record]) -> set[str]:
+    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
+    bars, latest = set[str](), ""
+    for record in all_records:
+        own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
+        latest = own[-1] if own else latest
+        if record.is_training and latest and (own or record.tells_training):
+            bars.update(own or [latest])
+    return bars

@@ -13,19 +13,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from math import isfinite
+from operator import itemgetter
 from typing import Any, NamedTuple
 
+import numpy as np
+
+from chronicle.model import Floats, Steps
 from chronicle.readers.columns import number, step_rank
-from chronicle.readers.console.chunks import NAN, seconds_in, time_in
+from chronicle.readers.console.chunks import NAN, begin, seconds_in, time_in
 from chronicle.readers.console.pairs import Pair, counts
 
 LOOKED_AT = 1000  # bytes of a line that the slow way looks at
 LONGEST = 900  # bytes of a line that is learned, for numbers may grow
-FEWEST = 8  # lines of a shape before it is learned
+FEWEST = 16  # lines of a shape before it is learned
+_PROBES = 8  # lines of many that are asked for their shape
 _MOST_SHAPES, _MOST_FORMS = 1 << 14, 8  # shapes that are kept at once; forms that differ in literal digits
 _MOST_WHOLE, _MOST_DECIMALS = 9, 17  # digits that a part of a number may have
 _LIKE = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
@@ -56,6 +62,7 @@ class Form:
     def __init__(self, names: tuple[str, ...], words: tuple[str, str], epoch: int, ranked: Ranked) -> None:
         self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
         self.evaluation, self.event = words
+        self.n_counters = len(ranked) + (epoch >= 0)
         self.kept: dict[str, dict[str, int]] = {}
 
 
@@ -79,118 +86,115 @@ class Reading(NamedTuple):
 
 
 class _Token(NamedTuple):
-    """A number: of which pair, its first and last run of digits, and how far it goes beyond these."""
+    """A number: of which pair, its first and last run of digits, and where it stands."""
 
     pair: int
     first: int
     last: int
-    before: int
-    behind: int
+    span: Span
 
 
-class _Learned(NamedTuple):
-    """What the slow way says of the first line of a shape, and what the runs of digits of others have to be.
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What the slow way says of the first line of a shape, and how others of it are read.
 
-    ``clock`` is where the seconds stand, see `prefixes.seconds_in`. ``runs`` are literal digits, or how many
-    there may be. ``values`` and ``ends`` (a pair and a run) are cut out; ``commas`` keep thousands apart.
+    ``clock`` is where the seconds stand, see `chunks.seconds_in`. ``pattern`` has a group for each number:
+    the value of a pair, or what it counts up to, as ``groups`` tell. ``commas`` keep thousands apart.
     """
 
     reading: Reading
     clock: tuple[int, ...] | None
-    runs: tuple[bytes | range, ...]
-    values: Sequence[_Token]
-    ends: Sequence[tuple[int, int]]
+    pattern: re.Pattern[bytes]
+    groups: tuple[tuple[str, int], ...]
     commas: bool
 
-    def fits(self, raw: bytes, runs: Sequence[Span]) -> bool:
-        """Whether the runs of another line may be what those of the learned one are."""
-        return all(
-            raw[start:end] == run if isinstance(run, bytes) else end - start in run
-            for run, (start, end) in zip(self.runs, runs, strict=True)
-        )
+    def match(self, raw: bytes) -> re.Match[bytes] | None:
+        """The numbers of a line of this shape; None for any other line."""
+        match = self.pattern.fullmatch(raw)
+        return None if match and self.commas and _DECIMAL_COMMA.search(raw) else match
 
+    def told(self, match: re.Match[bytes]) -> Reading:
+        """What the slow way would say of a line."""
+        form, values, _, who, at, _ = self.reading
+        values, ends = list(values), {}  # what stands in no digits, as NaN, stays
+        for (kind, pair), text in zip(self.groups, match.groups(), strict=True):
+            if kind == _OF:
+                ends[pair] = int(text)
+            else:
+                values[pair] = float(text.replace(b",", b"_") if self.commas else text)
+        return Reading(form, values, ends, who, at, self.time(match.string))
 
-class _Cut(NamedTuple):
-    """Where all this stands in lines with as many digits in each run."""
+    def time(self, raw: bytes) -> float:
+        """The time that a line of this shape tells; NaN unknown."""
+        at = self.reading.at
+        return _time(raw[:at], self.clock) if at and self.clock != () else NAN
 
-    learned: _Learned
-    values: tuple[tuple[int, int, int], ...]
-    ends: tuple[tuple[int, Span], ...]
-    literals: tuple[tuple[int, int, bytes], ...]
+    def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
+        """The values of many lines, and what they count up to, by the place of the pair.
 
-    @classmethod
-    def of(cls, learned: _Learned, runs: Sequence[Span]) -> _Cut:
-        tokens, spans = learned.values, zip(runs, learned.runs, strict=True)
-        values = (
-            (token.pair, runs[token.first][0] - token.before, runs[token.last][1] + token.behind)
-            for token in tokens
-        )
-        ends = ((pair, runs[run]) for pair, run in learned.ends)
-        literals = ((*span, run) for span, run in spans if isinstance(run, bytes))
-        return cls(learned, tuple(values), tuple(ends), tuple(literals))
+        What stands in no digits is in neither.
+        """
+        values, ends = dict[int, Floats](), dict[int, Steps]()
+        texts = zip(*(match.groups() for match in matches), strict=True)
+        for (kind, pair), column in zip(self.groups, texts, strict=True):
+            if kind == _OF:
+                ends[pair] = np.array(list(map(int, column)))
+            else:
+                parted = (text.replace(b",", b"_") for text in column) if self.commas else column
+                values[pair] = np.array(list(map(float, parted)))
+        return values, ends
 
 
 class Shapes:
-    """The shapes of the lines of one log. ``read`` is the slow way: None for what is no record of its own."""
+    """The shapes of the lines of one log. ``read`` is the slow way: None for what it cannot say alone."""
 
     def __init__(self, read: Callable[[str], Reading | None]) -> None:
         self._read = read
-        self._cuts: dict[bytes, list[_Cut]] = {}
-        self._learned: dict[bytes, list[_Learned | None]] = {}
+        self._of_shape: dict[bytes, list[Learned | None]] = {}
+        self._learned: dict[bytes, list[Learned | None]] = {}
         self._seen = Counter[bytes]()
 
     def reading(self, raw: bytes) -> Reading | None:
         """The numbers of a line; None where the slow way has to read it."""
-        shape = raw.translate(_LIKE)
-        cuts, cut = self._cuts.get(shape), None
-        for candidate in cuts or ():
-            if not candidate.literals or all(
-                raw[start:end] == digits for start, end, digits in candidate.literals
-            ):
-                cut = candidate
-                break
-        if cut is None and (cuts is None or 0 < len(cuts) < _MOST_FORMS):
-            cut = self._new_cut(raw, shape)
-        if cut is None:
+        alike = self._alike(raw)
+        for learned in alike or ():
+            if learned and (match := learned.match(raw)):
+                return learned.told(match)
+        if alike is None or len(alike) >= _MOST_FORMS:
             return None
-        learned, places, ends, _ = cut
-        if learned.commas and _DECIMAL_COMMA.search(raw):
-            return None
-        form, _, _, who, at, _ = learned.reading
-        plain = raw.replace(b",", b"_") if learned.commas else raw  # as Python parts thousands
-        values = list(learned.reading.values)  # what stands in no digits, as NaN, stays
-        for pair, start, end in places:
-            values[pair] = float(plain[start:end])
-        ends_of = {pair: int(raw[start:end]) for pair, (start, end) in ends} if ends else {}
-        time = _time(raw[:at], learned.clock) if at and learned.clock != () else NAN
-        return Reading(form, values, ends_of, who, at, time)
+        alike.append(new := _learn(raw, [match.span() for match in _RUN.finditer(raw)], self._read))
+        match = new.match(raw) if new else None
+        return new.told(match) if new and match else None
 
-    def _new_cut(self, raw: bytes, shape: bytes) -> _Cut | None:
-        """How a line of this shape, or with other literal digits than so far, is cut: kept for others."""
-        if len(raw) > LOOKED_AT or not raw.isascii():
-            return None
-        if max(len(self._cuts), len(self._seen)) >= _MOST_SHAPES:
-            for kept in (self._cuts, self._learned, self._seen):
+    def common(self, lines: Sequence[bytes]) -> Learned | None:
+        """A shape that many of these lines have."""
+        probes = (self._of_shape.get(raw.translate(_LIKE)) for raw in lines[:: len(lines) // _PROBES + 1])
+        some = Counter(alike[0] for alike in probes if alike)
+        learned, n = max(some.items(), key=itemgetter(1), default=(None, 0))
+        return learned if n > 1 else None
+
+    def _alike(self, raw: bytes) -> list[Learned | None] | None:
+        """How lines are read that differ from this one in their digits alone; None where it is not learned.
+
+        What comes a few times alone is not worth it.
+        """
+        shape = raw.translate(_LIKE)
+        if (alike := self._of_shape.get(shape)) is not None or len(raw) > LOOKED_AT:
+            return alike
+        if max(len(self._of_shape), len(self._seen)) >= _MOST_SHAPES:
+            for kept in (self._of_shape, self._learned, self._seen):
                 kept.clear()
-        runs = [match.span() for match in _RUN.finditer(raw)]
-        collapsed = _RUN.sub(b"0", raw)
+        collapsed = shape
+        while b"00" in collapsed:
+            collapsed = collapsed.replace(b"00", b"0")
         alike = self._learned.get(collapsed)
-        if alike is None and len(raw) <= LONGEST:
-            self._seen[collapsed] += 1  # what comes a few times alone is not worth it
+        if alike is not None:
+            self._of_shape[shape] = alike
+        elif len(raw) <= LONGEST:
+            self._seen[collapsed] += 1
             if self._seen[collapsed] >= FEWEST:
                 self._learned[collapsed] = []
-            return None
-        cuts = self._cuts.setdefault(shape, [])
-        if alike is None:
-            return None
-        learned = next((known for known in alike if known and known.fits(raw, runs)), None)
-        if learned is None and len(alike) < _MOST_FORMS:
-            learned = _learn(raw, runs, self._read)
-            alike.append(learned)
-        if learned is None:
-            return None
-        cuts.append(_Cut.of(learned, runs))
-        return cuts[-1]
+        return alike
 
 
 def _time(prefix: bytes, clock: tuple[int, ...] | None) -> float:
@@ -207,37 +211,50 @@ def _minute(before: bytes, behind: bytes) -> float:
     return time_in((before + b"00" + behind).decode())
 
 
-def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | None]) -> _Learned | None:
+def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | None]) -> Learned | None:
     """What the runs of digits of a line are; None where they cannot be told apart."""
     reading = read(raw.decode())
     owners = [_owner(raw, span, reading, read) for span in runs] if reading else []
-    if reading is None or any(isinstance(owner, set) for owner in owners):
+    if reading is None or not raw[: reading.at].isascii() or any(isinstance(owner, set) for owner in owners):
         return None
     tokens = [
         _token(raw, runs, i, owners, reading) for i, value in enumerate(reading.values) if isfinite(value)
     ]
-    counted = [(run, owner) for run, owner in enumerate(owners) if isinstance(owner, tuple)]
-    ends = [(owner[1], run) for run, owner in counted if owner[0] == _OF]
-    limits: list[bytes | range] = [
-        owner if isinstance(owner, bytes) else range(end - start, end - start + 1)
+    ends = {run: owner for run, owner in enumerate(owners) if isinstance(owner, tuple) and owner[0] == _OF}
+    limits = [
+        owner if isinstance(owner, bytes) else rb"\d{%d}" % (end - start)
         for owner, (start, end) in zip(owners, runs, strict=True)
     ]
-    parted = False
+    groups, parted = {runs[run]: owner for run, owner in ends.items()}, False
     for token in tokens:
         if token is None:
             return None
-        commas = b"," in raw[runs[token.first][0] : runs[token.last][1]]
+        groups[token.span] = _VALUE, token.pair
+        commas = b"," in raw[slice(*token.span)]
         parted |= commas
         for run in range(token.first, token.last + 1):
             if owners[run] not in (None, (_VALUE, token.pair)):
                 return None
             decimals = raw[runs[run][0] - 1 : runs[run][0]] == b"."
             if not commas and (decimals or run == token.first):  # it is no exponent
-                limits[run] = range(1, (_MOST_DECIMALS if decimals else _MOST_WHOLE) + 1)
-    if {pair for pair, _ in ends} != reading.ends.keys():
+                limits[run] = rb"\d{1,%d}" % (_MOST_DECIMALS if decimals else _MOST_WHOLE)
+    if {pair for _, pair in ends.values()} != reading.ends.keys():
         return None
-    whole = [token for token in tokens if token]
-    return _Learned(reading, seconds_in(raw[: reading.at].decode()), tuple(limits), whole, ends, parted)
+    in_order = dict(sorted(groups.items()))
+    pattern = re.compile(_written(raw, dict(zip(runs, limits, strict=True)), in_order))
+    clock = seconds_in(raw[: reading.at].decode())
+    return Learned(reading, clock, pattern, tuple(in_order.values()), parted)
+
+
+def _written(raw: bytes, limits: Mapping[Span, bytes], groups: Iterable[Span]) -> bytes:
+    """The pattern of a line: its own bytes, but for its runs of digits, with groups around its numbers."""
+    parts = [re.escape(raw[at : at + 1]) for at in range(len(raw))]
+    for (start, end), limit in limits.items():
+        parts[start:end] = [limit, *[b""] * (end - start - 1)]
+    for start, end in groups:
+        parts[start] = b"(" + parts[start]
+        parts[end - 1] += b")"
+    return b"".join(parts)
 
 
 def _owner(
@@ -247,7 +264,10 @@ def _owner(
     start, end = span
     changed = set[tuple[str, int]]()
     for table in _OTHERS:
-        other = read((raw[:start] + raw[start:end].translate(table) + raw[end:]).decode())
+        text = (raw[:start] + raw[start:end].translate(table) + raw[end:]).decode()
+        if end <= reading.at and begin(text) == (reading.who, reading.at):  # the words are the same
+            continue
+        other = read(text)
         if other is None or other.kind != reading.kind:
             return raw[start:end]
         both = enumerate(zip(reading.values, other.values, strict=True))
@@ -272,8 +292,7 @@ def _token(
             )
             if not set(own) <= set(inside) or (counting and not match[0].isdigit()):
                 return None
-            low, high = runs[inside[0]][0], runs[inside[-1]][1]
-            return _Token(pair, inside[0], inside[-1], low - start, match.end() - high)
+            return _Token(pair, inside[0], inside[-1], match.span())
     return None
 
 
@@ -307,6 +326,11 @@ class Table:
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._last: list[str] = []
         self._groups = Groups()
+
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """All that says how a row is to be read."""
+        return self.names, self._phases, self._words, self._groups
 
     def state(self) -> Any:
         """What is known of the table under way, as JSON."""

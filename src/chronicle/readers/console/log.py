@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from array import array
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,16 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers.console import machine
-from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, chunks_from, split, time_in
+from chronicle.readers.console.chunks import (
+    CHUNK_BYTES,
+    NAN,
+    Chunk,
+    Prefix,
+    begin,
+    chunks_from,
+    split,
+    time_in,
+)
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import Arrays, opened
@@ -38,10 +47,11 @@ from chronicle.readers.text import Faults, clean, from_json
 MAX_EVENTS = MAX_FACTS = 1000
 SETTING = rb" \.{3,} "  # finds a line that may hold a setting, as Megatron and DeepSpeed print all of theirs
 _ARGUMENT = re.compile(r"(?:^|[\s\]:])(?P<name>\w{1,80}) \.{3,} (?P<value>\S.*)$")
-_LAST_DIGITS = re.compile(rb"(?P<point>\.|\de[-+])?(?P<digits>\d+)$", re.IGNORECASE)
-_DIGITS = re.compile(rb"\d+")
+_LAST_DIGITS = re.compile(r"(?P<point>\.|\de[-+])?(?P<digits>\d+)$", re.IGNORECASE | re.ASCII)
+_DIGITS = re.compile(r"[0-9]+")
 _COMPARED = 64  # lines before a last one without an end
 _IN_STEP = 4  # records by which ranks run ahead of each other
+_FEWEST_AT_ONCE = 8  # lines that are worth it
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
 
@@ -76,6 +86,45 @@ class Line(NamedTuple):
         return split(self.text)
 
 
+class Source(NamedTuple):
+    """Where a number stands: the line, who printed it ("" unknown), Unix seconds (NaN unknown), its words."""
+
+    line: Line
+    who: str
+    time: float
+    at: int = 0
+
+    @classmethod
+    def of(cls, line: Line) -> Source:
+        who, at = begin(line.text)
+        return cls(line, who, time_in(line.text[:at]), at)
+
+    @property
+    def words(self) -> str:
+        return self.line.text[self.at :].strip()
+
+
+class AtOnce(Protocol):
+    """What reads many lines together, where they are alike."""
+
+    def alike(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
+        """Which of these lines may be read so, and what was found in them."""
+
+    def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
+        """Reads the first of these lines; how many."""
+
+
+def _read(at_once: AtOnce, alike: Sequence[re.Match[bytes] | None], numbers: Sequence[int]) -> int:
+    """How many of the first lines could be read, of which more are tried each time."""
+    n, size = 0, _FEWEST_AT_ONCE
+    while len(some := [match for match in takewhile(bool, alike[n : n + size]) if match]) >= _FEWEST_AT_ONCE:
+        n_read = at_once.read(some, numbers[n : n + len(some)])
+        n, size = n + n_read, 8 * size
+        if n_read < len(some):
+            break
+    return n
+
+
 class Log:
     """What was read so far. ``step`` and ``time`` are those of the last record, ``truncated`` says whether
     the last line has no end.
@@ -99,7 +148,7 @@ class Log:
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
-        self._kinds: list[list[Any]] = []  # of the last lines that were read
+        self._latest: list[str] = []  # lines, at the end of what was read
         self._launches = [(0, dict[str, Any]())]  # first row of each, and facts of its own
         self._faults, self._places = Faults(path), dict[str, int]()
         self._strange: dict[str, tuple[int, int]] = {}  # the first line of a field, and how many there are
@@ -115,14 +164,14 @@ class Log:
             if source.state is not None:
                 self._restore(source.state, iter(source.arrays))
             for chunk in chunks_from(source, self._next, CHUNK_BYTES):
-                lines = list(map(_kind, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
+                lines = list(map(text_of, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
                 if chunk.unfinished:
-                    words, decimals = lines[-1]
-                    alike = [n for others, n in self._kinds if others == words]
+                    words, decimals = _kind(lines[-1])
+                    alike = [n for others, n in map(_kind, self._latest) if others == words]
                     whole = len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
                     chunk = replace(chunk, unfinished=not whole)
                 goes_on = chunk.following == chunk.numbers[-1]  # a bar that is drawn again
-                self._kinds = [] if goes_on else lines
+                self._latest = [] if goes_on else lines
                 if chunk.cut:
                     self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
@@ -146,14 +195,14 @@ class Log:
             self._places,
             self._strange,
             own,
-            self._kinds,
+            self._latest,
         )
         known = list(rows.columns), self.step, self.time, self._next, self.axis, writers, of_log
         return *known, self.machine.state(), self._faults.state()
 
     def _restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
         names, self.step, self.time, self._next, self.axis, writers, of_log, of_machine, faults = state
-        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._kinds = (
+        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._latest = (
             of_log
         )
         for name, part in own.items():
@@ -170,10 +219,13 @@ class Log:
         for name in names:
             self.rows.fill(name, values=next(arrays), rows=next(arrays))
 
-    def lines(self, record: re.Pattern[bytes]) -> Iterator[Line]:
-        """The lines in which ``record`` is found; all others are looked at for faults of the machine."""
+    def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
+        """The lines in which ``record`` is found; all others are looked at for faults of the machine.
+
+        What ``at_once`` reads is not given.
+        """
         for chunk in self.chunks():
-            yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished)
+            yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished, at_once=at_once)
 
     def among(
         self,
@@ -182,19 +234,27 @@ class Log:
         record: re.Pattern[bytes],
         unfinished: bool,
         reached: Mapping[int, tuple[int, float]] | None = None,
+        at_once: AtOnce | None = None,
     ) -> Iterator[Line]:
         """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end.
 
         ``reached``: step and time of what was recorded elsewhere right before a line, by its number.
         """
-        search = record.search
         last = len(lines) - 1 if unfinished else -1
         for start in range(0, len(lines), _AT_ONCE):
             some = lines[start : start + _AT_ONCE]
-            matches = [search(raw) for raw in some]
+            alike = at_once.alike(some) if at_once else [None] * len(some)
+            matches = [match or record.search(raw) for raw, match in zip(some, alike, strict=True)]
             others = b"\n".join(raw for raw, match in zip(some, matches, strict=True) if not match)
-            worth = self.machine.worth_a_look(others)
+            worth, read_to = self.machine.worth_a_look(others), start
+            if last == start + len(some) - 1:
+                alike[-1] = None
             for index, (raw, match) in enumerate(zip(some, matches, strict=True), start):
+                if at_once and index >= read_to and alike[index - start]:
+                    ahead = numbers[index : start + _AT_ONCE]
+                    read_to = index + _read(at_once, alike[index - start :], ahead)
+                if index < read_to:
+                    continue
                 number = numbers[index]
                 if reached and number in reached:
                     self.step, self.time = reached[number]
@@ -204,6 +264,22 @@ class Log:
                     yield Line(number, text_of(raw), index == last)
                 elif worth and raw:
                     self.machine.look(number, text_of(raw), step=self.step, time=self.time)
+
+    def tells_first(self, names: Iterable[str], who: str) -> bool:
+        """Whether what a rank says under these names is kept whatever others said."""
+        return not who or self._first_who.get(frozenset(names), ("",))[0] == who
+
+    def extend(
+        self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats, who: str = ""
+    ) -> None:
+        """Many records of a rank that tells its steps first, as `add` keeps each of them."""
+        if who:
+            self._first_who[frozenset(columns)][1].extend(steps.tolist())
+        if self._watched is not None:
+            self.told_lines.extend(lines.tolist())
+        self.rows.extend(lines, steps, columns, times)
+        known = times[np.isfinite(times)]
+        self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
 
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
@@ -295,13 +371,14 @@ class Log:
         if len(self.rows) > self._launches[-1][0]:
             self._launches.append((len(self.rows), dict(facts)))
 
-    def attempts(self) -> list[Attempt]:
+    def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
         """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
         belongs to the last. Raises as `attempt`."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
-        parts = [self.rows.series(keep=True, among=span) for span in spans] if self._launches[1:] else []
+        several = self._launches[1:]
+        parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []
         launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
-        whole = self.attempt()
+        whole = self.attempt(units=units)
         if len(launches) < 2:
             return [whole]
         named = [
@@ -324,14 +401,14 @@ class Log:
         return Attempt(self.path.name, sources, series, facts, self.listed(), self.truncated, self.axis)
 
 
-def _kind(raw: bytes) -> list[Any]:
+def _kind(text: str) -> tuple[str, int]:
     """The words of a line without its digits, and how many decimals it ends with.
 
     That is 0 where it does not end with a number, and -1 where that is a whole one, which may go on.
     """
-    last = _LAST_DIGITS.search(raw)
+    last = _LAST_DIGITS.search(text)
     decimals = len(last["digits"]) if last and last["point"] else -1 if last else 0
-    return [text_of(_DIGITS.sub(b"0", raw)), decimals]
+    return _DIGITS.sub("0", text), decimals
 
 
 def text_of(raw: bytes) -> str:
@@ -421,39 +498,3 @@ class Rows:
 
 def _append(to: array[Any], numbers: NDArray[Any]) -> None:
     to.frombytes(np.ascontiguousarray(numbers, to.typecode).tobytes())
-
-
-class Epochs:
-    """Steps that are counted anew in each epoch, as one count; where they do not fall, they are one already.
-
-    An epoch is as long as its last step says; where the next one counts from 0, the last step is followed by
-    another distance of two steps, as in tables (`step_axis.steps_per_epoch`). An epoch that was there before
-    counts from where it began; what a step that goes back means is decided when attempts are stitched.
-    """
-
-    def __init__(self) -> None:
-        self._epoch: float | None = None
-        self._step = self._before = 0
-        self._distance = 1
-        self._begun: dict[float, int] = {}
-
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        return self._epoch, self._step, self._before, self._distance, list(self._begun.items())
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self._epoch, self._step, self._before, self._distance, begun = state
-        self._begun = dict(begun)
-
-    def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if self._epoch is not None and epoch != self._epoch:
-            starts_over = step <= self._step and epoch > self._epoch
-            length = of or self._step + (self._distance if step <= 0 else 0)
-            self._before = self._begun.get(epoch, self._before + length * starts_over)
-        elif step > self._step:
-            self._distance = step - self._step
-        self._begun.setdefault(epoch, self._before)
-        self._epoch, self._step = epoch, step
-        return self._before + step

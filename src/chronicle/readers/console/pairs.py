@@ -11,9 +11,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.metrics.roles import LOSSES, role_of
+from chronicle.model import Role, Steps
 from chronicle.readers.columns import WRAPPED, is_counter, number, step_rank
 from chronicle.readers.hyperparameters import Scalar
 
@@ -223,6 +226,7 @@ def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
 
 # --- what counts ---
 
+FEWEST_STEPS = 4  # by which it is known what counts
 _N_NAMED = 2 * len(STEP_NAMES)
 EPOCHS = ("epoch", "ep")
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
@@ -269,6 +273,100 @@ def key_of(pair: Pair) -> str:
 def last_word(name: str) -> str:
     """The last word of a name in lower case, without what stands in brackets behind it."""
     return re.split(r"[\s/.]", re.sub(r"\(\w*\)$", "", name.lower()))[-1]
+
+
+MEASURES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
+_JUDGED = {*LOSSES} | MEASURES | {Role.GRAD_NORM, Role.LEARNING_RATE}
+
+
+@lru_cache(maxsize=4096)
+def is_judged(name: str) -> bool:
+    """Whether trainings are judged by a metric of this name."""
+    return "loss" in name.lower() or role_of(name) in _JUDGED
+
+
+@lru_cache(maxsize=4096)
+def is_known(name: str) -> bool:
+    """Whether a value of this name belongs to a training wherever it stands."""
+    return "loss" in name.lower() or role_of(name) is not Role.OTHER
+
+
+def as_bar(pair: Pair) -> Pair:
+    """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
+    is_bar = pair.of and not counts(pair) and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
+    return pair._replace(name="progress") if is_bar else pair
+
+
+@lru_cache(maxsize=4096)
+def tells_the_best(names: tuple[str, ...]) -> bool:
+    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
+
+    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
+    """
+    words_of = {name: re.split(r"[\s/._]", name.lower()) for name in names}
+    best = any("best" in words and role_of(name) in MEASURES for name, words in words_of.items())
+    ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())
+    return best and not ours and any(role_of(name) in LOSSES for name in names)
+
+
+def grows(steps: list[int]) -> bool:
+    """Whether steps grow a few times, and far more often than they fall."""
+    rises = sum(later > before for before, later in pairwise(steps))
+    falls = sum(later < before for before, later in pairwise(steps))
+    return rises >= FEWEST_STEPS - 1 and rises > 4 * falls
+
+
+def is_twofold(occurrences: Sequence[Pair]) -> bool:
+    """Whether what it counts up to is what grows: the batch, behind its epoch."""
+    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
+    return n_ends > max(FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
+
+
+class Epochs:
+    """Steps that are counted anew in each epoch, as one count; where they do not fall, they are one already.
+
+    An epoch is as long as its last step says; where the next one counts from 0, the last step is followed by
+    another distance of two steps, as in tables (`step_axis.steps_per_epoch`). An epoch that was there before
+    counts from where it began; what a step that goes back means is decided when attempts are stitched.
+    """
+
+    def __init__(self) -> None:
+        self._epoch: float | None = None
+        self._step = self._before = 0
+        self._distance = 1
+        self._begun: dict[float, int] = {}
+
+    def state(self) -> Any:
+        """All that is known so far, as JSON."""
+        return self._epoch, self._step, self._before, self._distance, list(self._begun.items())
+
+    def restore(self, state: Any) -> None:
+        """Goes on from a state."""
+        self._epoch, self._step, self._before, self._distance, begun = state
+        self._begun = dict(begun)
+
+    def is_at(self, epoch: float) -> bool:
+        """Whether the last step was one of this epoch."""
+        return self._epoch == epoch
+
+    def go_on(self, steps: Steps) -> Steps:
+        """As `step` of each of these, which only grow, in the epoch of the last one."""
+        before = int(steps[-2]) if len(steps) > 1 else self._step
+        self._step = int(steps[-1])
+        self._distance = self._step - before
+        return self._before + steps
+
+    def step(self, epoch: float, step: int, of: int = 0) -> int:
+        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
+        if self._epoch is not None and epoch != self._epoch:
+            starts_over = step <= self._step and epoch > self._epoch
+            length = of or self._step + (self._distance if step <= 0 else 0)
+            self._before = self._begun.get(epoch, self._before + length * starts_over)
+        elif step > self._step:
+            self._distance = step - self._step
+        self._begun.setdefault(epoch, self._before)
+        self._epoch, self._step = epoch, step
+        return self._before + step
 
 
 # --- words of trainers ---
