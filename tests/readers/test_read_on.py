@@ -82,7 +82,7 @@ def test_what_is_read_on_is_what_is_read_at_once(example: Path, tmp_path: Path, 
     content = long(example.read_bytes())
     for seed in few(range(8), 1):
         store = tmp_path / f"kept {seed}"
-        grows(tmp_path / example.name, store, content, few(cuts(content, seed, 8), 2))
+        grows(tmp_path / example.name, store, content, few(cuts(content, seed, 8), 3))
     utf_16 = content.startswith((b"\xff\xfe", b"\xfe\xff"))
     assert any(begun) is not utf_16
 

@@ -63,7 +63,14 @@ def test_of_states_that_repeat_each_other_the_furthest_is_read(tmp_path: Path) -
     assert attempt.series["loss"].steps.tolist() == [5, 10, 15, 20]
 
 
-@pytest.mark.parametrize("history", [[], None, 7, {}, [1, 2], [{"note": "x"}], [END]], ids=str)
-def test_a_state_without_a_point(history: Any, tmp_path: Path) -> None:
-    with pytest.raises(BadLog, match="has an empty log_history"):
+@pytest.mark.parametrize(
+    ("history", "reason"),
+    [
+        *((empty, "has an empty log_history") for empty in ([], None, 7, {}, [1, 2], [END])),
+        ([{"note": "x"}], "holds no numbers"),
+    ],
+    ids=str,
+)
+def test_a_state_without_a_point(history: Any, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(BadLog, match=rf"{reason}.*Remedy"):
         read(state(tmp_path / "trainer_state.json", history))
