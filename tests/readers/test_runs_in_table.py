@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from chronicle.classify import classify
@@ -143,6 +144,10 @@ SWEEP = ["method,width,final_loss", *(f"{m},{w},{1 + w / 64}" for w in (8, 16, 3
 GRID = ["width,depth,test_loss", *(f"{w},{d},{w / d}" for d in (1, 2, 4) for w in (8, 16, 32))]
 ITEMS = ["filename,label,score", *NAMES]
 NUMBERED = ["sample_id,reward", *(f"{k},{k * 7 % 10 / 10}" for k in range(8))]
+GRID_OF_TWO = [(k * 3 % 4 * 500, k % 3 * 100) for k in range(12)]
+RANKED = ["n_in,n_out,test_loss", *(f"{a},{b},{0.1 + k / 50}" for k, (a, b) in enumerate(GRID_OF_TWO))]
+FALLING = ["n_in,n_out,test_loss", *(f"{a},{b},{1 - k / 50}" for k, (a, b) in enumerate(GRID_OF_TWO))]
+RISING = ["test_loss,norm", *(f"{0.1 + k / 50},{k % 3 + 0.5}" for k in range(12))]
 CHECKPOINTS = ["checkpoint,nodes,score", *(f"model_epoch{k}.pt,{k},{k / 10}" for k in range(8))]
 HISTORY = ["loss,accuracy,improved", *(f"{3 - k / 4},{k / 10},{k % 3 > 0}" for k in range(8))]
 PHASES = ["optimizer,loss,val_loss", *(f"{'adam' if k < 20 else 'lion'},{3 - k / 16},3.5" for k in range(40))]
@@ -157,12 +162,27 @@ NO_COURSE = "configurations or items ({}), no steps"
         (GRID, "item", NO_COURSE.format("width"), Role.OTHER),
         (ITEMS, "item", NO_COURSE.format("filename"), Role.OTHER),
         (NUMBERED, "item", NO_COURSE.format("sample_id"), Role.OTHER),
+        (RANKED, "item", NO_COURSE.format("n_in, n_out"), Role.OTHER),
+        (FALLING, "row", None, Role.VALIDATION_LOSS),
+        (RISING, "row", None, Role.VALIDATION_LOSS),
         (CHECKPOINTS, "row", None, Role.OBJECTIVE),
         (HISTORY, "row", None, Role.LOSS),
         (PHASES, "row", None, Role.LOSS),
         (COUNTED, "step", None, Role.LOSS),
     ],
-    ids=["sweep", "grid", "items", "numbered", "checkpoints", "flags", "phases", "counted"],
+    ids=[
+        "sweep",
+        "grid",
+        "items",
+        "numbered",
+        "ranked",
+        "falling",
+        "rising",
+        "checkpoints",
+        "flags",
+        "phases",
+        "counted",
+    ],
 )
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_rows_that_are_configurations_or_items_are_no_course(
@@ -192,6 +212,16 @@ def test_of_results_nothing_is_judged_unless_somebody_says_what(tmp_path: Path) 
         " If they are steps, name the loss with `roles` in run.toml"
     )
     assert examine(file)["doubts"] == [doubt]
+
+
+def test_when_results_were_written_is_no_hang(tmp_path: Path) -> None:
+    days = [f"2025-02-0{1 if k < 20 else 9}T10:{k:02}:00" for k in range(40)]
+    rows = [f"svm{k % 4},{day},{0.9 + k % 7 / 100},831.4,{k % 5}" for k, day in enumerate(days)]
+    table = "\n".join(["model,timestamp,accuracy,memory,threads", *rows])
+    (tmp_path / "results.csv").write_text(table + "\n")
+    attempts = read(tmp_path)
+    assert attempts[0].axis == "item" and np.isfinite(attempts[0].series["accuracy"].times).all()
+    assert classify(attempts).findings == ()
 
 
 def test_results_beside_a_training_are_left_out(tmp_path: Path) -> None:

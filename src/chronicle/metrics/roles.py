@@ -139,12 +139,16 @@ def assign_all(
         UsageError: an override is no regular expression.
     """
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
-    assigned = [_assigned(series, by_value, overrides) for series in logs]
-    for k, axis in enumerate(axes):
-        if axis == "item":
-            declared = {name for name in assigned[k] if any(_matches(p, name) for p, _ in overrides)}
-            assigned[k] = {n: s if n in declared else logs[k][n] for n, s in assigned[k].items()}
-    return assigned
+    return [
+        _declared(series, overrides) if axis == "item" else _assigned(series, by_value, overrides)
+        for series, axis in zip(logs, axes or [""] * len(logs), strict=True)
+    ]
+
+
+def _declared(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]]) -> dict[str, Series]:
+    """The series of a table of results, of which only those that somebody declares get a role."""
+    declared = {n: s for n, s in series.items() if any(_matches(pattern, n) for pattern, _ in overrides)}
+    return {**series, **_assigned(declared, {}, overrides)}
 
 
 def _assigned(

@@ -68,6 +68,7 @@ _ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "durati
 _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name
 
 FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
+_RANKED = 8  # rows whose order is no chance
 _A_WORD = re.compile(r"[^\W\d_]{2}")
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode)s?(?![a-z])"
@@ -119,7 +120,7 @@ def attempts_of(
         except BadLog as problem:
             problems.append(problem)
             continue
-        names = [n for n, c in of_run.items() if _tells_items(n, c, n_rows)] if attempt.axis == "row" else []
+        names = items_told_by(of_run, n_rows) if attempt.axis == "row" else []
         if names:
             rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))}), no steps"
             attempt = replace(attempt, axis="item", facts={**attempt.facts, "rows": rows_are})
@@ -134,8 +135,38 @@ def places_rows(name: str) -> bool:
     return is_counter(name) or column_key(name) in _PLACES
 
 
+def items_told_by(columns: Columns, n_rows: int) -> list[str]:
+    """The columns that say of which configuration or item each row is, where nothing counts the rows.
+
+    In a ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
+    numbers that come again are settings, whatever they are called.
+    """
+    if names := [name for name, column in columns.items() if _tells_items(name, column, n_rows)]:
+        return names
+    ranked = n_rows >= _RANKED and any(_ranks(name, column, n_rows) for name, column in columns.items())
+    return [name for name, column in columns.items() if ranked and _is_grid(column, n_rows)]
+
+
+def _ranks(name: str, column: Column, n_rows: int) -> bool:
+    """Whether no row is better by this column than the one before, and some are worse."""
+    role = role_of(name)
+    if column.is_text or len(column.values) != n_rows or role not in (*LOSSES, *_SCORES):
+        return False
+    worse = np.diff(np.asarray(column.values, float)) * (1 if role in LOSSES else -1)
+    return bool((worse >= 0).all() and 2 * np.count_nonzero(worse) > n_rows)
+
+
+def _is_grid(column: Column, n_rows: int) -> bool:
+    """Whether a column holds few whole numbers, each of which comes again after others."""
+    if column.is_text or len(column.values) != n_rows:
+        return False
+    values = np.asarray(column.values, float)
+    distinct, changes = len(np.unique(values)), np.count_nonzero(np.diff(values))
+    return bool((values == np.round(values)).all() and 1 < distinct <= min(changes, n_rows // 2))
+
+
 def _tells_items(name: str, column: Column, n_rows: int) -> bool:
-    """Whether a column says of which configuration or item each row is, where nothing counts the rows.
+    """Whether a column alone says of which configuration or item each row is.
 
     Texts that differ, but for flags and what names a step (`model_epoch10.pt`), and settings that no training
     changes: they come again after others, as in a grid; or texts are nearly as many as the rows. What changes

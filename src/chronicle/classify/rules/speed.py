@@ -108,6 +108,8 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Standstills by wall clock, or by the logged step time where there is no clock."""
     series = attempt.loss or next(iter(attempt.series.values()), None)
+    if attempt.attempt.axis == "item":  # when results were written says nothing of a training
+        return
     if series is not None and len(series) >= LEAST // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
         yield from standstill(view, attempt, series, gaps, np.diff(series.steps.astype(float)), 1.0)
