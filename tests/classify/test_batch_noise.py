@@ -15,6 +15,7 @@ from chronicle.classify import DEFAULTS, classify
 from chronicle.classify.resumed import alike, noise, period, rereads
 from chronicle.classify.view import look
 from chronicle.model import Role
+from chronicle.story.measured import Axis
 from chronicle.story.restarts import restart
 from chronicle.timeline import stitch
 
@@ -110,7 +111,7 @@ def test_a_rollback_says_that_its_cursor_went_back_too(what, same):
     steps, batches = HEALTHY[what]
     attempts = training("a", range(600), range(600), 1), training("b", steps, batches, 2, start=HOUR)
     (join,) = classify(stitch(list(attempts))).joins
-    reasons = [w for w in restart(join).why if "the same data" in w]
+    reasons = [w for w in restart(join, Axis()).why if "the same data" in w]
     assert reasons == ["the same data at the same steps (noise alike to 94 % at 200 equal steps)"] * same
 
 

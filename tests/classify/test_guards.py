@@ -148,7 +148,7 @@ def test_a_spike_that_is_nearly_back_worries_and_is_not_bad(residue: float, verd
     assert patterns(run) == {"spike-no-full-recovery"} and diagnosis(run).verdict is verdict
 
 
-@pytest.mark.parametrize(("end", "verdict"), [(1.0, Verdict.GOOD), (0.3, Verdict.UNEXPECTED)])
+@pytest.mark.parametrize(("end", "verdict"), [(1.0, Verdict.GOOD), (0.3, Verdict.BAD)])
 def test_scores_that_rose_and_fell_again_make_no_run_good(end: float, verdict: Verdict) -> None:
     score = np.where(np.arange(100) < 60, 1 - np.exp(-np.arange(100) / 20), end)
     assert classify({"accuracy": score}).verdict is verdict

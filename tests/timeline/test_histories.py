@@ -18,6 +18,7 @@ from tests.timeline.timeline_logs import HOUR, course, log, series
 
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Timeline
+from chronicle.story.measured import Axis
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import stitch
 from chronicle.timeline.joins import endings
@@ -294,13 +295,13 @@ def test_an_evaluation_is_called_one():
     timeline = stitch(
         [evaluated("t", UP, 0), evaluation("e", [500], 2), evaluated("t2", range(1000, 2000), 4)]
     )
-    assert {timeline.attempts[e.attempt].name: outcome(e) for e in endings(timeline)} == {
+    assert {timeline.attempts[e.attempt].name: outcome(e, Axis()) for e in endings(timeline)} == {
         "t": "resumed, after 3.7 h",
         "e": "an evaluation",
         "t2": "latest",
     }
     alone = stitch([evaluated("t", UP, 0), evaluation("e", [500], 2)])
-    assert [outcome(e) for e in endings(alone)] == ["latest", "an evaluation"]
+    assert [outcome(e, Axis()) for e in endings(alone)] == ["latest", "an evaluation"]
 
 
 def test_what_another_count_of_steps_adds_is_counted_as_the_rest():

@@ -14,6 +14,7 @@ from tests.timeline.timeline_logs import HOUR, course, joins, log, series
 
 from chronicle.errors import UsageError
 from chronicle.model import Attempt, Change, Role
+from chronicle.story.measured import Axis
 from chronicle.story.restarts import restart
 from chronicle.timeline import on_axis, stitch
 from chronicle.timeline.joins import expected
@@ -160,7 +161,7 @@ def hostile(draw, name):
 def test_whatever_is_logged_nothing_fails(a, b, axis):
     timeline = stitch([a, b], relation="attempts")
     for join in timeline.joins:
-        assert restart(join, gpus=8, tokens_per_step=1e6)
+        assert restart(join, Axis(), gpus=8, tokens_per_step=1e6)
     try:
         assert on_axis(timeline, axis, tokens_per_step=1e300).timeline.attempts
     except UsageError as err:

@@ -358,7 +358,8 @@ def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list
         return []
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
-    first = min(longest, key=lambda name: (-_is_whole(name, longest), rank(plain(name))), default="")
+    wholes = _wholes(longest)
+    first = min(longest, key=lambda name: (name not in wholes, rank(plain(name))), default="")
     return [name for name in losses if name != first]
 
 
@@ -369,10 +370,15 @@ def _may_be_whole(name: str) -> bool:
     return not (role_of(name) is Role.LOSS and _A_LOSS.search(plain(name)) and words_of(plain(name)))
 
 
-def _is_whole(name: str, names: Collection[str]) -> bool:
-    """Whether several of the names have all words of this one and more, and it is no opponent's."""
-    words = set(plain(name).split())
-    return sum(words < set(plain(other).split()) for other in names) > 1 and not opposes(name)
+def _wholes(names: Sequence[str]) -> set[str]:
+    """The names of which several others have all words and more, an opponent's aside."""
+    words = {name: set(plain(name).split()) for name in names}
+    having = dict[str, list[str]]()
+    for name in names:
+        for word in words[name]:
+            having.setdefault(word, []).append(name)
+    longer = {n: min((having[w] for w in words[n]), key=len, default=[]) for n in names if not opposes(n)}
+    return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
 
 
 def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:

@@ -75,6 +75,7 @@ STARTS = 3  # values of which a level is known
 CEILING = 0.9  # of what can be had, from the first level on: nothing is left to learn
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in one of fifty random walks
+DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log begins after the run
 
 
 def find(view: View) -> Iterable[Finding]:
@@ -342,7 +343,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
     elif _is_told(view, attempt, series):
         later = series.steps[0] > 0.02 * series.steps[-1]  # it may have risen before: then it must be surer
-        most, begun = 1.0 if later else TREND, "the log had begun with the run"
+        most, begun = DOUBT if later else TREND, "the log had begun with the run"
         checks = [
             *measured,
             Check("best level over the first", way.gained, "errors", f"< {RISES:g}", way.gained < RISES),
