@@ -161,8 +161,8 @@ def _is_grid(column: Column, n_rows: int) -> bool:
     if column.is_text or len(column.values) != n_rows:
         return False
     values = np.asarray(column.values, float)
-    distinct, changes = len(np.unique(values)), np.count_nonzero(np.diff(values))
-    return bool((values == np.round(values)).all() and 1 < distinct <= min(changes, n_rows // 2))
+    distinct, changes = len(np.unique(values)), int(np.count_nonzero(np.diff(values)))
+    return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, n_rows // 2)
 
 
 def _tells_items(name: str, column: Column, n_rows: int) -> bool:
