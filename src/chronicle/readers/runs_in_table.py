@@ -152,8 +152,9 @@ def _ranks(name: str, column: Column, n_rows: int) -> bool:
     role = role_of(name)
     if column.is_text or len(column.values) != n_rows or role not in (*LOSSES, *_SCORES):
         return False
-    worse = np.diff(np.asarray(column.values, float)) * (1 if role in LOSSES else -1)
-    return bool((worse >= 0).all() and 2 * np.count_nonzero(worse) > n_rows)
+    badness = np.asarray(column.values, float) * (1 if role in LOSSES else -1)
+    before, after = badness[:-1], badness[1:]  # compared, not subtracted: they may be infinite
+    return bool((after >= before).all() and 2 * np.count_nonzero(after > before) > n_rows)
 
 
 def _is_grid(column: Column, n_rows: int) -> bool:
@@ -161,7 +162,7 @@ def _is_grid(column: Column, n_rows: int) -> bool:
     if column.is_text or len(column.values) != n_rows:
         return False
     values = np.asarray(column.values, float)
-    distinct, changes = len(np.unique(values)), int(np.count_nonzero(np.diff(values)))
+    distinct, changes = len(np.unique(values)), int(np.count_nonzero(values[1:] != values[:-1]))
     return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, n_rows // 2)
 
 
