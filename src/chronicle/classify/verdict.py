@@ -131,8 +131,8 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if view.losses:
-        return Verdict.UNEXPECTED if wild(view) and not learns(view) else Verdict.GOOD
-    return Verdict.GOOD if learns(view) else Verdict.UNEXPECTED
+        return Verdict.UNEXPECTED if wild(view) and gains(view) is None else Verdict.GOOD
+    return Verdict.UNEXPECTED if gains(view) is None else Verdict.GOOD
 
 
 def wild(view: View) -> bool:
@@ -141,13 +141,15 @@ def wild(view: View) -> bool:
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
-def learns(view: View) -> bool:
-    """Whether anything that was logged says that the model gets better: a score, an objective, a loss as it
-    stands in the log, which may be one of too few points to be judged."""
-    scores = (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *(SCORES if a.in_time else ())))
+def gains(view: View) -> Series | None:
+    """The first series that says that the model gets better: a score, an objective, or a loss as it stands in
+    the log, which may be one of too few points to be judged."""
+    for attempt in view.attempts:
+        scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
+        if better := next(filter(whole_run.improves, scores), None):
+            return better
     losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
-    falling = (_falls(s.values) for s in losses if s.role in LOSSES)
-    return any(map(whole_run.improves, scores)) or any(map(whole_run.rises, falling))
+    return next((s for s in losses if s.role in LOSSES and whole_run.rises(_falls(s.values))), None)
 
 
 def _falls(losses: Floats) -> Floats:
@@ -200,7 +202,7 @@ def explanation(view: View, finding: Finding) -> str:
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run learned as well"
     if any(part_alone(view, a, finding) for a in attempts):
-        return "the whole loss went on"
+        return "the loss that the run is judged by did not rise with it"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
     if finding.pattern == NO_SPIKE and any(schedule.read_again(view, a, finding) for a in attempts):
@@ -280,8 +282,8 @@ def logged(view: View, role: str) -> bool:
 def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
     losses = view.losses
-    if verdict is Verdict.GOOD and not losses:
-        return "Good by what got better and stayed so; no loss was logged that could be judged."
+    if verdict is Verdict.GOOD and not losses and (better := gains(view)) is not None:
+        return f"Good: {better.metric} got better and kept what it gained."
     if verdict is Verdict.GOOD:
         back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
@@ -306,4 +308,6 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."
         return f"Cannot tell: the rows of the log are {items[0]} of a training. {remedy}"
-    return "Cannot tell: no loss was logged that could be judged."
+    if asked := next((a.objective for a in view.attempts if a.objective is not None), None):
+        return f"Cannot tell: {asked.metric} shows no clear gain, and no loss was logged that could be judged."
+    return "Cannot tell: no loss, reward or score was logged with enough points to be judged."
