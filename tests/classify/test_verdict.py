@@ -94,7 +94,8 @@ def test_a_part_that_rises_while_the_whole_loss_falls_does_not_worry() -> None:
     judged = classify({"loss": whole, **parts})
     rises = [f for f in judged.findings if f.metric == "loss/books"]
     assert judged.verdict == "good" and rises
-    assert {f.evidence["explained_by"] for f in rises} == {"the loss that the run is judged by did not rise with it"}
+    why = "the loss that the run is judged by did not rise with it"
+    assert {f.evidence["explained_by"] for f in rises} == {why}
     assert classify({"loss": parts["loss/books"]}).verdict != "good"
 
 

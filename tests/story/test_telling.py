@@ -406,11 +406,11 @@ def test_what_nobody_logged_is_told_where_the_verdict_hangs_on_it() -> None:
 
 def test_what_something_explains_does_not_count() -> None:
     part = finding("multi-dataset-spike", 100, 130)
-    part = replace(part, evidence={**part.evidence, "explained_by": "the whole loss did not rise"}, severity=1.0)
+    part = replace(part, evidence={**part.evidence, "explained_by": "the whole did not rise"}, severity=1.0)
     story = tell(LONG, diagnosis(part, finding("level-shift", 500, None), verdict=Verdict.WORRYING))
     (spike,) = [e for e in story.events if "multi-dataset-spike" in e.patterns]
     assert spike.verdict is Verdict.GOOD
-    assert spike.sentence.endswith(" It does not count against the run (the whole loss did not rise).")
+    assert spike.sentence.endswith(" It does not count against the run (the whole did not rise).")
     assert spike not in deciding(story.events, Verdict.WORRYING) and spike.sentence not in story.headline
 
 

@@ -308,6 +308,6 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."
         return f"Cannot tell: the rows of the log are {items[0]} of a training. {remedy}"
-    if asked := next((a.objective for a in view.attempts if a.objective is not None), None):
-        return f"Cannot tell: {asked.metric} shows no clear gain, and no loss was logged that could be judged."
+    if flat := next((a.objective for a in view.attempts if a.objective is not None), None):
+        return f"Cannot tell: {flat.metric} shows no clear gain, and no loss was logged that could be judged."
     return "Cannot tell: no loss, reward or score was logged with enough points to be judged."
