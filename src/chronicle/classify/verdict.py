@@ -165,8 +165,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     a held-out loss that is logged alone and stays below twice its best, nor a fall of an objective that keeps
     a part of what it had gained."""
     evidence, limits = finding.evidence, view.thresholds
-    down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
-    if EXPLAINED in evidence or down:
+    if EXPLAINED in evidence or "epoch" in evidence:  # the step down where an epoch begins
         return Verdict.GOOD
     left = float(evidence.get("residual_log", 0.0))
     too_high = left >= limits.bad_end
