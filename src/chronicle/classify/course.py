@@ -374,7 +374,6 @@ class Contest:
         return float(np.ptp(best.curve[self.steps >= first]))
 
     def step(self, name: str) -> float:
-        """The step at which T of an explanation is."""
         return float(self.steps[0] + self.explanations[name].at * (self.steps[-1] - self.steps[0]))
 
 

@@ -265,7 +265,6 @@ class Resume:
     reach: int
 
     def over(self, a: int, b: int) -> Excess:
-        """Median height of the samples ``a`` to ``b`` over the line, and its t."""
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
 
 
@@ -434,7 +433,6 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
 
 
 def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:
-    """Evidence of one rollback; empty where nothing had been found in what it overtook."""
     came_by = {other.after: other for other in view.timeline.joins}
     way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
     while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:

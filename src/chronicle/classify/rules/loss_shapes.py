@@ -105,12 +105,10 @@ class Shape:
 
     @cached_property
     def is_jump(self) -> bool:
-        """Most of the height came at once."""
         return self.event.kind is Kind.LONE or self.event.abruptness >= self.limits.jump
 
     @cached_property
     def is_spike(self) -> bool:
-        """A jump that peaks soon, or is tall."""
         soon = self.event.peak - self.event.onset <= self.limits.spike_rise
         return self.is_jump and (soon or self.event.height >= self.limits.spike_height)
 
@@ -136,7 +134,6 @@ class Shape:
 
     @cached_property
     def grows(self) -> bool:
-        """The level has risen since it was clear that the event would take long."""
         return self.event.growth > max(self.limits.grown * self.event.height, 2.0 * self.event.noise)
 
     @cached_property
@@ -197,7 +194,6 @@ class Shape:
         ]
 
     def at(self, peak: int | None) -> At:
-        """From the onset to the end, with a sample as the peak."""
         onset, end = self.step(self.event.onset), self.event.end
         peak_step = None if peak is None else self.step(peak)
         return At(self.attempt, self.series, onset, peak_step, None if end is None else self.step(end))

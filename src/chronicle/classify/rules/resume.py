@@ -153,7 +153,6 @@ def _from_the_rise(
 
 
 def _times(view: View, attempt: AttemptView, start: Floats, steps: Floats) -> list[tuple[Floats, Floats]]:
-    """Time of the first course and of the attempt's, in steps and by the learning rate."""
     return [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
 
 

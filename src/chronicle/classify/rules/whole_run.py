@@ -247,7 +247,6 @@ class Ascent:
 
     @property
     def lost_share(self) -> float:
-        """What it lost since its best level, of what it had gained."""
         return self.lost / max(self.gained, RISES)
 
     @property
