@@ -35,7 +35,6 @@ _CLIP = 3.0  # scales: no single spike makes a correlation
 _LONGEST = 1 << 16  # samples of an attempt that are looked at
 _SURE = 0.999  # correlation: z grows without bound towards 1
 _MEMORY = 8  # samples over which smoothed noise is like itself
-_EPOCH = 0.02  # of an epoch: the first point of one is logged a little after it began
 _EARLIER = 8  # attempts back that are compared: a loader starts again where a process started
 
 
@@ -204,20 +203,10 @@ def _from_the_start(
 ) -> Iterator[Reread]:
     for parent, old in earlier[-_EARLIER:]:
         lag = (stretch.first - old.first) * stretch.gap
-        # the next epoch in the same order is as it was meant
-        pairing = alike(old, stretch, lag, limits) if lag > 0 and not _whole_epochs(parent, attempt) else None
+        pairing = alike(old, stretch, lag, limits) if lag > 0 else None
         usual = period(old, limits) if pairing else None
         if pairing and (usual is None or lag % usual.lag_steps):
             yield Reread(parent.name, pairing)
-
-
-def _whole_epochs(parent: AttemptView, attempt: AttemptView) -> bool:
-    """Whether the later attempt begins a whole number of epochs after the earlier one, by their own count."""
-    before, after = parent.first(Role.EPOCH), attempt.first(Role.EPOCH)
-    if before is None or after is None:
-        return False
-    apart = float(after.values[0] - before.values[0])
-    return round(apart) >= 1 and abs(apart - round(apart)) <= _EPOCH if np.isfinite(apart) else False
 
 
 def _over_and_over(

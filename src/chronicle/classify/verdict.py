@@ -191,7 +191,7 @@ def explanation(view: View, finding: Finding) -> str:
     Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
     log is worth a worry. A rise of a part: the loss that is judged went on without one. Spikes and steps that
     stay below a twentieth of the first value: the run has learned what there was. Rises at the end:
-    the learning rate is so low that the weights hardly move, or data are read again. Rises that are over:
+    the learning rate is so low that the weights hardly move. Rises that are over:
     the logged learning rate went up again, or they begin in the first twentieth of the steps, in which
     nothing has a level.
     """
@@ -204,8 +204,6 @@ def explanation(view: View, finding: Finding) -> str:
         return "the loss that the run is judged by did not rise with it"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
-    if finding.pattern == NO_SPIKE and any(schedule.read_again(view, a, finding) for a in attempts):
-        return "the data of this epoch were read before, and it keeps a part of what that gained"
     firsts = (median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric)
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):

@@ -219,15 +219,6 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     yield from falls.values()
 
 
-def read_again(view: View, attempt: AttemptView, rise: Finding) -> bool:
-    """Whether a rise leaves a part of what the last step down at an epoch had gained: of data that are read
-    again those are known the best that were read last."""
-    falls = () if attempt.loss is None else epoch_edges(view, attempt, attempt.loss)
-    *_, last = (None, *(f for f in falls if f.start_step <= rise.start_step))
-    left = float(rise.evidence.get("residual_log", np.inf))
-    return last is not None and left <= view.thresholds.lost * float(last.evidence["drop_log"])
-
-
 def between(before: Floats, after: Floats) -> float:
     """How far the loss falls between two epochs beyond what it falls within them, log units: from the last
     third of one to the first third of the other, or from middle to middle where that is more."""

@@ -326,7 +326,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     sign = direction(series)
     measured = noted(first_level=sign * way.first, best_level=sign * way.best, last_level=sign * way.last)
-    if way.collapsed and not _rival_gains(attempt, series, way.best_step):
+    if way.collapsed:
         checks = [
             *measured,
             at_least("fall from the best level", way.lost, "errors", FAR),
@@ -345,12 +345,6 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         other = (FAILED, begun) if later else (PLATEAU, "it had risen first and then stood still")
         pattern, severity = (PLATEAU, 0.4) if later else (FAILED, 0.9)
         yield finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
-
-
-def _rival_gains(attempt: AttemptView, series: Series, start: float) -> bool:
-    """Whether the objective of another agent rises from a step on: that one wins what this one loses."""
-    others = (s.pick(s.steps >= start) for s in attempt.by_role(Role.OBJECTIVE) if s is not series)
-    return any((way := ascent(s, FEWEST)) is not None and way.learned for s in others)
 
 
 def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
