@@ -13,9 +13,10 @@ together, and where they do not it does not, whatever the trend does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,8 @@ def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing
     """
     if old.gap != new.gap:
         return None
-    return _surest(_correlated(old, new, round(lag_steps / new.gap), None, limits.alike_share, limits.join_t))
+    pairings = _correlated(old, new, round(lag_steps / new.gap), None, limits.alike_share, limits.join_t)
+    return max(pairings, key=attrgetter("t"), default=None)
 
 
 def period(stretch: Noise, limits: Thresholds) -> Pairing | None:
@@ -111,11 +113,7 @@ def period(stretch: Noise, limits: Thresholds) -> Pairing | None:
                 needed_t = limits.single_t + by_chance
                 yield from _correlated(stretch, stretch, lag, n - lag, limits.alike_share, needed_t)
 
-    return _surest(candidates())
-
-
-def _surest(pairings: Iterable[Pairing]) -> Pairing | None:
-    return max(pairings, key=lambda p: p.t, default=None)
+    return max(candidates(), key=attrgetter("t"), default=None)
 
 
 def _doubling(samples: int) -> list[int]:
@@ -126,8 +124,7 @@ def _doubling(samples: int) -> list[int]:
 def _correlated(
     old: Noise, new: Noise, lag: int, pairs: int | None, least_share: float, needed_t: float
 ) -> Iterator[Pairing]:
-    """Noise and, ``lag`` places before it, other noise, where both were logged: the correlation of the first
-    64, 128, … places, or of so many, by Fisher's z, without those that are too low or not sure enough."""
+    """By Fisher's z the correlations, high and sure enough, of noise with that ``lag`` places before it."""
     first = max(old.first + lag, new.first)
     stop = min(old.first + len(old.values) + lag, new.first + len(new.values))
     before = old.values[first - lag - old.first : stop - lag - old.first]
@@ -259,8 +256,7 @@ class Resume:
 
 @kept
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:
-    """The attempt against every earlier one that it may have resumed (of very many the latest), the best fit
-    first. Only lines that are about equally sure are compared: nearly anything fits a vague one."""
+    """The attempt against each earlier one it may have resumed, the best fit first; lines equally sure."""
     loss, limits = attempt.loss, view.thresholds
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < LEAST:
@@ -379,8 +375,7 @@ def planned(rates: Floats, i: int) -> bool:
 
 
 def jumps_again(rates: Floats, i: int) -> bool:
-    """Whether the rate jumps elsewhere as after sample ``i``: by the same factor, or up to the same rate from
-    where it did not rise."""
+    """Whether the rate jumps elsewhere too by the factor after sample ``i``, or up to the same rate."""
     with np.errstate(invalid="ignore", divide="ignore"):
         level = np.log(rates)
         moved = np.diff(level)

@@ -92,8 +92,7 @@ def part_of_game(view: View, finding: Finding) -> bool:
 
 
 def moved_by(series: Series, finding: Finding) -> float:
-    """How the size of a series while a finding lasts (where it stays: in the later half of the rest) differs
-    from that of as many samples before it, log units (0: nobody knows)."""
+    """How the size of a series while a finding lasts differs from that before it, log units."""
     ok = np.isfinite(series.values) & (series.values != 0)
     steps, size = series.steps[ok], np.log(np.abs(series.values[ok]))
     end = np.inf if finding.end_step is None else finding.end_step

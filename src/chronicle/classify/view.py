@@ -226,8 +226,7 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 
 
 def _between_rows(speed: Series) -> Series:
-    """What a speed was between the rows of a log, if the mean since its start is printed: such a mean tells a
-    pause for long, and what lasts late."""
+    """A speed between the rows of a log, if the mean since its start is printed, which tells pauses late."""
     gaps = np.diff(speed.steps.astype(float))
     if len(speed) <= _MOST or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
         return speed

@@ -214,8 +214,7 @@ def asked_again(
 
 
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
-    """The check that no single data set rose by half as much (none without such losses), or None: one did, so
-    the sources themselves are worse, not the mixture."""
+    """The check that no single data set rose by half as much; None: one did, so the sources are worse."""
     worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.other_t:
         return None

@@ -122,8 +122,7 @@ def fall_of(y: Floats) -> float:
 
 
 def moved(v: Floats) -> bool:
-    """Whether eighths of a series differ by a fiftieth of it, and by more than those of noise do: 3 errors as
-    a rule, and 5.5 once in a thousand times."""
+    """Whether eighths of a series differ by a fiftieth of it, and by more than noise does (5.5 errors)."""
     eighths = np.array([median(part) for part in np.array_split(v, 8)])
     usual = 5.5 * MEDIAN_ERROR * wiggle(v) / max(len(v) / 8, 1) ** 0.5
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
@@ -195,8 +194,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 
 
 def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
-    """The check that the loss fell by next to nothing between two stretches of a log, None if it did fall, or
-    if noise would hide that."""
+    """The check that the loss hardly fell between two stretches; None if it fell, or noise may hide it."""
     fall = median(first) - median(last)
     error = MEDIAN_ERROR * wiggle(y) * (2 / max(len(first), 1)) ** 0.5
     if max(abs(fall), error) >= limits.moved:

@@ -98,8 +98,7 @@ class Shape:
 
     @cached_property
     def rises(self) -> bool:
-        """Whether the peak of a rise is above the level before it. A forecast that fell faster than the loss
-        did, from a first value of zero for one, is no reason to speak of a rise."""
+        """Whether the peak of a rise is above the level before it: a forecast may have fallen faster."""
         e = self.event
         return e.kind not in RISING_KINDS or e.into_nan or not self.value(e.peak, e.peak + 1) <= self.before
 
@@ -152,8 +151,7 @@ class Shape:
 
     @cached_property
     def at_rest(self) -> bool:
-        """Whether every other loss stands still too, and most was learned: an optimizer that has converged
-        (L-BFGS) changes no weight any more."""
+        """Whether every other loss stands still too and most was learned: a converged optimizer (L-BFGS)."""
         losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
         since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
         still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
@@ -336,7 +334,7 @@ def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
 
 
 def _level_shift(shape: Shape) -> Finding | None:
-    if not (shape.is_open and shape.is_jump and shape.is_step) or shape.grows:
+    if not shape.is_open:  # a jump that stays: all else that is open has its name by now
         return None
     left = shape.event.residual
     check = Check("stays up", left, "log units", "half of the height, less two noise scales")

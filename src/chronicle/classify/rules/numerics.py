@@ -244,8 +244,7 @@ Layer = tuple[Sequence[Series], Floats, Floats]  # its experts, steps, and loads
 
 
 def layers(attempt: AttemptView) -> Iterator[Layer]:
-    """Those whose experts are all logged at the same steps, and the largest loads that stand alone; loads in
-    multiples of the mean."""
+    """Layers whose experts share their steps, and largest loads logged alone, in multiples of the mean."""
     families: dict[str, list[Series]] = {}
     for series in attempt.by_role(Role.EXPERT_LOAD):
         families.setdefault(_AN_EXPERT.sub(r"\1", series.metric, count=1), []).append(series)

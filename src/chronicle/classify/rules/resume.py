@@ -186,8 +186,6 @@ def same_course(
         return False  # learned within a few samples: any return from a spike looks like that
     over = float(steps[-1] - steps[0])
     seen = ((once + gap) * SAME_PACE <= over) | np.isfinite(twice)
-    if seen.sum() < 4:
-        return False
     pace = median((twice[seen] + gap) / (once[seen] + gap))
     return 1 / SAME_PACE <= pace <= SAME_PACE
 
@@ -260,8 +258,7 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
 def seam_spike(
     view: View, attempt: AttemptView, loss: Series, step: float, factor: float
 ) -> Iterator[Finding]:
-    """The same at a place inside one log where another process took over with ``factor`` times the learning
-    rate."""
+    """The same inside one log, where another process took over with ``factor`` times the learning rate."""
     gap, limits = step_gap(loss), view.thresholds
     best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
     why = "the process had not been another one from there on"
@@ -369,8 +366,7 @@ def replays(view: View) -> Iterator[Finding]:
 
 
 def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Reread) -> Finding:
-    """A replay that its noise proves: at the jump where new data begin, or over what is replayed if there
-    is no jump."""
+    """A replay that its noise proves: at the jump to new data, or over all that is replayed."""
     loss, last_step, limits = attempt.loss, proof.pairing.last_step, view.thresholds
     assert loss is not None
     steps, y = positive(loss)

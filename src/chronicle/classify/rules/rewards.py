@@ -89,12 +89,13 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
     return float(steps[first]), float(shares[-1])
 
 
-def _since(objective: Series | None, step: float) -> tuple[Ascent, Ascent, float, float] | None:
-    """The way of an objective since a step and in all, the best that can be told of it, and its scale: from
-    there to the worst. None for too few values."""
-    way = ascent(objective.pick(objective.steps >= step)) if objective is not None else None
-    whole = ascent(objective) if objective is not None else None
-    if objective is None or way is None or whole is None:
+def _since(attempt: AttemptView, step: float) -> tuple[Ascent, Ascent, float, float] | None:
+    """The way of the reward since a step and in all, its best level, and its range from there to the worst;
+    None for too few values."""
+    if (objective := attempt.first(Role.OBJECTIVE)) is None:
+        return None
+    way, whole = ascent(objective.pick(objective.steps >= step)), ascent(objective)
+    if way is None or whole is None:
         return None
     values = finite(objective).values
     if values.min() >= -1.0 and USED <= values.max() <= 1.0:
@@ -104,9 +105,7 @@ def _since(objective: Series | None, step: float) -> tuple[Ascent, Ascent, float
 
 def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
     entropy = attempt.first(Role.POLICY_ENTROPY)
-    gone = gone_from(entropy) if entropy is not None else None
-    since = _since(attempt.first(Role.OBJECTIVE), gone[0]) if gone is not None else None
-    if entropy is None or gone is None or since is None:
+    if entropy is None or (gone := gone_from(entropy)) is None or (since := _since(attempt, gone[0])) is None:
         return
     way, whole, best, scale = since
     missing, (start, end) = best - way.last, (float(entropy.steps[0]), float(entropy.steps[-1]))
@@ -125,8 +124,7 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def left_from(length: Series) -> tuple[float, float, float] | None:
-    """The last step at which a length was no more than its end by `GROWN`, and the levels there and at the
-    end; None where it never was so low."""
+    """Of a length: the last step at half its end or less, the level there, and its end; None if never."""
     steps, level = in_blocks(length, BLOCKS)
     end = float(np.mean(level[-2:])) if len(level) else 0.0
     low = np.flatnonzero(level <= end / GROWN)
@@ -135,9 +133,7 @@ def left_from(length: Series) -> tuple[float, float, float] | None:
 
 def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
     length = attempt.first(Role.ANSWER_LENGTH)
-    left = left_from(length) if length is not None else None
-    since = _since(attempt.first(Role.OBJECTIVE), left[0]) if left is not None else None
-    if length is None or left is None or since is None:
+    if length is None or (left := left_from(length)) is None or (since := _since(attempt, left[0])) is None:
         return
     way, _, best, scale = since
     closed = (way.last - way.first) / (max(best - way.first, SHORT * scale) or 1.0)

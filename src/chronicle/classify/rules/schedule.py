@@ -230,8 +230,7 @@ def between(before: Floats, after: Floats) -> float:
 
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:
-    """Whether a rise of the loss, ``below`` so many log units high, begins where the learning rate goes up
-    again."""
+    """Whether a rise, lower than ``below`` log units, begins where the learning rate goes up again."""
     attempt = next(iter(view.named(rise.attempt)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
     rate = attempt.learning_rate if attempt is not None else None

@@ -82,8 +82,7 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
-    """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was by then
-    (a drop that deepens is not over before it is deep)."""
+    """Samples until the speed is midway back (a median of ``least``) from how slow it was by then."""
     level = medians(slower, least)
     usual, start = median(slower[:least]), least
     while start < len(level):

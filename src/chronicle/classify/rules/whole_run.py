@@ -128,8 +128,7 @@ def guessed(y: Floats) -> bool:
 
 
 def improves(series: Series) -> bool:
-    """Whether a score or an objective ends better than it began: of 16 values and more by its `ascent`, and a
-    score by more than next to nothing of its size."""
+    """Whether a score or a reward ends better than it began, by its `ascent` or, of few values, `rises`."""
     way = ascent(series, FEWEST)
     if way is None:
         return rises(direction(series) * series.values)
@@ -312,8 +311,7 @@ def trend(values: Floats) -> float:
 
 
 def at_its_best(series: Series, way: Ascent) -> bool:
-    """Whether an objective that stays within 1 has nine tenths of that at its first and its last level: then
-    there is nothing left to learn, and it lost a trifle."""
+    """Whether a reward within 1 has nine tenths at its first and its last level: nothing is left to learn."""
     values = finite(series).values
     return bool(0.0 <= values.min() < values.max() <= 1.0 and min(way.first, way.last) >= CEILING)
 
