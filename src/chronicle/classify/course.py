@@ -236,10 +236,8 @@ def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Ite
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
-    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
-    if it is not over, or nobody can tell. It is over if the end of the log lies within two errors of the
-    level before it, and within two standard deviations of the forecast. Where the log has only begun, the
-    level is known as well as the loss keeps to a line since, and what comes back to it was no rise."""
+    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None if it
+    is not over, or nobody can tell. The end of the log must be at the old level and at the forecast."""
     rest = len(y) - a
     if rest < FEWEST:
         return None
@@ -276,10 +274,8 @@ def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, heigh
 
 
 def ceiling(base: Baseline, error: float, samples: int) -> Floats:
-    """The highest level that still is no rise, at each sample: not over the old one, and no more over the
-    trend than is unsure, or than half of the height, if half of the expected progress was made: laws
-    bend otherwise than schedules. ``error`` is that of one sample: the level asked about is a median of so
-    many ``samples``, and the old one of few, where a log has just begun."""
+    """The highest level that still is no rise, at each sample: neither over the old level nor over the
+    forecast, but for what is unsure of both. ``error`` is that of one sample, ``samples`` make a level."""
     progress = np.maximum(base.old - base.expected, 0.0)
     over = np.maximum(SURE * base.sure, MIDWAY * np.minimum(progress, base.height))
     unsure = error * (1 / samples + 1 / base.samples) ** 0.5

@@ -90,10 +90,8 @@ def noise(loss: Series) -> Noise | None:
 
 
 def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing | None:
-    """Whether the later one reads what the earlier one read ``lag_steps`` before; None if it does not.
-
-    The later one may end it at any place: its first 64 pairs are looked at, then twice as many, and so on.
-    """
+    """Whether the later one reads what the earlier one read ``lag_steps`` before, up to any place, or
+    None."""
     if old.gap != new.gap:
         return None
     pairings = _correlated(old, new, round(lag_steps / new.gap), None, limits.alike_share, limits.join_t)
@@ -237,10 +235,8 @@ AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is bett
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """An attempt that goes on from an earlier one, and the line it should have gone on along.
-
-    ``off`` is its log loss less that line; ``reach`` is the number of samples for which the line is trusted.
-    """
+    """An attempt that goes on from an earlier one, and the line it should have gone on along: ``off`` is its
+    log loss less that line, ``reach`` the number of samples for which the line is trusted."""
 
     attempt: AttemptView
     parent: AttemptView
@@ -363,9 +359,8 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
 
 
 def planned(rates: Floats, i: int) -> bool:
-    """Whether a schedule jumps as the rate does after sample ``i``: down from one constant rate to another
-    one, as it jumps elsewhere too, or up from the end of a cycle, while a process begins its schedule anew
-    anywhere."""
+    """Whether a schedule jumps as the rate does after sample ``i``: down from one constant rate to another,
+    up from the end of a cycle, or as it jumps elsewhere too."""
     with np.errstate(invalid="ignore"):
         moved = np.diff(np.log(rates))
         beside = np.r_[moved[max(i - LEAST, 0) : i], moved[i + 1 : i + 1 + LEAST]]

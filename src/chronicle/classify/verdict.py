@@ -74,11 +74,8 @@ def collect(view: View) -> list[Finding]:
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
-    """Whether it only shows that of two players (GAN) the other one learns.
-
-    A player has no course of its own, so nothing is said of one. Its rise counts where the other one has lost
-    (its loss is a fifth of what it was before, or less) or rises as well, half as much or more.
-    """
+    """Whether it only shows that of two players (GAN) the other one learns. A player has no course of its
+    own; its rise counts where the other one has lost (a fifth of its loss), or rises half as much or more."""
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
@@ -158,11 +155,7 @@ def _falls(losses: Floats) -> Floats:
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
-    """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
-    that lasts is bad, unless validation stayed; a few values that were lost in passing worry; a step down
-    does not; nor is a rise bad of a player whose opponent, logged as well, may only have learned, nor one of
-    a held-out loss that is logged alone and stays below twice its best, nor a fall of an objective that keeps
-    a part of what it had gained."""
+    """The pattern's own verdict, unless the finding itself tells that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
     if EXPLAINED in evidence or "epoch" in evidence:  # the step down where an epoch begins
         return Verdict.GOOD
@@ -185,15 +178,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
 
 
 def explanation(view: View, finding: Finding) -> str:
-    """Why a finding says nothing of how well a run learns; empty where it does.
-
-    Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
-    log is worth a worry. A rise of a part: the loss that is judged went on without one. Spikes and steps that
-    stay below a twentieth of the first value: the run has learned what there was. Rises at the end:
-    the learning rate is so low that the weights hardly move. Rises that are over:
-    the logged learning rate went up again, or they begin in the first twentieth of the steps, in which
-    nothing has a level.
-    """
+    """Why a finding says nothing of how well a run learns, or "" (the reasons: docs/classifier.md)."""
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.first(Role.OBJECTIVE) is not None for a in attempts):
         return "an environment has a pace of its own"
@@ -235,8 +220,7 @@ def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
 
 
 def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """The metrics that are no more than a setting (a stage of a curriculum, the length of a sequence), and
-    have another value from the start of a rise on; those that change often would do so by chance."""
+    """Metrics that are only a setting (a sequence length) and change where a rise begins, seldom else."""
     for series in attempt.by_role(Role.OTHER):
         edges = np.flatnonzero(np.diff(series.values)) + 1
         off = np.abs(edges - np.searchsorted(series.steps, finding.start_step))

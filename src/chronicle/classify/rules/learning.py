@@ -434,10 +434,8 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 
 
 def apart(trained: Series, late: Series, sign: float) -> bool:
-    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done.
-
-    Scores of 1 at most from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half).
-    """
+    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done:
+    scores of 1 at most to above 0.9 (held-out: 0.6), losses to a fifth (held-out: a half)."""
     t, v = finite(trained).values, finite(late).values
     if sign > 0:
         return bool(1.0 >= t.max() >= 0.9 and 1.0 >= v.max() >= 0.6 and v[:2].max() <= 0.5)

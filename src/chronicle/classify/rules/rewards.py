@@ -74,10 +74,8 @@ def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
 
 @np.errstate(over="ignore")  # logged values may be as large, and as small, as floats get
 def gone_from(entropy: Series) -> tuple[float, float] | None:
-    """The step from which on an entropy is nothing beside its start, and what is left at the end, as a share.
-
-    None where it is not, or where it crosses zero. The sign does not matter: some log it as part of a loss.
-    """
+    """The step from which on an entropy is nothing beside its start, and the share left at the end; None if
+    it is more, or crosses zero. The sign does not matter: some log it as part of a loss."""
     (steps, level), start = in_blocks(entropy, _BLOCKS), median(finite(entropy).values[:_START])
     if not start or not len(level):
         return None

@@ -295,9 +295,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
 
 
 def trend(values: Floats) -> float:
-    """The rank correlation of an objective with time, in errors: what noise hides from block to block adds up
-    over the course. Of means over a 64th of it, as if there were fewer where they are like their neighbours.
-    """
+    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
+    like their neighbours. What noise hides from block to block adds up over the course."""
     means = np.array([part.mean() for part in np.array_split(values, min(4 * BLOCKS, len(values)))])
     places, ordered = np.arange(len(means)), np.sort(means)
     ranks = np.searchsorted(ordered, means) + np.searchsorted(ordered, means, "right")  # equal ones share one
@@ -346,9 +345,8 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
-    """Whether an objective that does not rise says that nothing was learned: not one of fewer than 50 points;
-    nor more than nothing, the same to the end, which may be all there is to gain; nor one of an attempt that
-    was begun anew and learned then; nor a score, which is not what was trained for."""
+    """Whether a reward that does not rise says that nothing was learned: not one of fewer than 50 points, one
+    value to the end that is more than nothing, an attempt that was begun anew and learned, nor a score."""
     values = finite(series).values
     same = values[0] > 0 and np.ptp(values) == 0
     if len(values) < OBJECTIVE or same or series.role is not Role.OBJECTIVE:
