@@ -236,8 +236,8 @@ def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Ite
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
-    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None if it
-    is not over, or nobody can tell. The end of the log must be at the old level and at the forecast."""
+    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
+    if it is not over, or nobody can tell. The end of the log must be at the old level and at the forecast."""
     rest = len(y) - a
     if rest < FEWEST:
         return None
