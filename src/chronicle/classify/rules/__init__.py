@@ -46,5 +46,4 @@ RULES: tuple[Rule, ...] = (
     *rewards.RULES,
     numerics.ROUTING,
     speed.RULE,
-    slow_changes.STEPS,
 )
