@@ -113,6 +113,13 @@ def _shift(c: Curve, height: float, rng: Generator) -> Curve:
     return c.shift(rng.uniform(0.4, 0.75), height)
 
 
+def _shift_down(c: Curve, height: float, rng: Generator) -> Curve:
+    """Small steps down only: a tall one is a sudden improvement."""
+    c.shift(rng.uniform(0.4, 0.75), -height)
+    c.events[-1] = replace(c.events[-1], also_ok=("grokking",))
+    return c
+
+
 def _improve(c: Curve, height: float, rng: Generator) -> Curve:
     return c.improve(rng.uniform(0.4, 0.7), height, int(rng.integers(4, 30)))
 
@@ -133,6 +140,7 @@ SHAPES = (
     Kind("divergence, ramp", _ramp, 150),
     Kind("divergence, U-turn", _u_turn, 100),
     Kind("level shift", _shift),
+    Kind("level shift down", _shift_down, most=8.0),
     Kind("sudden improvement", _improve, 300, least=20.0),
     Kind("two fast spikes", _two_spikes, 150),
 )

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.classify.asking import diagnosis, patterns
+from tests.classify.asking import diagnosis, findings, patterns
 from tests.curves import Curve
 from tests.curves.series import learning_rate
 
 from chronicle.classify import classify
+from chronicle.classify.rules.slow_changes import design, kernel
 from chronicle.model import Role
+
+
+@pytest.mark.parametrize("scales", [3.0, -3.0, -5.0])
+def test_steps_of_a_few_noise_scales_are_found_where_they_are(scales: float) -> None:
+    by_seed = [findings(Curve(seed, 3000).shift(0.5, scales).run(), "level-shift") for seed in range(8)]
+    right = [f for f, *more in filter(None, by_seed) if not more and abs(f.start_step - 1500) <= 16]
+    assert len(right) >= 4
+    steps = [f.evidence["step_log"] for f in right if "step_log" in f.evidence]
+    assert np.median(steps) == pytest.approx(0.01 * scales, rel=0.15)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -41,6 +51,21 @@ def test_a_step_within_the_first_samples_is_a_shift(before: int) -> None:
 def test_a_start_that_the_rest_comes_back_to_is_no_step() -> None:
     loss = np.r_[[0.3, 0.3], np.geomspace(0.9, 0.2, 40)]
     assert "level-shift" not in classify({"loss": loss}).patterns
+
+
+def test_a_step_at_a_change_of_the_learning_rate_was_planned() -> None:
+    curve = Curve(1, 3000).shift(0.5, -3)
+    rate = np.where(np.arange(3000) < 1500, 3e-4, 1e-4)
+    assert "level-shift" not in patterns(curve.log("lr", Role.LEARNING_RATE, rate).run())
+
+
+def test_the_kernel_is_least_squares() -> None:
+    """Its twin: the step in the solution of the normal equations, for a random stretch."""
+    y = np.random.default_rng(0).standard_normal(128)
+    solved = np.linalg.lstsq(design(64), y, rcond=None)[0]
+    assert kernel(64) @ y == pytest.approx(solved[3])
+    assert kernel(64) @ np.ones(128) == pytest.approx(0, abs=1e-12)
+    assert kernel(64) @ (np.arange(128.0) ** 2) == pytest.approx(0, abs=1e-8)
 
 
 def test_a_restart_of_the_schedule_explains_a_small_rise_only() -> None:
@@ -106,6 +131,11 @@ def test_without_a_loss_scores_can_speak() -> None:
 def test_diagnosis_of_a_shift_says_its_step() -> None:
     shifted = diagnosis(Curve(0, 3000).shift(0.5, 6).run())
     assert shifted.because.startswith("Worrying: Level shift in loss from step 1")
+
+
+def test_a_step_down_is_named_and_worries_nobody() -> None:
+    shifted = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+    assert (shifted.verdict, "level-shift" in shifted.patterns) == ("good", True)
 
 
 @pytest.mark.parametrize(("first_step", "named"), [(0, False), (5000, True)])

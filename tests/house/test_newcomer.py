@@ -154,7 +154,7 @@ def test_a_pattern_is_a_row_a_rule_and_a_line(package: Path, tmp_path: Path) -> 
     (package / "classify" / "rules" / "toy.py").write_text(RULE)
     rules = package / "classify" / "rules" / "__init__.py"
     insert(rules, "    whole_run,\n)", "    toy,\n")
-    insert(rules, "    speed.RULE,\n", "    toy.RULE,\n")
+    insert(rules, "    slow_changes.STEPS,\n", "    toy.RULE,\n")
     insert(
         package / "classify" / "patterns.py",
         '    Pattern("plateau", ',

@@ -106,8 +106,9 @@ class Thresholds:
     drift_noise: float = limit(6.0, "noise scales", "of log Z: a noisy level wanders more")
     drift_late: float = limit(0.2, "share of the drift", "in the second half: what settled early is no drift")
     grid: float = limit(0.001, "share of the loss", "finer steps are narrower than any noise, and harmless")
-    # ---- turns that averaging shows, and steps
-    step_noise: float = limit(0.7, "noise scales", "a step at an epoch; less is the order of data")
+    # ---- steps and turns that averaging shows
+    step_t: float = limit(6.5, "standard errors", "a step whose place is not known, on four scales")
+    step_noise: float = limit(0.7, "noise scales", "a step averaging shows; less is the order of data")
     step_least: float = limit(0.005, "log units", "0.01 nats at 2: less is of no use to anybody")
     turn_rise: float = limit(0.01, "log units", "blocks at the end over the lowest: 0.02 nats at 2")
     turn_clear: float = limit(0.03, "log units", "a turn of this and turn_t; smaller ones need many blocks")

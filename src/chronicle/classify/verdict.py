@@ -157,7 +157,8 @@ def _falls(losses: Floats) -> Floats:
 def verdict_of(view: View, finding: Finding) -> Verdict:
     """The pattern's own verdict, unless the finding itself tells that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
-    if EXPLAINED in evidence or "epoch" in evidence:  # the step down where an epoch begins
+    down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
+    if EXPLAINED in evidence or down:
         return Verdict.GOOD
     left = float(evidence.get("residual_log", 0.0))
     too_high = left >= limits.bad_end

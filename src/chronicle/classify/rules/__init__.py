@@ -46,4 +46,5 @@ RULES: tuple[Rule, ...] = (
     *rewards.RULES,
     numerics.ROUTING,
     speed.RULE,
+    slow_changes.STEPS,
 )

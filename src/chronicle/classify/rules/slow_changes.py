@@ -1,44 +1,65 @@
-"""Rises and steps that the kernel cannot date: at the very end of a log, and in its first samples.
+"""Turns and steps of the level that only averaging shows.
 
-divergence-no-spike (a slow turn upwards at the end of a log)
-    Sees: a loss that ends above its own earlier minimum.
-    Rule: in medians of blocks of 8, 16, 32 … samples, the last three blocks lie above the lowest one, and the
-    last by 1 % and more than chance (`last_block` has the tests) and by half as much again as the loss had
-    ever risen and come back.
-    Blind to: losses that cross zero, and logs of fewer than 48 points.
-    False alarm: a healthy run is stopped, the most expensive mistake of all.
-    Source: 104B experiments 7 to 10 (tr8), where a rise of 1 to 3 % came before the end.
+divergence-no-spike (a turn at the end of a log, too late or too slow for the kernel)
+    Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
+    Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks
+    lie above the lowest, the last by 1 %, by one noise scale, by half as much again as the loss had ever
+    risen and come back; and either by 3 % and six standard errors, or six blocks and more since the turn
+    together by four. The error is that of blocks twice as long as well, so that neighbours that say the
+    same count once. Stretches of findings that are over are left out, and nothing else is open.
+    Blind to: series that cross zero, and logs of fewer than 48 points.
+    False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before
+    the end.
 
-level-shift (within the first eight samples)
-    Sees: a step up so early that the kernel has no level to compare with.
-    Rule: all values before the step lie below all values after it, by half of the step or more, and the step
-    is 10 % and six noise scales or more. The very first value of a run is a guess and no level.
-    Blind to: steps down.
-    False alarm: somebody looks for a change of data that did not happen.
-    Source: the field: resumed logs that begin with other weights, and second terms of a loss.
+level-shift (up or down by about one noise scale)
+    Sees: a step of the level that single samples hide, up or down, at any place of a log.
+    Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope
+    and curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5
+    % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
+    whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
+    by half of the step; no change of slope fits both better.
+    Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
+    event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
+    epoch) is no shift.
+    Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
+    all values since, by half of the step or more; the step is 10 % and six noise scales or more. The very
+    first value of a run is that of guessing, and no level.
+    False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
+    published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from chronicle.classify.course import came_back
+from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import (
     log_values,
     median,
     positive,
     row_medians,
+    running,
+    scale,
+    sure,
+    tremble,
     wiggle,
 )
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import BEFORE, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
-from chronicle.model import Finding, Floats, Series, Steps
+from chronicle.model import Finding, Floats, Role, Series, Steps
 
+WINDOWS = (64, 128, 256, 512)  # [samples] on either side of the step
+MOST = 4096  # samples that are looked at; of a longer log, means of blocks
+PASSING = (Kind.BACK, Kind.LONE)
+EARLY = 3  # windows from the start on: before, a power law bends too much for a parabola
+KINKS = np.linspace(-0.75, 0.75, 13)  # of a window from the step: where a slope may change instead
 FEWEST = 48  # points of a log that can be cut into blocks
 
 
@@ -119,6 +140,172 @@ def block_medians(y: Floats, block: int) -> Floats:
     return row_medians(y[len(y) - count * block :].reshape(count, block))
 
 
+class Step(NamedTuple):
+    """A step at sample ``at`` of the (perhaps averaged) log: height in log units, evidence in errors."""
+
+    at: int
+    height: float
+    t: float
+    window: int
+
+
+def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    steps, y = positive(loss)
+    if len(y) < 4 * WINDOWS[0]:
+        return
+    block, limits = max(len(y) // MOST, 1), view.thresholds
+    y = _averages(y, block)
+    steps, noise = steps[: len(y) * block : block], max(tremble(y), 1e-4)
+    least = max(limits.step_least, limits.step_noise * noise)
+    for step in clear(y, noise, least, limits):
+        at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
+        if (
+            uneven(steps, step)
+            or taken(view, loss, at, reach, EARLY * step.window * block)
+            or _planned(attempt, at, 2 * reach)
+        ):
+            continue
+        checks = [
+            *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
+            at_least("step of the level", abs(step.t), "standard errors", limits.step_t),
+            at_least("step of the level", abs(step.height), "log units", least),
+        ]
+        planned = ("lr-decay-drop", "the learning rate or an epoch had changed there")
+        other = ("spike-slow-recovery", "it had come back") if step.height > 0 else planned
+        confidence = sure(step.t, limits.step_t)
+        yield finding(SHIFT, At(attempt, loss, at), checks, 0.3 + abs(step.height), confidence, other)
+
+
+def uneven(steps: Floats, step: Step) -> bool:
+    """Whether the log changes its cadence around the step, or did so before: its trend bends too much."""
+    gaps = np.diff(steps[step.at - step.window : step.at + step.window + 1])
+    usual = [median(part) for part in np.array_split(gaps, 16)]
+    return max(usual) > 2 * min(usual) or steps[step.at] < EARLY * step.window * usual[8]
+
+
+def _averages(y: Floats, block: int) -> Floats:
+    n = len(y) // block
+    means: Floats = y[: n * block].reshape(n, block).mean(axis=1)
+    return means
+
+
+def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
+    """Steps of ``least`` log units and beyond the limits, the clearest first, at least a window apart."""
+    level = running(y, 15)
+    calm = level + np.clip(y - level, -3 * noise, 3 * noise)
+    tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, limits.step_t)]
+    chosen: list[Step] = []
+    for step in sorted(tried, key=lambda s: -abs(s.t)):
+        if abs(step.t) < limits.step_t:
+            return
+        near = any(abs(step.at - k.at) < max(step.window, k.window) for k in chosen)
+        if not near and abs(step.height) >= least and stays(calm, step) and not breaks(calm, step):
+            chosen.append(step)
+            yield step._replace(at=place(calm, step))
+
+
+def place(y: Floats, step: Step) -> int:
+    """Where the shortest window sees the step: a long one sees that it is, a short one where."""
+    first, short = step.at - step.window // 2, WINDOWS[0]
+    part = y[max(first - short, 0) : step.at + step.window // 2 + short]
+    heights = np.correlate(part, kernel(short), "valid") * np.sign(step.height)
+    return max(first - short, 0) + short + int(np.argmax(heights))
+
+
+def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[Step]:
+    """The step at every place where it is largest around, if it is as sure as ``least_t``."""
+    weights = kernel(window)
+    heights = np.correlate(y, weights, "valid")
+    usual = scale(heights) if len(heights) >= 8 * window else 0.0
+    white = noise * float(np.sqrt(np.sum(weights**2)))
+    means = _averages(y, window // 8)
+    broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
+    half, first = window // 2, (EARLY - 1) * window
+    for i in range(first, len(heights), half):
+        part = np.abs(heights[i : i + half])
+        j = i + int(np.argmax(part))
+        if j == first:
+            continue  # the foot of a step that lies too early to be judged
+        height, error = float(heights[j]), max(usual, white, broad)
+        if abs(height) >= least_t * error:
+            error = max(error, slow(y[j : j + 2 * window], weights))
+            yield Step(j + window, height, height / error, window)
+
+
+def slow(y: Floats, weights: Floats) -> float:
+    """The error that noise slower than samples gives a step: from means of 1/16 of the window."""
+    apart = np.delete(np.diff(y.reshape(16, -1).mean(axis=1)), 7)  # without the one across the step
+    return scale(apart) / 2**0.5 * of_means(weights)
+
+
+def of_means(weights: Floats) -> float:
+    """The error of a step over that of the mean of 1/16 of the window."""
+    return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
+
+
+@cache
+def kernel(window: int) -> Floats:
+    """Weights of 2 * window samples that give the step in their middle, by least squares: slope and curvature
+    are shared, so neither a trend nor its bend makes a step."""
+    weights: Floats = np.linalg.pinv(design(window))[3]
+    return weights
+
+
+def design(window: int) -> Floats:
+    """Level, slope, bend and step in 2 * window samples, as columns."""
+    u = (np.arange(2 * window) - window + 0.5) / window
+    return np.stack([np.ones_like(u), u, u**2, (u > 0).astype(float)], axis=1)
+
+
+def stays(y: Floats, step: Step) -> bool:
+    """Whether the outer halves of both windows differ by half of the step or more, the same way."""
+    at, w, half = step.at, step.window, step.window // 2
+    near, before, after = (median(y[at + a : at + b]) for a, b in ((-half, 0), (-w, -half), (half, w)))
+    if step.height <= 0:
+        return bool(after - before <= 0.5 * step.height)
+    fall = min((near - before) / half, 0.0) * (w + half)
+    return bool(after - (before + fall) >= 0.5 * step.height)
+
+
+def breaks(y: Floats, step: Step) -> bool:
+    """Whether a slope that changes at some place fits both windows better than a level that does: the end of
+    a straight fall stands above the parabola through it."""
+    part, stepping = y[step.at - step.window : step.at + step.window], design(step.window)
+    u = stepping[:, 1]
+    kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINKS)
+    return min(_misfit(kink, part) for kink in kinks) < _misfit(stepping, part)
+
+
+def _misfit(columns: Floats, y: Floats) -> float:
+    residual = y - columns @ np.linalg.lstsq(columns, y)[0]
+    return float(residual @ residual)
+
+
+def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
+    """Whether an event of this loss is around the step: a rise that is open has all that comes after it, one
+    that is over touches as much after it, and what is learned anew after a tall one bends for ``bends``
+    samples, as it does at the start of a log."""
+    for event in view.events(loss):
+        end, passing = len(loss) - 1 if event.end is None else event.end, event.kind in PASSING
+        end += end - event.onset if passing else 0
+        if event.height >= view.thresholds.spike_height and (passing or event.kind is Kind.OPEN):
+            end = max(end, event.onset + bends)
+        if loss.steps[event.onset] - reach <= at <= loss.steps[min(end, len(loss) - 1)] + reach:
+            return True
+    return False
+
+
+def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
+    for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
+        near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
+        near = near[np.isfinite(near)]
+        low, high = near.min(initial=np.inf), near.max(initial=-np.inf)
+        epoch = series.role is Role.EPOCH
+        if len(near) and (np.floor(high) > np.floor(low) if epoch else high > 1.15 * low):
+            return True
+    return False
+
+
 def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """A step within the first samples: what comes before it and what comes after it do not overlap."""
     (steps, y), limits = positive(loss), view.thresholds
@@ -137,4 +324,5 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 TURN = Rule.of_losses("late-rise", (NO_SPIKE,), _find_turn)
+STEPS = Rule.of_losses("small-shifts", (SHIFT,), _find_shifts)
 FIRST = Rule.of_losses("first-step", (SHIFT,), _first_step, covers=RISES)
