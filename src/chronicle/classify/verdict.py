@@ -131,7 +131,8 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if view.losses:
-        return Verdict.UNEXPECTED if wild(view) and not learns(view) else Verdict.GOOD
+        unclear = wild(view) or whole_run.stands_still(view) is not None
+        return Verdict.UNEXPECTED if unclear and not learns(view) else Verdict.GOOD
     return Verdict.GOOD if learns(view) else Verdict.UNEXPECTED
 
 
@@ -300,8 +301,10 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
         return "Worrying: more fast spikes than a good run has."
     if verdict is Verdict.WORRYING:
         return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
-    if losses:
+    if losses and wild(view):
         return "Cannot tell: the loss differs by a factor of two from sample to sample."
+    if losses:
+        return "Cannot tell: the loss moved by no more than its own noise."
     items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."
