@@ -166,7 +166,7 @@ def _assigned(
             if len(values) > 2 and values[-1] > values[0] and (np.diff(values) >= 0).all():
                 roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
-    roles |= _told_throughout(series, roles)
+    roles |= _told_throughout(series, roles) | _held_out_unnamed(series, roles)
     roles |= given
     assigned = dict[str, Series]()
     for name, metric in series.items():
@@ -394,6 +394,23 @@ def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) ->
     whole = [name for name in rest if span(name) > 2 * told]
     longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
     return dict.fromkeys(_named(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
+
+
+def _held_out_unnamed(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+    """`loss` beside a `train_loss` of as many other values, where no loss is named as held out: it is."""
+    if _named(roles, Role.VALIDATION_LOSS):
+        return {}
+    losses = {tuple(plain(name).split()): name for name in _named(roles, Role.LOSS)}
+    bare_of = {
+        name: losses.get(tuple(word for word in words if word not in aliases.OF_TRAINING))
+        for words, name in losses.items()
+    }
+    pairs = ((series[name].values, bare, series[bare].values) for name, bare in bare_of.items() if bare)
+    return {
+        bare: Role.VALIDATION_LOSS
+        for ours, bare, theirs in pairs
+        if len(ours) == len(theirs) and not np.array_equal(ours, theirs, equal_nan=True)
+    }
 
 
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:

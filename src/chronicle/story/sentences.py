@@ -202,6 +202,10 @@ class Sentences(Teller):
         return self.words(sentence, "{spikes:spikes} from {start}")
 
     def plateau(self) -> Words:
+        if self.has("still_errors"):
+            level = self.number("level", float(np.nanmedian(self.samples[1])), plainly)
+            near = f"{self.what} stayed near {level} throughout, and moved by no more than its own noise"
+            return Words(near, f"near {level} throughout")
         fell = (self.samples[0] < self.finding.start_step).any()
         sentence = f"{self.what} {'stopped falling at' if fell else 'had stopped falling by'} {self.start}"
         before, after = (self.value(f"slope_{side}_log_per_log_step") for side in ("before", "after"))
