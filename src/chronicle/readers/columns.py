@@ -8,7 +8,7 @@ Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -212,24 +212,11 @@ class Builder:
         rows, values = self._joined()
         return Column(values, every[: len(rows)] if isinstance(rows, range) else rows)
 
-    def state(self, arrays: list[NDArray[Any]]) -> list[Any]:
-        """All that is known so far, as JSON and arrays; it goes on as before."""
+    def __getstate__(self) -> dict[str, Any]:
+        """All that is known so far, its parts joined; it goes on as before."""
         rows, values = self._joined()
         self._parts = [(rows, values)] if len(values) else []  # an empty one would make whole numbers decimal
-        arrays += [values] if isinstance(rows, range) else [values, rows]
-        counted = isinstance(rows, range), self.whole, self.irregular, self.n_numbers
-        return [*counted, list(self._texts), list(self._texts.values())]
-
-    @classmethod
-    def restored(cls, state: Any, arrays: Iterator[NDArray[Any]]) -> Builder:
-        """One that goes on from a state."""
-        is_range, whole, irregular, n_numbers, rows, texts = state
-        builder = cls(whole)
-        builder.irregular, builder.n_numbers = irregular, n_numbers
-        builder._texts, values = dict(zip(rows, texts, strict=True)), next(arrays)
-        part = (range(len(values)) if is_range else next(arrays)), values
-        builder._parts = [part] if len(values) else []
-        return builder
+        return vars(self)
 
 
 # --- attempts ---

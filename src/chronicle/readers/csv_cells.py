@@ -13,16 +13,15 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.model import Fault, Place
 from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
-from chronicle.readers.read_on import Arrays, read_lines
+from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
 from chronicle.readers.text import SMALL_BYTES, Faults, Head, Line, numbered_lines
 
@@ -47,6 +46,8 @@ class Table:
 
     ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
     """
+
+    FRESH = ("path", "truncated", "comments", "_begin", "_given")
 
     def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
         self.path, self.n_rows, self.truncated = path, 0, False
@@ -75,22 +76,10 @@ class Table:
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self._read_lines(lines)
 
-    def state(self, arrays: Arrays) -> Any:
-        """What is known after whole lines; None before the header."""
-        if not self._builders:
-            return None
-        known = self.n_rows, self._n_lines, list(self._last), self._n_wider, self._faults.state()
-        columns = [builder.state(arrays) for builder in self._builders]
-        return *known, self.names, self.delimiter, self._spelling, columns
-
-    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        """Goes on from a state."""
-        self.n_rows, self._n_lines, last, self._n_wider, faults, *spelled, builders = state
-        self.names, self.delimiter, self._spelling = spelled
-        self._last.extend(last)
-        self._some_fit = self.n_rows > 0
-        self._faults.restore(faults)
-        self._builders = [Builder.restored(column, arrays) for column in builders]
+    @property
+    def can_be_left(self) -> bool:
+        """Whether it may be read on from here: behind the header."""
+        return bool(self._builders)
 
     @property
     def faults(self) -> list[Fault]:

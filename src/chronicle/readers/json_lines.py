@@ -18,14 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
-from chronicle.readers.read_on import Arrays, read_lines
+from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json
 
@@ -94,6 +93,8 @@ def runs(path: Path) -> list[str]:
 class JsonLog:
     """A file of JSON lines, read: its columns, and the lines that are no rows."""
 
+    FRESH = ("path", "truncated")
+
     def __init__(self, path: Path) -> None:
         self.path, self.n_rows, self.truncated, self._n_lines = path, 0, False, 0
         self._builders: dict[str, Builder] = {}
@@ -112,18 +113,10 @@ class JsonLog:
             lines = [entry for own in entries for entry in own]
         self._read(lines, numbers, unfinished=unfinished)
 
-    def state(self, arrays: Arrays) -> Any:
-        """What is known after whole lines; None where many lines wait for the first that counts."""
-        if len(self._early) > MAX_EVENTS:
-            return None
-        builders = [[name, builder.state(arrays)] for name, builder in self._builders.items()]
-        return self.n_rows, self._n_lines, self._early, self._events, self._faults.state(), builders
-
-    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        """Goes on from a state."""
-        self.n_rows, self._n_lines, self._early, self._events, faults, builders = state
-        self._faults.restore(faults)
-        self._builders = {name: Builder.restored(builder, arrays) for name, builder in builders}
+    @property
+    def can_be_left(self) -> bool:
+        """Whether it may be read on from here: not while many lines wait for the first that counts."""
+        return len(self._early) <= MAX_EVENTS
 
     def attempts(self) -> list[Attempt]:
         """What was read, an attempt a run. Raises BadLog where no line holds a number."""

@@ -14,8 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -183,31 +186,90 @@ def opened(path: Path, form: str) -> Iterator[Source]:
 class Reader(Protocol):
     """What reads a log of lines, block by block, and can go on after any line."""
 
+    @property
+    def can_be_left(self) -> bool:
+        """Whether what is known after whole lines is enough to go on from there."""
+
     def take(self, block: bytes) -> None:
         """Reads whole lines, or a last one without its end."""
-
-    def state(self, arrays: Arrays) -> Any:
-        """All that is known so far, as JSON and arrays; None where that cannot be told."""
-
-    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        """Goes on from a state."""
 
 
 def read_lines(path: Path, form: str, reader: Reader, size: int) -> None:
     """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes.
 
-    Raises:
-        OSError: it cannot be read.
+    Raises OSError where it cannot be read.
     """
     with opened(path, form) as source:
         if source.state is not None:
-            reader.restore(source.state, iter(source.arrays))
+            restored(source.state, iter(source.arrays), reader)
         tail = b""
         for block in blocks(path, size, source):
             if block.endswith(b"\n"):
                 reader.take(block)
             else:
                 tail = block
-        source.keep(source.mark, reader.state)
+        source.keep(source.mark, lambda arrays: state_of(reader, arrays) if reader.can_be_left else None)
         if tail:
             reader.take(tail)
+
+
+_SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+
+
+def state_of(value: Any, arrays: Arrays) -> Any:
+    """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content.
+
+    Numbers in arrays go into ``arrays``. Of an object all attributes are kept but those that its class names
+    in FRESH, which whoever makes the object fills.
+    """
+    kind = type(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if kind in (array, np.ndarray):
+        numbers = np.array(value)
+        arrays.append(numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64, copy=False))
+        return ["array", value.typecode if kind is array else ""]
+    if kind is range:
+        return ["range", [value.start, value.stop]]
+    if kind is dict:
+        return ["dict", [[state_of(key, arrays), state_of(held, arrays)] for key, held in value.items()]]
+    items = [state_of(item, arrays) for item in value] if isinstance(value, Iterable) else []
+    if kind is deque or kind.__name__ in _SEQUENCES:
+        return [kind.__name__, items, getattr(value, "maxlen", None)]
+    attributes = (value.__getstate__() or {}).items()
+    kept = {n: state_of(held, arrays) for n, held in attributes if n not in getattr(kind, "FRESH", ())}
+    return [f"{kind.__module__}:{kind.__name__}", items, kept]
+
+
+def restored(state: Any, arrays: Iterator[NDArray[Any]], into: Any = None) -> Any:
+    """What `state_of` told. An object or a mapping is put into the one that is there already, if that is of
+    the same kind, so that all who hold it hold what is restored. No code of what is kept is run."""
+    if not isinstance(state, list):
+        return state
+    kind, content, *more = state
+    if kind == "array":
+        numbers = next(arrays)
+        return array(content, np.ascontiguousarray(numbers, content).tobytes()) if content else numbers
+    if kind == "range":
+        return range(*content)
+    if kind == "dict":
+        into = into if isinstance(into, dict) else {}
+        before = dict(into)
+        into.clear()
+        for key, held in content:
+            name = restored(key, arrays)
+            into[name] = restored(held, arrays, before.get(name))
+        return into
+    items = [restored(item, arrays) for item in content]
+    if kind == "deque" or kind in _SEQUENCES:
+        return deque(items, more[0]) if kind == "deque" else _SEQUENCES[kind](items)
+    module, _, name = kind.partition(":")
+    made_of: Any = vars(sys.modules[module])[name] if module.startswith("chronicle.") else object
+    if issubclass(made_of, tuple):
+        return made_of(*items)
+    made = into if type(into) is made_of else made_of.__new__(made_of)
+    known = {n: restored(held, arrays, vars(made).get(n)) for n, held in more[0].items()}
+    (made.__setstate__ if hasattr(made_of, "__setstate__") else vars(made).update)(known)
+    if isinstance(made, list):
+        made[:] = items
+    return made

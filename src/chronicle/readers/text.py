@@ -223,6 +223,8 @@ MOST_FAULTS = 100  # that are listed one by one; the rest is one fault with a co
 class Faults(list[Fault]):
     """The faults of one log, in order; those beyond `MOST_FAULTS` are counted, and `all` sums them up."""
 
+    FRESH = ("path",)
+
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path, self.n_more = path, 0
@@ -237,15 +239,6 @@ class Faults(list[Fault]):
     def all(self, rest: str = "more lines are damaged; skipped") -> list[Fault]:
         """All that are listed, and one for the ``rest`` where there are more."""
         return [*self, *([Fault(Place(str(self.path)), rest, self.n_more)] if self.n_more else [])]
-
-    def state(self) -> Any:
-        """All of them, as JSON."""
-        return [[*vars(fault.place).values(), fault.what, fault.count] for fault in self], self.n_more
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        rows, self.n_more = state
-        self[:] = [Fault(Place(str(self.path), *place), what, count) for _, *place, what, count in rows]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -255,18 +254,6 @@ class Course:
         if counted:
             return self._count.value <= count and (self._passes or self._epoch <= epoch)
         return self.last is None or step is None or self.last <= step
-
-    def state(self) -> Any:
-        """Where the log is, as JSON."""
-        place = self.counter, self.axis, self._rank, self.last
-        return *place, self._epoch, self._epochs.state(), self._passes, self._epoch_logged, self._count
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, *rest, count = state
-        self._passes, self._epoch_logged = rest
-        self._epochs.restore(epochs)
-        self._count = Pair(*count)
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether it holds what counts in this log."""

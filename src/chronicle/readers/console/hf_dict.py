@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.log import Line, Log
@@ -31,7 +30,6 @@ _STEPS = ("global_step", "step")  # of trainers that tell it
 _SUMMARY = "train_runtime"
 _ROUNDED = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits: a share of them
 _MOST_BARS = 64
-_ROWS = ("waiting", "rows")
 _ASKED = 64  # lines of a training that are asked how many steps an epoch has
 
 
@@ -81,18 +79,6 @@ class Bars:
     places: dict[str, set[int]] = field(default_factory=dict)  # and all of them
     waiting: list[Row] = field(default_factory=list)  # for a bar
     rows: list[Row] = field(default_factory=list)  # between two bars
-
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        places = {total: sorted(drawn) for total, drawn in self.places.items()}
-        rows = {name: [list(vars(row).values()) for row in getattr(self, name)] for name in _ROWS}
-        return {**vars(self), "places": places, **rows}
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        places = {total: set(drawn) for total, drawn in state["places"].items()}
-        rows = {name: [Row(Line(*line), *rest) for line, *rest in state[name]] for name in _ROWS}
-        vars(self).update(state, places=places, **rows)
 
     def draw(self, n: int, total: str) -> Iterator[Row]:
         """Takes a bar; gives the lines of a training that is over by now, which know all bars there are."""

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
@@ -323,18 +323,11 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
 class _DeepSpeed:
     """The records of a log, line by line: what a rank, an engine and an epoch before said is known."""
 
+    FRESH = ("log",)
+
     def __init__(self, log: Log) -> None:
         self.log, self.epochs = log, Epochs()
         self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
-
-    def state(self) -> Any:
-        """What is known of engines and epochs, as JSON."""
-        return self.epochs.state(), self._engine
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        epochs, self._engine = state
-        self.epochs.restore(epochs)
 
     def take(self, line: Line) -> bool:
         """Whether the line is a record, which is then kept: of another step, or of the last one."""

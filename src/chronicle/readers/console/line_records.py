@@ -252,6 +252,8 @@ class Gatherer:
     ``shapes`` are those that another one has learned, outside of tables.
     """
 
+    FRESH = ("shapes",)
+
     def __init__(self, shapes: Shapes | None = None) -> None:
         self.block: dict[str, tuple[Pair, Source]] = {}
         self._group, self._table, self._skip = "", Table(), False
@@ -260,20 +262,8 @@ class Gatherer:
         self._heads: dict[str, None] = {}  # lines that told of a beginning, before anything was measured
         self.shapes = shapes or Shapes(self._whole)
 
-    def state(self) -> Any:
-        """What the lines so far leave open, as JSON."""
-        table = self._table.state()
-        told = self._group, table, self._skip, self._first, self._judged, self._heads
-        return list(self.block.items()), *told
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        block, self._group, table, self._skip, self._first, *rest = state
-        self._judged, self._heads = rest
-        self._table.restore(table)
-        self.shapes = Shapes(self._whole)
-        for name, (pair, (line, *place)) in block:
-            self.block[name] = Pair(*pair), Source(Line(*line), *place)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, shapes=Shapes(self._whole))  # what was learned may not hold in a table
 
     def reading(self, line: Line) -> Reading | None:
         """What a line tells of itself; None where that depends on those before it."""
@@ -406,15 +396,6 @@ class Repeats:
         self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
         self._drawn = (-1.0, "", "")  # count, numbers, rate
         self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
-
-    def state(self) -> Any:
-        """What was told last, as JSON."""
-        return self._last, self._drawn, self._again, self._redraws
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        (names, values, *last), drawn, self._again, self._redraws = state
-        self._last, self._drawn = (tuple(names), values, *last), tuple(drawn)
 
     def again(self, record: Record) -> bool:
         """Whether a record tells nothing new; if it does, it is kept in mind.

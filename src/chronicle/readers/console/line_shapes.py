@@ -19,7 +19,7 @@ from functools import lru_cache
 from itertools import chain
 from math import isfinite
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -331,16 +331,6 @@ class Table:
     def layout(self) -> tuple[object, ...]:
         """All that says how a row is to be read."""
         return self.names, self._phases, self._words, self._groups
-
-    def state(self) -> Any:
-        """What is known of the table under way, as JSON."""
-        return self.names, self._phases, self._words, self._last, *self._groups
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        names, phases, words, self._last, *groups = state
-        self.names, self._phases, self._words = tuple(names), tuple(phases), tuple(words)
-        self._groups = Groups(*groups)
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -41,7 +42,7 @@ from chronicle.readers.console.chunks import (
 )
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.read_on import Arrays, opened
+from chronicle.readers.read_on import opened, restored, state_of
 from chronicle.readers.text import Faults, clean, from_json
 
 MAX_EVENTS = MAX_FACTS = 1000
@@ -131,8 +132,10 @@ class Log:
 
     ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count. A format
     that gives its name as ``form`` is read on from where a log was left: whatever else it knows of the lines
-    so far is in ``own``, as JSON or as objects with ``state`` and ``restore``.
+    so far is in ``own``.
     """
+
+    FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "told_lines", "looked_at")
 
     def __init__(self, path: Path, form: str = "", **own: Any) -> None:
         self.path, self._form, self.own = path, form, own
@@ -162,7 +165,7 @@ class Log:
         """
         with opened(self.path, self._form) as source:
             if source.state is not None:
-                self._restore(source.state, iter(source.arrays))
+                restored(source.state, iter(source.arrays), self)
             for chunk in chunks_from(source, self._next, CHUNK_BYTES):
                 lines = list(map(text_of, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
                 if chunk.unfinished:
@@ -178,46 +181,7 @@ class Log:
                 self._next = chunk.following
                 yield chunk
                 if source.is_last(chunk.mark, CHUNK_BYTES):
-                    source.keep(chunk.mark, self._state)
-
-    def _state(self, arrays: Arrays) -> Any:
-        rows, who = self.rows, self._first_who.items()
-        arrays += [np.array(rows.lines), np.array(rows.steps), np.array(rows.times)]
-        for values, at in rows.columns.values():
-            arrays += [np.array(values), np.array(at, np.int64)]
-        writers = [(sorted(names), first, list(latest)) for names, (first, latest) in who]
-        own = {name: part.state() if hasattr(part, "state") else part for name, part in self.own.items()}
-        of_log = (
-            self.facts,
-            self._settings,
-            self.events,
-            self._launches,
-            self._places,
-            self._strange,
-            own,
-            self._latest,
-        )
-        known = list(rows.columns), self.step, self.time, self._next, self.axis, writers, of_log
-        return *known, self.machine.state(), self._faults.state()
-
-    def _restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        names, self.step, self.time, self._next, self.axis, writers, of_log, of_machine, faults = state
-        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._latest = (
-            of_log
-        )
-        for name, part in own.items():
-            if hasattr(self.own[name], "restore"):
-                self.own[name].restore(part)
-            else:
-                self.own[name] = part
-        self._launches = [(row, facts) for row, facts in launches]
-        self._first_who = {frozenset(n): (who, deque(latest, _IN_STEP)) for n, who, latest in writers}
-        self.machine.restore(of_machine)
-        self._faults.restore(faults)
-        for to in (self.rows.lines, self.rows.steps, self.rows.times):
-            _append(to, next(arrays))
-        for name in names:
-            self.rows.fill(name, values=next(arrays), rows=next(arrays))
+                    source.keep(chunk.mark, partial(state_of, self))
 
     def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
         """The lines in which ``record`` is found; all others are looked at for faults of the machine.

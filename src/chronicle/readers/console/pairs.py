@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
 from chronicle.metrics.roles import LOSSES, role_of
@@ -335,15 +335,6 @@ class Epochs:
         self._step = self._before = 0
         self._distance = 1
         self._begun: dict[float, int] = {}
-
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        return self._epoch, self._step, self._before, self._distance, list(self._begun.items())
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self._epoch, self._step, self._before, self._distance, begun = state
-        self._begun = dict(begun)
 
     def is_at(self, epoch: float) -> bool:
         """Whether the last step was one of this epoch."""
