@@ -46,10 +46,8 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers of any size may be logged
 def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
-    """The weights of the metrics whose weighted sum is a total, in every row; {} where it is none of them.
-
-    A single metric is no part: a total is proportional to its copy in another unit.
-    """
+    """The weights of the metrics whose weighted sum is a total, in every row; {} where it is none of them. A
+    single metric is no part: a total is proportional to its copy in another unit."""
     if len(total) < FEWEST_ROWS:
         return {}
     rows = _some_rows(len(total))
@@ -76,10 +74,8 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
 
 
 def _may_be_sum(sums: Floats, terms: Floats) -> bool:
-    """Whether a sum of all terms comes near the total in a few rows: far nearer than `_are_equal` asks.
-
-    Most logs hold no sum at all, and this takes a tenth of finding it out by all rows.
-    """
+    """Whether a sum of all terms comes near the total in a few rows: a quick look that rules most logs
+    out."""
     some = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
     off = sums[some] - terms[some] @ _weights(sums[some], terms[some])
     near = 2 * _COARSE * np.std(sums) + _NEAR * np.abs(sums).max()
@@ -87,8 +83,8 @@ def _may_be_sum(sums: Floats, terms: Floats) -> bool:
 
 
 def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
-    """Whether the sum is the total in every row: as floats, or but for a rounding that is small beside the
-    course of the total."""
+    """Whether the sum is the total in every row, but for a rounding that is small beside the total's
+    course."""
     off = np.abs(sums - terms @ weights)
     if (off <= _SINGLE * (np.abs(sums) + np.abs(terms) @ weights)).all():
         return True

@@ -67,8 +67,7 @@ def role_of(metric: str) -> Role:
 
 @lru_cache(maxsize=4096)
 def _role_of(name: str) -> Role:
-    """As `role_of`, of a plain name with one number in place of all: layers, heads and experts are alike. No
-    row of the table, and no word, has a certain number of two digits in it."""
+    """The role of a plain name whose numbers are all written as 0: layers, heads and experts are alike."""
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
@@ -239,12 +238,10 @@ def _named(roles: Mapping[str, Role], *wanted: Role, but: Collection[str] = ()) 
 
 
 def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
-    """Decides by the whole log what the losses with an unknown word in their name are.
-
-    Beside parts of a loss such a one is a part; several of them beside a total, or one beside a known data
-    set, are data sets; one alone beside a total is a part, as is an extreme. Where no total is logged, the
-    parts are all there is to judge, but for a single one of what an agent is trained with.
-    """
+    """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
+    it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
+    total is a part, and so is an extreme. Without a total the parts are judged, but not a single one of an
+    agent's losses."""
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
@@ -274,10 +271,10 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 
 
 def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
-    """Where a log has a reward, it is what the training is for, and the losses beside it are what it is made
-    with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
-    read off the loss. A bare score, or what an evaluation was rewarded with, is the objective where no losses
-    stand beside it but an agent's. An entropy that is added to such losses is the policy's."""
+    """A reward is what an agent is trained for: it becomes the objective, and the losses beside it are parts.
+    Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or the
+    reward of an evaluation, is the objective where all losses are an agent's; entropy beside these is the
+    policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     names = set(map(plain, roles))
     learned = [
@@ -312,10 +309,8 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
-    """`train` beside `valid`, and `t_loss` beside `v_loss`, are losses where no other name speaks of one.
-
-    Beside a loss of the training, `train` and `valid` are of something else: scores mostly.
-    """
+    """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
+    Beside a loss of the training they are something else: scores mostly."""
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
@@ -327,11 +322,8 @@ def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
 
 
 def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
-    """Without the errors that stand beside a loss: the loss is what the training is judged by.
-
-    One that says it is of the training stays beside a loss of the validation alone. Of several kinds of
-    errors the one that is logged first stands for the loss.
-    """
+    """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
+    is logged first stands for the loss; one of the training stays beside a loss of the validation alone."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
     errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name))]
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
@@ -348,11 +340,9 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 
 
 def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
-    """Where only parts of a loss are logged, all but the one that stands for it.
-
-    That is the first of those logged most often, one that is the whole of several of them (`G` of `G_content`
-    and `G_style`) or else tells a distance before others, an opponent's last.
-    """
+    """Of a log with nothing but parts of a loss all but the one that stands for the whole: of the longest the
+    one that is made of several others (`G` of `G_content` and `G_style`), else a distance, an opponent's
+    last."""
     losses = _named(roles, Role.LOSS)
     if any(plain(n) in ("error", "err") or _may_be_whole(n) for n in losses):
         return []
@@ -397,8 +387,8 @@ def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) ->
 
 
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:
-    """Of several gradient norms, or objectives, those with the fewest words are the whole, the others a part:
-    one layer's, one agent's."""
+    """Of several gradient norms, or objectives, the names with the fewest words are wholes, the others
+    parts."""
     n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is total}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
@@ -416,8 +406,7 @@ def words_of(name: str) -> list[str]:
 
 def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
-    None where either side is missing; letters alone are none among other letters.
-    """
+    None where either side is missing; letters alone are none among other letters."""
     words_in = {name: set(name.split()) for name in names}
     parts = {name for name, words in words_in.items() if words <= _OF_PLAYERS and words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):
@@ -428,8 +417,8 @@ def players(names: Collection[str]) -> set[str]:
 
 
 def rank(name: str) -> int:
-    """How well a part stands for the whole loss, 0 best: a distance from the target has a direction, the loss
-    of an opponent has none."""
+    """How well a part stands for the whole loss, 0 best: a distance from the target falls, an opponent's loss
+    need not."""
     words = set(words_of(name))
     return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
 
@@ -465,9 +454,7 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
-
-    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both.
-    """
+    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]

@@ -176,8 +176,7 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
 
 
 def _address_of(path: Path) -> str:
-    """The address that a path mirrors, "" for any other. What a workspace is takes longer to import than a
-    short log to read, and is asked of paths alone that may be mirrors."""
+    """The address that a path mirrors, "" for any other. Asked of mirrors alone: the import takes long."""
     if "mirror" not in path.parts:
         return ""
     from chronicle.workspace.folders import address_of
@@ -224,10 +223,8 @@ def what_to_do(path: Path) -> str:
 
 
 def runs_below(path: str | Path) -> list[RunSource]:
-    """The runs at ``path``: one for a file, one for a folder of attempts, many for a folder of runs.
-
-    Where all logs of a folder belong to one run, the folder itself stands for them.
-    """
+    """The runs at ``path``: one for a file, one for a folder of attempts, many for a folder of runs. Where
+    all logs of a folder belong to one run, the folder itself stands for them."""
     path = local(path)
     if not path.is_dir() or is_log(path):
         name = run_key(path) or path.name
@@ -285,10 +282,7 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
 
 
 def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
-    """What a reader of many makes of files; None for those that are to be read one by one.
-
-    These are all from one on with which it failed: read alone, that one alone fails.
-    """
+    """What a reader makes of many files; None from the first one on with which it failed."""
     if reader:
         with suppress(Exception):
             yield from reader.read_many(files)

@@ -31,9 +31,7 @@ _MOST_NAMED = 3  # series of another counter
 
 def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
-
-    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read.
-    """
+    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
     attempts, asides = _asides(_courses(attempts))
     if any(_COUNTER in log.facts for log in attempts):
         steps = [_all_steps(log) for log in attempts if _COUNTER not in log.facts and log.axis == "step"]
@@ -62,10 +60,8 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
-    """An attempt with several counters on the axis on which the other logs of the run stand.
-
-    A table may count iterations and tell the environment's steps beside them, which its event file counts.
-    """
+    """An attempt with several counters, on the one by which the other logs of the run count. A table may
+    count iterations beside the environment's steps, which its event file counts."""
     own = _all_steps(attempt)
     for name, counter in attempt.series.items():
         if not counts_steps(name) or np.any(np.diff(counter.steps) <= 0):
@@ -95,11 +91,9 @@ def _all_steps(attempt: Attempt) -> Steps:
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
-    """The attempt of event files with all its series on one counter, that of the longest of them.
-
-    A series that counts something else (epochs beside steps, batches beside epochs) stands at the step that
-    the counter had reached when it was written, an epoch at its end.
-    """
+    """The attempt of event files with all its series on one counter, that of the longest of them. A series
+    that counts something else (epochs beside steps, batches beside epochs) stands at the step that the
+    counter had reached when it was written, an epoch at its end."""
     if attempt.facts.get("format") != "event file":
         return attempt
     alike: dict[tuple[int, ...], list[Series]] = {}  # series with one length, first and last step
@@ -123,8 +117,8 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
 
 
 def _counts_other(axis: Series, other: Series) -> bool:
-    """Whether the steps of two series of one process are those of two counters: at equal times one of them
-    is far behind, and by the same factor throughout."""
+    """Whether two series of one process count different things: at equal times one of them is far behind, and
+    by the same factor throughout."""
     if not np.isfinite(other.times).all():
         return False
     before, after = _steps_around(axis, other)
@@ -146,8 +140,8 @@ def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
 
 
 def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts, what the environments of one training tell of their episodes as one: at the steps of the
-    log in their folder that was begun with them, if it has times, and judged no more, as that log is."""
+    """Joins what the environments of one training tell of their episodes, at the steps of the log in their
+    folder that began with them. They are then scores: that log is what is judged."""
     by_folder: dict[str, list[Attempt]] = {}
     for log in attempts:
         if log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts:
@@ -192,10 +186,8 @@ def started(attempt: Attempt) -> float:
 
 
 def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]]:
-    """The attempts, and what event files tell that hold hyperparameters and no curve.
-
-    `add_hparams` writes one into a folder of its own, with at most a result of each metric.
-    """
+    """The attempts, and the facts of event files that hold hyperparameters and no curve: `add_hparams` writes
+    one into a folder of its own, with at most one result of each metric."""
     kept, asides = list[Attempt](), list[Attempt]()
     for log in attempts:
         made_for_it = BY_TIME.fullmatch(_around(log).rpartition("/")[2])
@@ -215,10 +207,8 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
 
 
 def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) -> list[Attempt]:
-    """The attempts with what files tell that lie beside them or above, or below: there by process or time.
-
-    What lies nearer wins, and before all what an attempt says of itself.
-    """
+    """The attempts with the facts of files beside, above or below them, the nearest winning; what an attempt
+    says of itself goes before all."""
     facts: list[dict[str, Any]] = [{} for _ in attempts]
     begun = [_begun(log) for log in attempts]
     for side in side_facts:
@@ -266,8 +256,8 @@ def _reached(attempt: Attempt) -> float:
 
 
 class _Written(NamedTuple):
-    """An event file: the folder of its process, who wrote it there ("" its first writer), and what stands
-    before the tags of that one."""
+    """An event file: the folder of its process, its writer ("" for the first one), and the prefix of its
+    tags."""
 
     home: str
     writer: str
@@ -286,11 +276,9 @@ class _Written(NamedTuple):
 
 
 def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Event files in train/, validation/, ... are writers of one process: one attempt, tags with the folder.
-
-    A file of the first writer (train/, or the folder around) is an attempt; those of the others belong to
-    the attempt of their process, else to the one that ran when they were begun.
-    """
+    """Joins event files in train/, validation/, ... into one attempt a process, tags with the folder in
+    front. Files of the first writer (train/, or the folder around) lead; the others follow the one of their
+    process, else the one that ran when they were begun."""
     rest = [log for log in attempts if log.facts.get("format") != "event file"]
     by_home: dict[str, list[_Written]] = {}
     for log in attempts:

@@ -96,10 +96,8 @@ def all_readers() -> tuple[Reader, ...]:
 
 
 def hook(reader: Reader, name: str) -> Callable[[Path], Any]:
-    """What a reader may have beside its four names; without it, one that tells nothing of any file.
-
-    It raises Defect where it fails.
-    """
+    """What a reader may have beside its four names; without it, one that tells nothing of any file. It raises
+    Defect where it fails."""
     function = getattr(reader, name, None)
     if function is None:
         return lambda _: (_LOOKS | _READS)[name]
@@ -125,11 +123,8 @@ def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
 
 
 def _entry_points() -> Sequence[Any]:
-    """What installed packages offer as readers.
-
-    Their lists are searched for the name of the group first: importlib.metadata takes as long to import, and
-    to read them all, as a usual log to read.
-    """
+    """What installed packages offer as readers. Their lists are searched for the group's name first, since
+    importing importlib.metadata takes as long as reading a usual log."""
     lists = (file for folder in sys.path for file in Path(folder).glob("*-[iI][nN][fF][oO]/entry_points.txt"))
     if not any(GROUP.encode() in file.read_bytes() for file in lists):
         return ()
@@ -149,10 +144,7 @@ def by_rank() -> list[tuple[Reader, ...]]:
 
 def guarded(reader: Reader) -> Reader:
     """A reader of another package: whatever it raises concerns the one file, and is told as its problem.
-
-    Raises:
-        AttributeError: it lacks one of the four names.
-    """
+    Raises AttributeError where it lacks one of the four names."""
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
     for name, otherwise in (_LOOKS | _READS).items():

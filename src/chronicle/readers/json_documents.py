@@ -74,20 +74,14 @@ def identify(head: Head) -> bool:
 
 def runs(path: Path) -> list[str]:
     """The runs that a column of the rows names, as the fact "run" of their attempts; [] where none does.
-
-    Raises:
-        BadLog: as `read`.
-    """
+    Raises BadLog as `read`."""
     tables = list(islice(_tables(whole_document(path)[0]), MAX_TABLES))
     return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
 
 def read(path: Path) -> list[Attempt]:
     """An attempt a run. Where several tables are in the document, metrics have the path of theirs in front.
-
-    Raises:
-        BadLog: it is no whole JSON document, or holds no number.
-    """
+    Raises BadLog where it is no whole JSON document, or holds no number."""
     document, faults = whole_document(path)
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
@@ -98,8 +92,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _rows(tables: list[Table]) -> list[Row]:
-    """The rows of all tables. Those that count nothing run over the same iterations, side by side, and beside
-    those of one that counts: in so many of its rows, or as steps of their own where they are more."""
+    """The rows of all tables. Those that count nothing run over the same iterations, side by side: beside the
+    rows of the one table that counts, or as steps of their own where they are more."""
     if len(tables) == 1 and not names_a_phase(tables[0].path):
         return tables[0].rows
     parallel = [table for table in tables if not table.counted]
@@ -219,10 +213,8 @@ def _places(n_cells: int, n_rows: int) -> range:
 
 
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
-    """Whether lists below the name of a phase are measurements: as long as each other, and no whole numbers.
-
-    So boosting tells its metrics, which may have any name: `{"valid_0": {"ndcg@5": [0.5, ...]}}`.
-    """
+    """Whether lists below the name of a phase are metrics of boosting, which may have any name: of equal
+    lengths and mostly no whole numbers, as in `{"valid_0": {"ndcg@5": [0.5, ...]}}`."""
     floats = (2 * sum(isinstance(cell, float) for cell in cells) > len(cells) for cells in columns.values())
     return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and all(floats)
 

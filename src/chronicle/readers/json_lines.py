@@ -81,10 +81,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a key of the lines names, as the fact "run" of their attempts; [] where none does.
-
-    The lines are only read where one of the first has such a key.
-    """
+    """The runs that a key of the lines names, as the fact "run" of their attempts; [] where none does. The
+    lines are only read where one of the first has such a key."""
     if not any(f'"{name}":' in line for line in Head.of(path).lines for name in RUN_NAMES):
         return []
     return [run for run in runs_of(path, JsonLog(path).columns()) if run]
@@ -244,9 +242,7 @@ def _flat_columns(
     keys: Sequence[str], records: Sequence[Row], prefix: str = "", depth: int = 0
 ) -> dict[str, Sequence[Any]]:
     """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
-
-    That is for lists, objects that are not all of one shape, and names that two paths share.
-    """
+    That is for lists, objects that are not all of one shape, and names that two paths share."""
     columns: dict[str, Sequence[Any]] = {}
     n_columns = 0
     for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
@@ -351,11 +347,8 @@ def parsed(head: Head) -> tuple[Any, bool]:
 
 
 def whole_document(path: Path) -> tuple[Any, tuple[Fault, ...]]:
-    """The document in a file, and a fault where something else follows it.
-
-    Raises:
-        BadLog: it is cut, or damaged.
-    """
+    """The document in a file, and a fault where something else follows it. Raises BadLog where it is cut, or
+    damaged."""
     try:
         value, more = parsed(Head.of(path))
     except (ValueError, RecursionError) as err:

@@ -45,10 +45,8 @@ class Leaf(NamedTuple):
 
 
 def identify(head: Head) -> bool:
-    """A Parquet file with a column that counts steps, and one with a known metric or named values.
-
-    What Trackio exports beside its database holds the same runs again, and is passed over.
-    """
+    """A Parquet file with a column that counts steps, and one with a known metric or named values. What
+    Trackio exports beside its database holds the same runs again, and is passed over."""
     if not head.start.startswith(MAGIC) or trackio.is_store(head.path.with_suffix(".db")):
         return False
     leaves = _leaves(head.path)
@@ -74,11 +72,8 @@ def _leaves(path: Path) -> list[Leaf]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of the table, as the fact "run" of their attempts calls them; [] where none is named.
-
-    Raises:
-        BadLog: as `read`.
-    """
+    """The runs of the table, as the fact "run" of their attempts calls them; [] where none is named. Raises
+    BadLog: as `read`."""
     keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in RUN_NAMES]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
     return [run for run in runs_of(path, columns) if run] if columns else []
@@ -86,10 +81,7 @@ def runs(path: Path) -> list[str]:
 
 def read(path: Path) -> list[Attempt]:
     """An attempt a run: of columns of numbers, and of those texts by which rows are told apart or dated.
-
-    Raises:
-        BadLog: the file is damaged from the beginning, or holds no number.
-    """
+    Raises BadLog where the file is damaged from the beginning, or holds no number."""
     wanted = (leaf for leaf in _leaves(path) if leaf.is_number or (leaf.is_text and places_rows(leaf.name)))
     columns, n_rows, faults = _columns(path, [leaf.name for leaf in wanted])
     if not n_rows:
@@ -98,11 +90,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """The wanted columns, the number of rows, and a fault for each row group that is damaged.
-
-    Raises:
-        BadLog: the footer or all row groups are damaged.
-    """
+    """The wanted columns, the number of rows, and a fault for each row group that is damaged. Raises BadLog:
+    the footer or all row groups are damaged."""
     columns, faults = dict[str, list[Column]](), list[Fault]()
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8

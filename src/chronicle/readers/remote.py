@@ -44,10 +44,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """A run as a client tells it: ``config`` and ``facts`` under chronicle's names, and rows of numbers.
-
-    A row has a step and a time [Unix s] under a name by which tables are known to have them.
-    """
+    """A run as a client tells it: ``config`` and ``facts`` under chronicle's names, and rows of numbers. A
+    row has a step and a time [Unix s] under a name by which tables are known to have them."""
 
     run_id: str
     name: str
@@ -367,9 +365,7 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
     """What ends a fetch whose server sends it where it may not go, before anything is asked for there.
-
-    ``refused`` gets the reason, since fsspec hides it.
-    """
+    ``refused`` gets the reason, since fsspec hides it."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
@@ -444,8 +440,8 @@ def _get(files: Any, info: Info, place: Path) -> None:
 
 
 def _make_room(place: Path) -> None:
-    """Makes the folder of an object. One address may name a file and then a folder: what was fetched for the
-    other is removed, and fetched again when it is asked for."""
+    """Makes the folder of an object. Where an address named a file and now a folder, or the other way round,
+    the old one is removed."""
     for folder in reversed(place.parents):
         if folder.is_file():
             folder.unlink()

@@ -96,10 +96,7 @@ def attempts_of(
     truncated: bool = False,
 ) -> list[Attempt]:
     """An attempt for each run of a table that holds a number, called `<file>: <run>` where there are several.
-
-    Raises:
-        BadLog: no run holds a number.
-    """
+    Raises BadLog where no run holds a number."""
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
@@ -167,12 +164,9 @@ def _is_grid(column: Column, n_rows: int) -> bool:
 
 
 def _tells_items(name: str, column: Column, n_rows: int) -> bool:
-    """Whether a column alone says of which configuration or item each row is.
-
-    Texts that differ, but for flags and what names a step (`model_epoch10.pt`), and settings that no training
-    changes: they come again after others, as in a grid; or texts are nearly as many as the rows. What changes
-    once or twice is a phase of a training.
-    """
+    """Whether a column alone says of which configuration or item each row is: texts that differ, other than
+    flags and names of steps (`model_epoch10.pt`), or settings that no training changes. They come again after
+    others, as in a grid; what changes once or twice is a phase of a training."""
     cells = column.values.tolist()
     if n_rows < FEWEST_ITEMS or column_key(name) in _PLACES or 2 * len(cells) < n_rows:
         return False
@@ -210,10 +204,8 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
-    """The columns of text that name the metric of a row in a long table, from the whole to its part.
-
-    Of several that may, those are that tell some rows apart.
-    """
+    """The columns of text that name the metric of a row in a long table, from the whole to its part. Of
+    several that may, those are that tell some rows apart."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
     wholes = [texts[key] for key in METRIC_NAMES if key in texts]
     parts = [texts[key] for key in PART_NAMES if key in texts]
@@ -338,12 +330,9 @@ def by_phase(columns: Columns) -> dict[str, Column]:
 
 
 def _by_keys(columns: Columns) -> dict[str, Column]:
-    """The columns, with `val/` before what rows of another table share with those of a training.
-
-    mmengine writes `iter` and `step` of the training, and of an evaluation `step` alone, which may be the
-    epoch. So such are the rows without a counter that says what another one does wherever it stands, if they
-    tell neither a loss nor what steers the training.
-    """
+    """The columns, with `val/` before what rows of another table share with those of a training. mmengine
+    writes `iter` and `step` of the training, and of an evaluation `step` alone, which may be the epoch: rows
+    without a counter that repeats another one, a loss and a learning rate."""
     counters = {n: c for n, c in columns.items() if counted_by(n) == "step" and not c.is_text}
     for (_, own), (name, counter) in permutations(counters.items(), 2):
         rows = np.setdiff1d(counter.rows, own.rows)
@@ -375,9 +364,8 @@ def names_an_evaluation(name: str) -> bool:
 
 
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
-    """A counter without the rows of evaluations in which it goes on from nowhere: these stand where the
-    training was. Where it goes on within the interval of the training's rows, it tells where an epoch ended.
-    """
+    """A counter without the rows of evaluations that do not go on from the training's: these stand where the
+    training was. One within an interval of the training's rows tells where an epoch ended."""
     own = column.only(training)
     of_evaluation = column.only(np.concatenate(list(evaluated.values())))
     forward = np.diff(own.values)

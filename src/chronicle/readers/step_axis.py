@@ -78,10 +78,8 @@ def is_counter(name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of one column: ``values`` stand in ``rows``; other rows have none. NaN is data.
-
-    ``values`` are int64 where all are whole numbers, float64 where they are numbers, else object (text).
-    """
+    """The cells of one column: ``values`` stand in ``rows``; other rows have none. NaN is data. ``values``
+    are int64 where all are whole numbers, float64 where they are numbers, else object (text)."""
 
     values: NDArray[Any]
     rows: Steps
@@ -129,10 +127,8 @@ class Axis:
 
 
 def axis_of(columns: Mapping[str, Column]) -> Axis:
-    """What counts the steps of a table with these columns of numbers.
-
-    A column that may mean other things counts where the values do, and nothing tells more than the epoch.
-    """
+    """What counts the steps of a table with these columns of numbers. A column that may mean other things
+    counts where the values do, and nothing tells more than the epoch."""
     axis = axis_by_name(columns)
     if axis.counts not in ("epoch", "row"):
         return axis
@@ -215,11 +211,8 @@ def _placed(axis: Column, counter: Column, *, same: bool) -> Column:
 
 
 def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) -> Steps | None:
-    """The steps at which a counter has these values; None where the rows that have both do not tell.
-
-    ``same``: both count steps, so that between two rows a step is taken for as far on as the counter is;
-    an epoch is taken for its end.
-    """
+    """The steps at which a counter has these values; None where the rows that have both do not tell. Where
+    both count steps (``same``) they are interpolated; an epoch is taken for its end."""
     if not len(values):
         return None
     both = np.intersect1d(axis.rows, counter.rows)
@@ -306,10 +299,8 @@ def is_whole(values: NDArray[Any]) -> Mask:
 
 
 def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
-    """Steps of all rows, and what was wrong.
-
-    A row without one stands at the step of the row before it, one before the first at the first.
-    """
+    """Steps of all rows, and what was wrong. A row without one stands at the step of the row before it, one
+    before the first at the first."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), ()
     whole = is_whole(column.values)
@@ -329,10 +320,8 @@ def epochs_of(columns: Mapping[str, Column]) -> Column:
 
 
 def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
-    """The epoch of the rows: as it is logged, or how often the steps began anew before each row.
-
-    The latter where none is logged, and where rows of their own tell that an epoch is over.
-    """
+    """The epoch of the rows: as it is logged, or how often the steps began anew before each row. The latter
+    where none is logged, and where rows of their own tell that an epoch is over."""
     falls = np.flatnonzero(np.diff(steps) < 0)
     if not len(epochs.rows):
         key = column_key(axis.name)
@@ -375,10 +364,8 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
 
 
 def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
-    """The steps of all rows counted over all epochs of ``length`` steps; epochs count from 0 or from 1.
-
-    A row without an epoch belongs to the epoch of the row before it.
-    """
+    """The steps of all rows counted over all epochs of ``length`` steps; epochs count from 0 or from 1. A row
+    without an epoch belongs to the epoch of the row before it."""
     rows, epoch = _whole_epochs(epochs)
     known = np.full(len(steps), -1)
     known[rows] = np.arange(len(rows))
@@ -389,10 +376,8 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
 
 
 def counts_up(counter: Column, epochs: Column) -> bool:
-    """Whether the values of a column count: they grow, and begin anew only with an epoch.
-
-    Without epochs they begin anew where they began. A single value may always count.
-    """
+    """Whether the values of a column count: they grow, and begin anew only with an epoch. Without epochs they
+    begin anew where they began. A single value may always count."""
     values = counter.values
     if len(values) < 2:
         return len(values) == 1

@@ -88,10 +88,8 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Whole lines at the start; [] where the bytes are no text. One long line is given cut.
-
-        A file system may fill with zeros what was never written before a crash: lines before them are text.
-        """
+        """Whole lines at the start; [] where the bytes are no text. One long line is given cut. A file system
+        may fill with zeros what was never written before a crash: lines before them are text."""
         start, encoding = self.start, encoding_of(self.start)
         if encoding != "utf-16" and b"\0" in start:
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
@@ -101,11 +99,8 @@ class Head:
 
 
 def _start_of(file: BinaryIO) -> bytes:
-    """The first few KB, enough to know a format by.
-
-    A log that is emptied while its writer goes on begins with as many zeros as it had bytes: they are passed
-    over, unless nothing follows them.
-    """
+    """The first few KB, enough to know a format by. A log that is emptied while its writer goes on begins
+    with as many zeros as it had bytes: they are passed over, unless nothing follows them."""
     first = start = file.read(HEAD_BYTES)
     while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
         start = file.read(HEAD_BYTES)

@@ -39,10 +39,8 @@ Part = tuple[int, int, Course]  # first and last step that an attempt shares wit
 
 
 def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
-    """Attempts that differ, and the copies: (kept, copies).
-
-    Of two copies the one with more points stays and takes over the series that only the other has.
-    """
+    """Attempts that differ, and the copies: (kept, copies). Of two copies the one with more points stays and
+    takes over the series that only the other has."""
     ranked = sorted(courses, key=_worth)
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
@@ -114,9 +112,9 @@ class _Logs:
         return np.asarray(later | (ends[ranks] < starts[rank] - SAME_TIME_S))
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
-        """Whether at more than three of eight of a few steps, where copies differ at one in twenty (of two
-        noisy seeds one value in seven is the same); but for logs that count from 0 or from 1 where this one
-        does not, and have other values at equal steps."""
+        """Whether more than three of eight values at a few probed steps differ: copies differ in one of
+        twenty, two noisy seeds in six of seven. A log that counts from 0 where the other counts from 1 is not
+        ruled out."""
         clock, rows = self._clocks[rank], heads(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
         steps, values, by_rank = self._points

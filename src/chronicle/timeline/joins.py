@@ -83,13 +83,9 @@ def join_of(two: Pair, discarded: int, lost: Mapping[str, float]) -> Join:
 
 
 def _evidence(two: Pair) -> dict[str, Any]:
-    """Loss and learning rate on both sides of the seam, at equal steps where there are any, and the process.
-
-    ``metric`` was compared; ``loss_before`` and ``loss_after`` are in its unit, ``common_samples`` is how
-    many steps both attempts logged (0: the last samples of one against the first of the other).
-    ``same_process`` compares host and process id, ``same_host`` the host, ``same_run`` and ``same_seed`` what
-    the logs state of these, each where both logs name them.
-    """
+    """Loss and learning rate on both sides of the seam, at equal steps where there are any
+    (``common_samples``; 0: the last samples against the first), in the unit of ``metric``; and whether
+    process, host, run and seed are the same, where both logs name them."""
     says: dict[str, Any] = {}
     if two.compared and two.seam:
         says["metric"] = two.compared[1].metric
@@ -318,10 +314,8 @@ def how_ended(attempt: Attempt, fault: str = "") -> str:
 
 
 def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
-    """Attempts, and the machine logs beside them, whose facts go to the attempts that ran at the time.
-
-    Where there is nothing but machine logs they are attempts themselves.
-    """
+    """Attempts, and the machine logs beside them, whose facts go to the attempts that ran at the time. Where
+    there is nothing but machine logs they are attempts themselves."""
     machines = [log for log in attempts if not log.series and log.facts.get("format") == MACHINE_LOG]
     trained = [log for log in attempts if log not in machines]
     if not trained or not machines:

@@ -96,9 +96,7 @@ def median(values: Floats) -> float:
 
 def reached(before: Any, after: Course) -> Mask:
     """Whether an attempt got as far as another one begins, but for two logging intervals or its slack.
-
-    ``before`` is a `Course`, or has its fields as arrays, and then the answer is one for each place.
-    """
+    ``before`` is a `Course`, or has its fields as arrays, and then the answer is one for each place."""
     missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
     return np.asarray(before.last + missing >= float(after.first))
 
@@ -226,8 +224,8 @@ class Pair:
         return 0 if not ranks and self._equal_throughout() else None
 
     def _equal_throughout(self) -> bool:
-        """Whether several metrics are in common, each with the same values at the same steps: a clock of few
-        epochs, or one that soon ends in NaN, proves nothing, all metrics together do."""
+        """Whether several metrics are in common, all with the same values at the same steps. A clock of few
+        epochs, or one that soon ends in NaN, proves nothing; all metrics together do."""
         old, new = self.before.attempt.series, self.after.attempt.series
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
         n_equal = 0
@@ -261,8 +259,8 @@ class Pair:
         return levels_at_seam(*self.compared) if self.compared else None
 
     def _goes_on(self) -> bool:
-        """Whether the loss goes on from the end of the attempt before, not from the first level, or whether a
-        counter of data does: the counter of steps began anew, the weights did not."""
+        """Whether the loss goes on from the end of the attempt before, or a counter of data does: the counter
+        of steps began anew, the weights did not."""
         ticks = self.before.clock
         first, end, now = _level(self.root, 1), _level(self.before, -1), _level(self.after, 1)
         with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get

@@ -209,8 +209,8 @@ def _clock_restarts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> lis
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:
-    """Falls that are disorder at a glance: few rows before them are of higher steps, and up to the next fall
-    no step was logged with two values. Only the others need a look one by one."""
+    """Falls that are plainly disorder: few rows before them are of higher steps, and no step up to the next
+    fall was logged with two values."""
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
     windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
@@ -264,8 +264,8 @@ def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
 
 
 def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]], gap: float) -> Iterator[int]:
-    """Walks a series that has a cadence of its own and no times: on to the next piece that gets so far where
-    its own step goes back, or where the piece at hand never got that far."""
+    """The pieces of a series with a cadence of its own and no times: on to the next piece that reaches so far
+    where its step goes back, or where the piece at hand never got that far."""
     k = 0
     for row, step in enumerate(steps.tolist()):
         later = range(k + 1, len(pieces))
@@ -276,8 +276,8 @@ def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]],
 
 
 def _disorder(name: str, logged: Series, happened: Series, cuts: int) -> StepBack | None:
-    """Rows of a log that were out of order; ``happened`` is its clock in the order of the wall clock, which
-    was then cut at so many places."""
+    """Rows of a log that were out of order, given its clock as logged, as it happened, and how often that was
+    cut."""
     down = len(falls(logged.steps))
     if down <= cuts:
         return None

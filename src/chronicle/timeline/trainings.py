@@ -78,8 +78,8 @@ def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple
 
 
 def _related(courses: Sequence[Course], relation: str, order_given: bool, several: bool) -> list[Training]:
-    """Puts each attempt to its training. Where there turned out to be ``several``, the second one to begin at
-    the start is one of them, unless the first had died."""
+    """Puts each attempt to its training. With ``several``, the second that begins at the start is a training
+    of its own, unless the first had died."""
     trainings: list[Training] = []
     tips = Tips(len(courses))
     home: int | None
@@ -271,8 +271,8 @@ class Training:
         self.path.append(after)
 
     def _leave(self, before: Course) -> tuple[int, list[Piece]]:
-        """Goes back to ``before`` and tells the steps of the branch that is left, and its pieces. What that
-        branch had overtaken is part of the course again, so the join into it has discarded nothing."""
+        """Goes back to ``before``; gives the steps of the branch that is left, and its pieces. What it had
+        overtaken is live again, so the join into it has discarded nothing."""
         if before is self.tip:
             return 0, []
         pieces = [*takewhile(lambda piece: piece.course.index > before.index, self.live())]
@@ -289,10 +289,8 @@ _Attempts = NDArray[np.int32]  # of each point the attempt that logged it
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
-    """One track a metric: the points of every attempt one after the other, with the live mask.
-
-    Metrics that are logged at the same steps share the arrays that say so.
-    """
+    """One track a metric: the points of every attempt one after the other, with the live mask. Metrics that
+    are logged at the same steps share the arrays that say so."""
     alive = _live_course(len(attempts), trainings)
     known: dict[tuple[int, ...], tuple[Steps, _Attempts, Mask]] = {}  # of what was last logged so often
     logged: dict[str, dict[int, Series]] = {}
@@ -344,9 +342,8 @@ def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[At
 
 
 def _live_course(attempts: int, trainings: Sequence[Training]) -> Callable[[Steps, _Attempts], Mask]:
-    """Which points live, asked with the steps of all attempts one after the other and the attempt of each:
-    those below the first step of a later attempt of their training that rolled back, but for those that a
-    later attempt logged once more."""
+    """Which points live, by their steps and attempts: those below the first step of a later attempt that
+    rolled back, and not logged once more by a later one."""
     home = np.full(attempts, -1)  # the training; -1: it is not on the course of one
     cut, below = np.zeros(attempts, bool), np.zeros(attempts, np.int64)
     for number, training in enumerate(trainings):

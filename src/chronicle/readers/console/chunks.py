@@ -146,10 +146,8 @@ _FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tel
 
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
-    """Whether the name does not say that it is a document or a program, or the lines say otherwise.
-
-    Raises OSError.
-    """
+    """Whether the name does not say that it is a document or a program, or the lines say otherwise. Raises
+    OSError."""
     suffix = head.path.suffix
     return _is_all_records(sample(head)) if _NO_LOGS.fullmatch(suffix) else not _DATA.fullmatch(suffix)
 
@@ -259,10 +257,8 @@ def _clock(start: str) -> re.Match[str] | None:
 
 
 def seconds_in(line: str) -> tuple[int, ...] | None:
-    """Where the seconds of the clock that `time_in` reads stand, and their fraction.
-
-    () where there is no clock, None for one of another zone than UTC, or without its year.
-    """
+    """Where the seconds of the clock that `time_in` reads stand, and their fraction. () where there is no
+    clock, None for one of another zone than UTC, or without its year."""
     match = _clock(line[:_HEAD])
     if match is None:
         return ()
@@ -298,10 +294,8 @@ _HOSTS = (
 
 
 class Stamp(NamedTuple):
-    """Unix seconds (NaN without a clock) and host ("" if none is named) of a line.
-
-    ``since_boot`` is the kernel's own clock in seconds, NaN where the line has none.
-    """
+    """Unix seconds (NaN without a clock) and host ("" if none is named) of a line. ``since_boot`` is the
+    kernel's own clock in seconds, NaN where the line has none."""
 
     time: float = math.nan
     host: str = ""

@@ -97,11 +97,8 @@ def identify(head: Head) -> bool:
 
 @lru_cache(maxsize=256)
 def plan_of(head: Head) -> Plan:
-    """How a log is to be read. Raises OSError.
-
-    Where its first lines tell nothing (an environment, a configuration, a list of layers), those at the end
-    of the sample are asked.
-    """
+    """How a log is to be read. Raises OSError. Where its first lines tell nothing (an environment, a
+    configuration, a list of layers), those at the end of the sample are asked."""
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
     raw = list(filter(MAYBE.search, lines)) if may_train(lines := whole.split(b"\n"), trains) else []
@@ -133,11 +130,9 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
 
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
-    """What counts in a log, from the best, with all that it told.
-
-    A better name that comes half as often as another one, or as epochs, beside what a training is judged by
-    tells fewer of its rows, and does not count: the other one places what is told with it, too.
-    """
+    """What counts in a log, the best first, with all its values. A better name does not count if it comes
+    half as often, beside what a training is judged by, as another one or as epochs: that one places more
+    rows."""
     ranks, pairs_of = dict[str, int](), dict[str, list[Pair]]()
     outer, judged = dict[str, list[float]](), Counter[str]()
     for record in all_records:
@@ -162,12 +157,9 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
 
 
 def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
-    """Whether this counts: a few times at least, not the same all the while, and up more often than down.
-
-    ``outer`` are the epochs, or the episodes, in each of which it may begin anew: where it says how long each
-    of them was, it only grows from one to the next. Samples and tokens do not begin anew; where they do, they
-    tell how many a mean is of.
-    """
+    """Whether this counts: several values, not all the same, that rise more often than they fall, except
+    where an epoch or episode (``outer``) begins anew. Samples and tokens never begin anew; where they do,
+    they say how many a mean is of."""
     values = [int(pair.value) for pair in pairs]
     if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not is_twofold(pairs)):
         return False
@@ -184,11 +176,8 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
 
 
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
-    """Whether records of one shape stand at steps that grow.
-
-    Solvers, benchmarks and servers print such ones, too: names that nobody knows will do only where the log
-    ``trains`` something by what else it says.
-    """
+    """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
+    records too: unknown names count only where the log ``trains`` something."""
     seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
@@ -277,8 +266,7 @@ class Course:
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
         """The steps of the first of many records of a form, up to one in which more happens than that the
-        count of this log grows.
-        """
+        count of this log grows."""
         of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
         counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
@@ -423,11 +411,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
-    """The step of a record, and whether it holds what counts.
-
-    Behind a line that tells of a beginning, a step that does not grow is the first of another launch, and
-    behind one that tells from where it goes on, any step.
-    """
+    """The step of a record, and whether it holds what counts. Behind a line that announces a launch, a step
+    that does not grow is the first of that launch; behind one that resumes, any step is."""
     so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
     before = course.place if begun else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
@@ -455,10 +440,8 @@ def _happen(log: Log, record: Record) -> None:
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
-    """Each record with its values, its step, and whether it belongs to the training; checkpoints are events.
-
-    Where nothing counts, a name that comes again begins the next row.
-    """
+    """Each record with its values, its step, and whether it belongs to the training; checkpoints become
+    events. Where nothing counts, a name that comes again begins the next row."""
     so_far = log.own
     for record in records(log.lines(MAYBE, Stretches(log, course, plan)), so_far["gatherer"]):
         if record.form.event in BEGINNINGS:

@@ -57,7 +57,7 @@ class Row:
 
     def step(self, steps_per_epoch: float) -> int:
         """Its step: that of the bar drawn after it, unless its epoch is that of the bar before it alone. In a
-        crowd no bar stands for all: there the epoch fills in."""
+        crowd of lines the epoch decides."""
         if not steps_per_epoch or math.isnan(self.epoch):
             return self.after
         fitting = (n for n in (self.after, self.before) if self.fits(n, steps_per_epoch))
@@ -103,8 +103,7 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Iterator[Row]:
-        """The lines of a log that is over. Of several that a buffer kept back no bar will stand for all;
-        where it kept all until the training had ended, the bars before them are the training's."""
+        """The lines of a log that is over. The last bar stands for several that a buffer kept back."""
         if not self.total and not math.isnan(self.end_epoch):
             self.total = next(iter(self.drawn), "")
         if sum("loss" in row.values for row in self.waiting) > 1 and self.total:
@@ -119,8 +118,8 @@ class Bars:
         self.total, self.end_epoch, self.rows = "", math.nan, []
 
     def _steps_per_epoch(self) -> float:
-        """By lines that stand between two drawings of one bar, else by the end of the training, else by the
-        bar beside a line that most lines and bars agree with. 0 where no line names an epoch."""
+        """By lines between two drawings of one bar, else by the end of the training, else by the bar that
+        most lines agree with. 0 where no line names an epoch."""
         rows = [row for row in self.rows if not math.isnan(row.epoch) and "loss" in row.values]
         sure = [row for row in rows if row.after == row.before and not row.crowded and row.after]
         if sure:

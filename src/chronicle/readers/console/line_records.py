@@ -99,10 +99,8 @@ class Record:
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
     def places(self, counter: str, phases: bool) -> Mapping[str, int]:
-        """The places of what it tells but the counter, by name; of equal names the first is meant.
-
-        Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
-        """
+        """The places of what it tells but the counter, by name; of equal names the first is meant. Where
+        ``phases`` are told apart, what was measured in an evaluation says so in its name."""
         named = self.form.kept.get(counter)
         if named is None:
             names = (name for name in dict.fromkeys(self.shape) if name not in (counter, "progress"))
@@ -148,10 +146,8 @@ class Record:
 
     @property
     def is_training(self) -> bool:
-        """Whether a trainer tells such things: a known metric, or batches of an epoch.
-
-        A score alone behind a bar is that of a picture after the other.
-        """
+        """Whether a trainer tells such things: a known metric, or batches of an epoch. A score alone behind a
+        bar is that of a picture after the other."""
         if self.epoch is not None and self._is_named:
             return True
         only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
@@ -224,10 +220,8 @@ _LONGEST = 1000  # characters of a line that are looked at
 
 
 def may_tell(text: str, *, bars: bool) -> bool:
-    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table.
-
-    What ``bars`` count will do where something else says that they are of a training.
-    """
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table. What
+    ``bars`` count will do where something else says that they are of a training."""
     text = in_english(text[:_LONGEST])
     if header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
         return True
@@ -247,10 +241,8 @@ def may_train(lines: Sequence[bytes], trains: bool) -> bool:
 
 
 class Gatherer:
-    """Gathers the lines of a log, one after the other, into records.
-
-    ``shapes`` are those that another one has learned, outside of tables.
-    """
+    """Gathers the lines of a log, one after the other, into records. ``shapes`` are those that another one
+    has learned, outside of tables."""
 
     FRESH = ("shapes",)
 
@@ -398,10 +390,8 @@ class Repeats:
         self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
 
     def again(self, record: Record) -> bool:
-        """Whether a record tells nothing new; if it does, it is kept in mind.
-
-        An evaluation goes on in lines that count nothing and tell one of its metrics.
-        """
+        """Whether a record tells nothing new; if it does, it is kept in mind. An evaluation goes on in lines
+        that count nothing and tell one of its metrics."""
         text = record.sources[0].line.text
         if "<" in text and _REMAINING.search(text):
             return self._redrawn(record)

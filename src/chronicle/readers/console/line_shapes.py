@@ -68,9 +68,7 @@ class Form:
 
 class Reading(NamedTuple):
     """The numbers of a line, by the names of the form; ``ends`` are what some of them count up to, by place.
-
-    ``who`` is the rank that printed the line, ``at`` where its words begin.
-    """
+    ``who`` is the rank that printed the line, ``at`` where its words begin."""
 
     form: Form
     values: Sequence[float]
@@ -130,10 +128,8 @@ class Learned:
         return _time(raw[:at], self.clock) if at and self.clock != () else NAN
 
     def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
-        """The values of many lines, and what they count up to, by the place of the pair.
-
-        What stands in no digits is in neither.
-        """
+        """The values of many lines, and what they count up to, by the place of the pair. What stands in no
+        digits is in neither."""
         values, ends = dict[int, Floats](), dict[int, Steps]()
         texts = zip(*(match.groups() for match in matches), strict=True)
         for (kind, pair), column in zip(self.groups, texts, strict=True):
@@ -175,9 +171,7 @@ class Shapes:
 
     def _alike(self, raw: bytes) -> list[Learned | None] | None:
         """How lines are read that differ from this one in their digits alone; None where it is not learned.
-
-        What comes a few times alone is not worth it.
-        """
+        What comes a few times alone is not worth it."""
         shape = raw.translate(_LIKE)
         if (alike := self._of_shape.get(shape)) is not None or len(raw) > LOOKED_AT:
             return alike
@@ -385,10 +379,8 @@ def _bordered(text: str) -> list[str]:
 
 
 def header(text: str) -> tuple[str, ...]:
-    """The names of the columns that a line names; () where it is no header.
-
-    One of the first two counts steps or epochs.
-    """
+    """The names of the columns that a line names; () where it is no header. One of the first two counts steps
+    or epochs."""
     if not _HEAD.match(text) or ": " in text or "=" in text:
         return ()
     cells = _bordered(text) or _GAP.split(text.strip())
@@ -406,11 +398,9 @@ def header(text: str) -> tuple[str, ...]:
 
 
 def _spread(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
-
-    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
-    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
-    """
+    """The names of the cells of DeepXDE's `loss.dat`, whose header names groups alone: losses of the
+    training, as many of the test, then metrics. The number of losses is the one that brings both nearest to
+    each other."""
     values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
 
     def apart(n: int) -> float:
@@ -433,9 +423,7 @@ _OF_GROUP = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
 
 class Groups(NamedTuple):
     """A table with bars between groups of columns, as ``|---- VALID ----|`` calls them in a line of its own.
-
-    ``names`` are those of the columns, by group, from the line below it.
-    """
+    ``names`` are those of the columns, by group, from the line below it."""
 
     told: Sequence[str] = ()
     names: Sequence[Sequence[str]] = ()
@@ -457,8 +445,7 @@ class Groups(NamedTuple):
 
     def _row(self, pieces: Sequence[str]) -> list[Pair]:
         """The pairs of a row. One name may stand above several cells; texts are left out, and so is a group
-        of zeros before the first step, where nothing was measured.
-        """
+        of zeros before the first step, where nothing was measured."""
         row = list[Pair]()
         for names, piece in zip(self.names, pieces, strict=True):
             cells = piece.split()

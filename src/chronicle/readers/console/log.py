@@ -158,11 +158,8 @@ class Log:
         self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
-        """The log in chunks.
-
-        A last line without an end counts as whole where lines before it were written as it is: with the same
-        words, and as many decimals where it ends with a number.
-        """
+        """The log in chunks. A last line without an end counts as whole where lines before it were written as
+        it is: with the same words, and as many decimals where it ends with a number."""
         with opened(self.path, self._form) as source:
             if source.state is not None:
                 restored(source.state, iter(source.arrays), self)
@@ -184,10 +181,8 @@ class Log:
                     source.keep(chunk.mark, partial(state_of, self))
 
     def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
-        """The lines in which ``record`` is found; all others are looked at for faults of the machine.
-
-        What ``at_once`` reads is not given.
-        """
+        """The lines in which ``record`` is found; all others are looked at for faults of the machine. What
+        ``at_once`` reads is not given."""
         for chunk in self.chunks():
             yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished, at_once=at_once)
 
@@ -200,10 +195,8 @@ class Log:
         reached: Mapping[int, tuple[int, float]] | None = None,
         at_once: AtOnce | None = None,
     ) -> Iterator[Line]:
-        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end.
-
-        ``reached``: step and time of what was recorded elsewhere right before a line, by its number.
-        """
+        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end. ``reached``:
+        step and time of what was recorded elsewhere right before a line, by its number."""
         last = len(lines) - 1 if unfinished else -1
         for start in range(0, len(lines), _AT_ONCE):
             some = lines[start : start + _AT_ONCE]
@@ -366,10 +359,8 @@ class Log:
 
 
 def _kind(text: str) -> tuple[str, int]:
-    """The words of a line without its digits, and how many decimals it ends with.
-
-    That is 0 where it does not end with a number, and -1 where that is a whole one, which may go on.
-    """
+    """The words of a line without its digits, and how many decimals it ends with. That is 0 where it does not
+    end with a number, and -1 where that is a whole one, which may go on."""
     last = _LAST_DIGITS.search(text)
     decimals = len(last["digits"]) if last and last["point"] else -1 if last else 0
     return _DIGITS.sub("0", text), decimals
@@ -427,10 +418,7 @@ class Rows:
         among: tuple[int, int] | None = None,
     ) -> dict[str, Series]:
         """All metrics, each in the order of the log; roles are given later. ``among``: the first row to look
-        at, and the one to end before.
-
-        The columns are used up, unless they are to be kept.
-        """
+        at, and the one to end before. The columns are used up, unless they are to be kept."""
         lines, steps, times = np.array(self.lines), np.array(self.steps), np.array(self.times)
         shared: dict[bytes, tuple[Steps, Floats]] = {}
         series = {}

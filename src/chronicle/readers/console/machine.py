@@ -82,10 +82,8 @@ _LEAD = re.compile(
 
 
 def fault_in(line: str) -> Fault | None:
-    """The fault that a line tells of, without place and time; None for every other line.
-
-    ``host`` is filled where the message itself names it. A line of 4,000 characters is looked at.
-    """
+    """The fault that a line tells of, without place and time; None for every other line. ``host`` is filled
+    where the message itself names it. A line of 4,000 characters is looked at."""
     line = line[:_LOOKED_AT]
     lower = line.lower()
     if not any(map(lower.__contains__, WORDS)):
@@ -149,10 +147,8 @@ _SYSTEM_LINE = re.compile(
 
 
 class Faults:
-    """Faults and facts of one log, gathered line by line.
-
-    What is told again within ten minutes is counted, not listed; at most 1,000 are listed.
-    """
+    """Faults and facts of one log, gathered line by line. What is told again within ten minutes is counted,
+    not listed; at most 1,000 are listed."""
 
     FRESH = ("path",)
 
@@ -165,19 +161,14 @@ class Faults:
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
     def worth_a_look(self, data: bytes) -> bool:
-        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none.
-
-        Looking for all words in a megabyte at once costs a tenth of looking at its lines one by one.
-        """
+        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none. Looking
+        for all words in a megabyte at once costs a tenth of looking at its lines one by one."""
         lower = data.lower()
         return bool(self._open) or any(map(lower.__contains__, _BYTES))
 
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> None:
-        """Takes note of a line of the log.
-
-        ``step`` and ``time`` are where the log is, as far as its other lines say; a clock in the line
-        itself, or in the few before it, goes before ``time``.
-        """
+        """Takes note of a line of the log. ``step`` and ``time`` are where the log is, as far as its other
+        lines say; a clock in the line itself, or in the few before it, goes before ``time``."""
         if math.isnan(self._booted) and (clock := SYSTEM_CLOCK.search(line[:300])):
             self._booted = float(clock[2]) - float(clock[1])
         fault = self._of_traceback(line) or fault_in(line)

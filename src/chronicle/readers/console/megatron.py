@@ -48,7 +48,7 @@ _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog: it holds no number."""
+    """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog without a number."""
     log, templates = Log(path, NAME, learned=[]), list[Template]()
     for chunk in log.chunks():
         if not templates:  # those of the lines before, where it is read on

@@ -54,9 +54,7 @@ _SETTING = re.compile(
 
 def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
     """What a program says of its arguments, as ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``.
-
-    A line of which this is not all holds none, unless they may stand ``anywhere`` in it.
-    """
+    A line of which this is not all holds none, unless they may stand ``anywhere`` in it."""
     text = text[:_LONGEST_SETTINGS]
     pairs_of = _SETTING.findall(text)
     if len(pairs_of) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
@@ -183,11 +181,8 @@ _HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
 
 
 def _without_names(text: str) -> list[Pair]:
-    """The pairs of a row that is nothing but cells, in a list or parted by blanks; [] where no published
-    order has all of its kinds, or its values are not what the names say.
-
-    A learning rate is small, and a perplexity is the exponential of the loss.
-    """
+    """The pairs of a row of cells alone, in a list or parted by blanks. [] where no published order fits its
+    kinds, the learning rate is not small, or the perplexity is not the exponential of the loss."""
     text = text.strip()
     if not text[:1].isdecimal() and text[:1] != "[":
         return []
@@ -210,11 +205,8 @@ def _without_names(text: str) -> list[Pair]:
 
 
 def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
-    """The names in a row of YOLO that has other columns than are published; [] for any other row.
-
-    The total is the sum of what stands before it, and two whole numbers behind it, boxes and pixels; what
-    stands behind these is called by its place.
-    """
+    """The names in a row of YOLO with other columns than are published, [] for any other row: the total is
+    the sum of the cells before it, and boxes and pixels, two whole numbers, follow it."""
     for at in reversed(range(4, len(values) - 4) if kinds.startswith("pg") else ()):
         total = sum(values[2:at])
         if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
@@ -299,10 +291,8 @@ def as_bar(pair: Pair) -> Pair:
 
 @lru_cache(maxsize=4096)
 def tells_the_best(names: tuple[str, ...]) -> bool:
-    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
-
-    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
-    """
+    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation. The
+    training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
     words_of = {name: re.split(r"[\s/._]", name.lower()) for name in names}
     best = any("best" in words and role_of(name) in MEASURES for name, words in words_of.items())
     ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())

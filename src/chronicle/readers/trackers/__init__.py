@@ -115,11 +115,8 @@ def _moments(series: Series) -> set[tuple[int, float]]:
 
 @dataclass
 class PointLog:
-    """A run under construction: its facts, its parameters, and its metrics point by point.
-
-    Metrics below ``system`` are left out: they are of the tracker's monitor of the machine, on an axis of
-    its own.
-    """
+    """A run under construction: its facts, its parameters, and its metrics point by point. Metrics below
+    ``system`` are left out: they are of the tracker's monitor of the machine, on an axis of its own."""
 
     facts: dict[str, Any]
     system: str
@@ -194,10 +191,8 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 @dataclass
 class Store:
-    """An open database; ``tables`` are columns by plain table.
-
-    ``faults`` tells what could not be read: where there are any, a table lacks its end.
-    """
+    """An open database; ``tables`` are columns by plain table. ``faults`` tells what could not be read: where
+    there are any, a table lacks its end."""
 
     path: Path
     connection: sqlite3.Connection
@@ -207,9 +202,7 @@ class Store:
 
     def rows(self, table: str, wanted: Sequence[str], *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
         """The ``wanted`` columns of all rows, in the order of the table; None for a column that it lacks.
-
-        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised.
-        """
+        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised."""
         has = self.tables.get(table)
         if not has:
             return
@@ -240,10 +233,8 @@ class Store:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """The database, read-only; a copy of it where a log of writes (`-wal`) has to be taken in first.
-
-    Raises BadLog where it is damaged from the beginning.
-    """
+    """The database, read-only; a copy of it where a log of writes (`-wal`) has to be taken in first. Raises
+    BadLog where it is damaged from the beginning."""
     wal = path.with_name(path.name + "-wal")
     with ExitStack() as stack:
         file, mode = path, "mode=ro&immutable=1"

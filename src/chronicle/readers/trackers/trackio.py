@@ -45,7 +45,7 @@ def runs(path: Path) -> list[str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run. Raises BadLog: there is none, or the database is damaged from the beginning."""
+    """An attempt a run. Raises BadLog where there is none, or the database is damaged from the beginning."""
     with opened(path) as store:
         rows: dict[tuple[Any, Any], list[Row]] = {}
         broken: Counter[tuple[Any, Any]] = Counter()

@@ -162,9 +162,7 @@ class _Run:
 
 class _Console:
     """What a run tells of faults, record by record: console output by lines, alerts, a notice of preemption.
-
-    `listed` gives the faults with the facts that console lines state.
-    """
+    `listed` gives the faults with the facts that console lines state."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.machine = path, Faults(path)
