@@ -53,24 +53,20 @@ _JSON = b"{["
 SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
 _KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
-_LAUNCH = (*_FOLDER, "foreign", "run_key")
+_LAUNCH, _STORE, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs"), (*_FOLDER, "runs", "lacks")
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 READERS = cast(
     tuple[Reader, ...],
     (
         OnDemand("events", "event file", (".tfevents",), -1, hooks=("read_many",), binary=True),
-        OnDemand(
-            "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
-        ),
+        OnDemand("csv_tables", "csv", (".csv", ".tsv"), hooks=_TABLES, folder_has=_DVCLIVE),
         OnDemand("csv_tables", "markdown", FALLBACK=-1),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",), opens=_JSON),
         OnDemand("json_documents", "trainer_state.json", (".json",), opens=b"{"),
         OnDemand("json_documents", "json", hooks=("runs",), opens=_JSON),
         OnDemand("trackers.offline", "megatron-golden", (), -1, ("run_key",), opens=b"{"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
-        OnDemand(
-            "trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW, starts=SQLITE_STARTS
-        ),
+        OnDemand("trackers.mlflow", "mlflow", (), 0, _STORE, _MLFLOW, starts=SQLITE_STARTS),
         OnDemand("trackers.trackio", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
         OnDemand("trackers.offline", "swanlab", (".swanlab",), -1, _KEPT, ("*.swanlab",), starts=b":SWL"),
         OnDemand("trackers.offline", "neptune", (), -1, _KEPT, ("data-1.log",), starts=b'{"obj"'),

@@ -243,24 +243,17 @@ _WANDB = re.compile(r"(?P<entity>[^/]+)/(?P<project>[^/]+)(?:/runs)?(?:/(?P<run>
 _SPACE = re.compile(r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
 _SERVER = re.compile(r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
 _AIM = re.compile(r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?")
+_FOR_ONE = "behind it for one"
+_OF_MLFLOW = f"mlflow+https://host/experiments/ID, and /runs/ID {_FOR_ONE}"
+_MLFLOW_CLIENT = Client("mlflow", _MLFLOW, _OF_MLFLOW, _mlflow)
+_TRACKIO_CLIENT = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_FOR_ONE}", _trackio)
 CLIENTS = {
-    **dict.fromkeys(
-        ("mlflow+http", "mlflow+https"),
-        Client(
-            "mlflow", _MLFLOW, "mlflow+https://host/experiments/ID, and /runs/ID behind it for one", _mlflow
-        ),
-    ),
-    "wandb": Client("wandb", _WANDB, "wandb://entity/project, and /run behind it for one", _wandb),
-    "trackio": Client(
-        "trackio", _SPACE, "trackio://owner/space/project, and /run behind it for one", _trackio
-    ),
-    **dict.fromkeys(
-        ("trackio+http", "trackio+https"),
-        Client("trackio", _SERVER, "trackio+https://host/project, and /run behind it for one", _trackio),
-    ),
+    **dict.fromkeys(("mlflow+http", "mlflow+https"), _MLFLOW_CLIENT),
+    "wandb": Client("wandb", _WANDB, f"wandb://entity/project, and /run {_FOR_ONE}", _wandb),
+    "trackio": Client("trackio", _SPACE, f"trackio://owner/space/project, and /run {_FOR_ONE}", _trackio),
+    **dict.fromkeys(("trackio+http", "trackio+https"), _TRACKIO_CLIENT),
     "aim": Client("aim", _AIM, "aim://host:port or aim:///folder", _aim),
 }
-
 
 LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
 LIMIT_GB = 32.0

@@ -356,72 +356,55 @@ _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
 # Lines that name their numbers in a way of their own: a text that they hold, a pattern, and what it becomes,
 # named as the trainer names it wherever the line has a name for it. A row stands here only where a trainer in
 # wide use writes so, and no general rule of `pairs` can know it.
-_WORDINGS = tuple(
-    (literal, re.compile(pattern), into)
-    for literal, pattern, into in (
-        # Marian
-        ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
-        ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
-        ("L.r. ", r"\bL\.r\. ", "L.r = "),
-        # ESPnet: the first and the last batch that a line is a mean of
-        ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
-        ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
-        # darknet
-        (
-            " avg loss, ",
-            rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
-            r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = ",
-        ),
-        # Caffe: the outputs of the net beside the smoothed loss
-        ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
-        # fastText, which counts in tenths of a per cent
-        ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
-        # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
-        ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
-        # CatBoost
-        ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
-        ("\ttest: ", r"\ttest: ", "\ttest loss = "),
-        # cuda-convnet
-        ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
-        ("logprob: ", r"^logprob: ", "test logprob: "),
-        # "Training average loss at step 100: 1.62"
-        (
-            " at ",
-            r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
-            r"\2 \3 \1: ",
-        ),
-        # counters that are cut short: "Iter.   5;"
-        (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
-        # Flax's language models
-        ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
-        # NCRF++: a share and its value
-        ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
-        # Deeplearning4j, whose score is the value of the loss
-        ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
-        # Tacotron 2
-        (
-            "Grad Norm ",
-            rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ",
-            r"iteration \1 Train loss = \2 Grad Norm ",
-        ),
-        # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
-        (
-            "][",
-            r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*\[\s*(\d{1,9})(?:/\d{1,9})?\]\[\s*(\d{1,12}(?:/\d{1,12})?)\]",
-            r"\1, epoch \2 batch \3 ",
-        ),
-        # "[0/5][50/1583]" of PyTorch's DCGAN, "[1,  2000] loss" of its tutorial: epochs, then batches
-        (
-            "/",
-            r"^\s{0,8}[\[(]\s{0,8}(\d{1,9})/\d{1,9}[\])]\s{0,2}[\[(]\s{0,8}(\d{1,12}/\d{1,12})[\])]",
-            r"epoch \1 batch \2 ",
-        ),
-        (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
-        # "Train: 0 [ 50/1251 (4%)]" of timm
-        ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
-        (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
-    )
-)
+# fmt: off
+_WORDINGS = tuple((literal, re.compile(pattern), into) for literal, pattern, into in (
+    # Marian
+    ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
+    ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
+    ("L.r. ", r"\bL\.r\. ", "L.r = "),
+    # ESPnet: the first and the last batch that a line is a mean of
+    ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
+    ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
+    # darknet
+    (" avg loss, ", rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
+     r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = "),
+    # Caffe: the outputs of the net beside the smoothed loss
+    ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
+    # fastText, which counts in tenths of a per cent
+    ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
+    # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
+    ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
+    # CatBoost
+    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
+    ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+    # cuda-convnet
+    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+    ("logprob: ", r"^logprob: ", "test logprob: "),
+    # "Training average loss at step 100: 1.62"
+    (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
+     r"\2 \3 \1: "),
+    # counters that are cut short: "Iter.   5;"
+    (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
+    # Flax's language models
+    ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
+    # NCRF++: a share and its value
+    ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
+    # Deeplearning4j, whose score is the value of the loss
+    ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+    # Tacotron 2
+    ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
+    # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
+    ("][", r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*"
+     r"\[\s*(\d{1,9})(?:/\d{1,9})?\]\[\s*(\d{1,12}(?:/\d{1,12})?)\]", r"\1, epoch \2 batch \3 "),
+    # "[0/5][50/1583]" of PyTorch's DCGAN, "[1,  2000] loss" of its tutorial: epochs, then batches
+    ("/", r"^\s{0,8}[\[(]\s{0,8}(\d{1,9})/\d{1,9}[\])]\s{0,2}[\[(]\s{0,8}(\d{1,12}/\d{1,12})[\])]",
+     r"epoch \1 batch \2 "),
+    (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
+    # "Train: 0 [ 50/1251 (4%)]" of timm
+    ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
+    (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+))
+# fmt: on
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 _LEVANTER = re.compile(
     r"Progress on:(?P<what>\w+) (?P<n>\d{1,11}\.?\d{0,11})(?P<unit>[kM]?)it/\S+ .*postfix:"
