@@ -27,11 +27,9 @@ _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
-    """The groups of metrics that are the shares of a mixture.
-
-    They are logged at the same steps under names that differ in one place, lie in [0, 1], and sum to one in
-    every row. Settings that never change are none.
-    """
+    """The groups of metrics that are the shares of a mixture. They are logged at the same steps under
+    names that differ in one place, lie in [0, 1], and sum to one in every row. Settings that never change
+    are none."""
     group_of: dict[str, tuple[str, ...]] = {}
     for family in _families(tuple(series)):
         at_equal_steps: dict[bytes, list[str]] = {}

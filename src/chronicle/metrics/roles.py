@@ -429,11 +429,9 @@ def opposes(metric: str) -> bool:
 
 
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
-    """The loss that a run is judged by; None where no loss has ``fewest`` points.
-
-    A training loss comes before losses by data set, and those before a validation loss. Of several of one
-    kind that are about equally long, the one with the shortest name is the total.
-    """
+    """The loss that a run is judged by; None where no loss has ``fewest`` points. A training loss comes
+    before losses by data set, and those before a validation loss. Of several of one kind that are about
+    equally long, the one with the shortest name is the total."""
     return _first(series, LOSSES, fewest)
 
 

@@ -81,11 +81,9 @@ def as_float(value: float | int) -> float:
 
 
 def from_yaml(text: str) -> Any:
-    """The mapping or list that a document in YAML is; {} where it is neither.
-
-    Settings are facts beside a log, so a file is never refused: a tag (`!!python/object:...`) is dropped, an
-    alias stays as it is written, and what stands before a mistake is kept.
-    """
+    """The mapping or list that a document in YAML is; {} where it is neither. Settings are facts beside a
+    log, so a file is never refused: a tag (`!!python/object:...`) is dropped, an alias stays as it is
+    written, and what stands before a mistake is kept."""
     import yaml  # which takes longer than most logs do
 
     begun: list[tuple[bool, list[Any]]] = [(False, [])]  # is it a mapping, and keys and values by turns

@@ -106,12 +106,9 @@ NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What counts the steps of a table.
-
-    ``name`` is that of the column ("" where the rows are counted), ``counts`` what it counts, ``column`` its
-    cells and those that other counters gave it, ``placed`` how many rows each of these gave a step, and
-    ``others`` whether another column counts steps too.
-    """
+    """What counts the steps of a table. ``name`` is that of the column ("" where the rows are counted),
+    ``counts`` what it counts, ``column`` its cells and those that other counters gave it, ``placed`` how many
+    rows each of these gave a step, and ``others`` whether another column counts steps too."""
 
     name: str
     counts: str
@@ -261,10 +258,8 @@ _FEWEST_EPOCHS = 4  # and rows in each
 
 def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
     """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
-
     ``columns`` are values and the rows they stand in. A metric of these ``names`` is such a one where it
-    changes once in most of the epochs; one that is frozen does not change.
-    """
+    changes once in most of the epochs; one that is frozen does not change."""
     told, in_rows = next((column for name, column in columns.items() if name.lower() == "epoch"), ((), ()))
     for name in names if len(told) else ():
         values, rows = (np.array(cells) for cells in columns[name])

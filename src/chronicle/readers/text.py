@@ -39,11 +39,9 @@ _MOST_CONTROLS = 0.01  # of a text
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file, read once and shown to every reader in turn.
-
-    ``start`` holds the first `HEAD_BYTES`, enough to know a format by; ``size`` is that of the file [bytes].
-    Two are equal where the file has not changed in between: what was found out of one holds for the other.
-    """
+    """The beginning of a file, read once and shown to every reader in turn. ``start`` holds the first
+    `HEAD_BYTES`, enough to know a format by; ``size`` is that of the file [bytes]. Two are equal where the
+    file has not changed in between: what was found out of one holds for the other."""
 
     path: Path
     size: int
@@ -113,11 +111,9 @@ def encoding_of(start: bytes) -> str:
 
 
 class Lines:
-    """Iterates over the lines of a file, without their ends.
-
-    ``number`` is the number of the line last given, from 1; ``unfinished`` is True after the last line
-    if it has no line end: it is being written, or was cut.
-    """
+    """Iterates over the lines of a file, without their ends. ``number`` is the number of the line last
+    given, from 1; ``unfinished`` is True after the last line if it has no line end: it is being written,
+    or was cut."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False

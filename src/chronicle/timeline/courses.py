@@ -48,11 +48,9 @@ _WORTH = 0.05  # a loss with a smaller share of the points than this is a remark
 
 @dataclass(frozen=True)
 class Course:
-    """An attempt with points, and what the rules ask of it; ``index`` is its place in the timeline.
-
-    The span is that of the clock and of every series about as dense. A sparse series has no say: a sanity
-    check or a hyperparameter logged at step 0 by every process would make each resume a new start.
-    """
+    """An attempt with points, and what the rules ask of it; ``index`` is its place in the timeline. The span
+    is that of the clock and of every series about as dense. A sparse series has no say: a sanity check or a
+    hyperparameter logged at step 0 by every process would make each resume a new start."""
 
     attempt: Attempt
     clock: Series

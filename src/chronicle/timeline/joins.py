@@ -337,11 +337,9 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
 
 
 def happened(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
-    """All faults but those of reading, in the order they happened.
-
-    A fault without a step stands at the last step that was logged before its time. Of the log of a host only
-    what it says from an hour before the run to an hour after it is taken, where both have times.
-    """
+    """All faults but those of reading, in the order they happened. A fault without a step stands at the last
+    step that was logged before its time. Of the log of a host only what it says from an hour before the run
+    to an hour after it is taken, where both have times."""
     clock, steps = _clock(series.values())
     first, last = (clock[0], clock[-1]) if len(clock) else (math.nan, math.nan)
     faults: dict[Fault, None] = {}
@@ -357,10 +355,8 @@ def happened(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Faul
 
 def ended_by(timeline: Timeline) -> list[str]:
     """What ended each attempt, by the faults around its last record: ``node failure``; "" if none tells.
-
-    Those count that came in the minute before the record or later, up to the next attempt's first one;
-    where there are no times, those that its log told after it. The most telling kind is given.
-    """
+    Those count that came in the minute before the record or later, up to the next attempt's first one; where
+    there are no times, those that its log told after it. The most telling kind is given."""
     if not timeline.faults:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]

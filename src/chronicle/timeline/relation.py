@@ -169,11 +169,8 @@ class Pair:
 
     def apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later one is no part of the training but one of its own, keys of `trainings.APART`; none if
-        it is a part.
-
-        ``relation`` is the one that run.toml states, ``sure`` whether the logs tell that it is this training
-        that begins again, if one does.
-        """
+        it is a part. ``relation`` is the one that run.toml states, ``sure`` whether the logs tell that it is
+        this training that begins again, if one does."""
         a, b = self.before, self.after
         trains = [any(s.role in _TRAINED for s in course.attempt.series.values()) for course in (a, b)]
         if trains == [True, False]:

@@ -62,11 +62,9 @@ _EARLY = (
 
 
 def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple[list[Training], list[str]]:
-    """The trainings in the attempts (in the order they ran), and the doubts about them.
-
-    ``relation`` is the one that run.toml states ("": none), ``order_given`` whether it gave the order: then
-    each attempt follows the one before.
-    """
+    """The trainings in the attempts (in the order they ran), and the doubts about them. ``relation`` is the
+    one that run.toml states ("": none), ``order_given`` whether it gave the order: then each attempt follows
+    the one before."""
     courses = [replace(course, index=index) for index, course in enumerate(courses)]
     trainings = _related(courses, relation, order_given, several=False)
     # A training begun beside or after another one of its kind: a seed, a trial of a sweep.
@@ -377,12 +375,9 @@ def live(track: Track) -> tuple[Steps, Floats]:
 
 
 def discarded(timeline: Timeline) -> dict[str, Any]:
-    """What was trained and thrown away.
-
-    ``discarded_steps`` and what they cost (see `chronicle.timeline.joins.COSTS`; None where a join that
-    discarded some does not tell), summed over joins; ``live_steps`` (span of the live course, summed over
-    separate trainings), ``total_steps``.
-    """
+    """What was trained and thrown away. ``discarded_steps`` and what they cost (see
+    `chronicle.timeline.joins.COSTS`; None where a join that discarded some does not tell), summed over joins;
+    ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``."""
     lost = [join for join in timeline.joins if join.discarded_steps]
     costs = {name: [join.evidence.get(name) for join in lost] for name in COSTS}
     steps = sum(join.discarded_steps for join in lost)

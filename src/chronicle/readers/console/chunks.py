@@ -163,11 +163,9 @@ def _is_all_records(text: bytes) -> bool:
 
 @lru_cache(maxsize=1)
 def sample(head: Head) -> bytes:
-    """What a format is known by, without what `plain` takes out; empty where the file is no text.
-
-    It is the first MB of a text and pieces of the rest, for a record may come late. All formats are asked of
-    one file in turn: its sample is kept till the next. Raises OSError.
-    """
+    """What a format is known by, without what `plain` takes out; empty where the file is no text. It is the
+    first MB of a text and pieces of the rest, for a record may come late. All formats are asked of one file
+    in turn: its sample is kept till the next. Raises OSError."""
     start, encoding = head.start, encoding_of(head.start)
     if not head.is_clean:
         return b""

@@ -78,10 +78,8 @@ _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin agai
 @dataclass(frozen=True)
 class Plan:
     """What a look at a log says of it: whether it is one, which names count, whether rows are counted.
-
     ``phases``: lines of the training and of evaluations are told apart by a word beside the names.
-    ``twofold``: counters that tell an epoch and a batch in it.
-    """
+    ``twofold``: counters that tell an epoch and a batch in it."""
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()
@@ -213,12 +211,9 @@ def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
 
 
 class Course:
-    """Where a log is: the step of each of its records, given in their order.
-
-    Only the counters of the ``plan`` count. Where phases are told apart, an evaluation stands where the
-    training is; a twofold counter tells the epoch and the batch in it (``Batch 3/100``, where no batch is
-    the last).
-    """
+    """Where a log is: the step of each of its records, given in their order. Only the counters of the
+    ``plan`` count. Where phases are told apart, an evaluation stands where the training is; a twofold counter
+    tells the epoch and the batch in it (``Batch 3/100``, where no batch is the last)."""
 
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"

@@ -74,11 +74,9 @@ _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECAS
 
 
 class Record:
-    """Numbers that were told together, in one line or in a block of lines, each from its source.
-
-    ``shape`` is what records of one kind have in common, ``counters`` is what counts steps in it, from the
-    best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
-    """
+    """Numbers that were told together, in one line or in a block of lines, each from its source. ``shape`` is
+    what records of one kind have in common, ``counters`` is what counts steps in it, from the best, ``epoch``
+    what counts epochs. ``open``: the log ended in the block, of which more may come."""
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading

@@ -94,11 +94,9 @@ class _Token(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the slow way says of the first line of a shape, and how others of it are read.
-
-    ``clock`` is where the seconds stand, see `chunks.seconds_in`. ``pattern`` has a group for each number:
-    the value of a pair, or what it counts up to, as ``groups`` tell. ``commas`` keep thousands apart.
-    """
+    """What the slow way says of the first line of a shape, and how others of it are read. ``clock`` is where
+    the seconds stand, see `chunks.seconds_in`. ``pattern`` has a group for each number: the value of a pair,
+    or what it counts up to, as ``groups`` tell. ``commas`` keep thousands apart."""
 
     reading: Reading
     clock: tuple[int, ...] | None

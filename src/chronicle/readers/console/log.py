@@ -61,11 +61,9 @@ _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
 
 @contextmanager
 def watched() -> Iterator[list[Log]]:
-    """The logs that are read meanwhile, for `chronicle doctor`.
-
-    Each keeps all of its columns, and the numbers of the lines that its format was shown (``told_lines``) and
-    that were no record (``looked_at``). A context, since `read` makes its logs far below the command.
-    """
+    """The logs that are read meanwhile, for `chronicle doctor`. Each keeps all of its columns, and the
+    numbers of the lines that its format was shown (``told_lines``) and that were no record (``looked_at``). A
+    context, since `read` makes its logs far below the command."""
     logs = list[Log]()
     token = _WATCHING.set(logs)
     try:
@@ -241,11 +239,9 @@ class Log:
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
-        """One record; True where it is kept.
-
-        A line without its end is left out. ``time`` is that of the first clock in the line unless given.
-        Ranks (``who``) that repeat what another one has just said of a step are left out.
-        """
+        """One record; True where it is kept. A line without its end is left out. ``time`` is that of the
+        first clock in the line unless given. Ranks (``who``) that repeat what another one has just said of a
+        step are left out."""
         if line.unfinished or (who and self._said(step, frozenset(values), who)):
             return False
         time = time_in(line.text) if time is None else time

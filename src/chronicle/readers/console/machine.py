@@ -261,11 +261,9 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt without a series: what the log says of machines and jobs.
-
-    The fact "log_of" is "host" for a kernel or system log, which tells of other jobs too, and "job" for any
-    other. Times of an unnamed year stay so until the run is stitched.
-    """
+    """One attempt without a series: what the log says of machines and jobs. The fact "log_of" is "host" for a
+    kernel or system log, which tells of other jobs too, and "job" for any other. Times of an unnamed year
+    stay so until the run is stitched."""
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)

@@ -90,11 +90,9 @@ def attempt_of_calls(
 
 
 def without_summary(attempt: Attempt) -> Attempt:
-    """The attempt without the series that were only logged together with a `train_runtime`.
-
-    Among them is the mean loss of the training, under a name that looks like the loss of a step. They
-    become the fact "summary".
-    """
+    """The attempt without the series that were only logged together with a `train_runtime`. Among them is the
+    mean loss of the training, under a name that looks like the loss of a step. They become the fact
+    "summary"."""
     closings = [s for name, s in attempt.series.items() if name.endswith(CLOSING)]
     if not closings:
         return attempt
