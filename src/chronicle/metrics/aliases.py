@@ -74,17 +74,18 @@ SPELLED = {
 }
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
-ERROR_WORDS = _words("""
+ERROR_WORDS = word_set("""
     rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
     multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile gamma
     leibler poisson cox aft tweedie huber expectile lq fair focal
 """)
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
-COMPONENTS = _words("""
+COMPONENTS = word_set("""
     box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
     regression seg dice focal centerness kpt pose angle depth mtp load balancing balance aux auxiliary moe
     router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
@@ -97,44 +98,44 @@ COMPONENTS = _words("""
     ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled encoder decoder
 """)
 # The parts among them that tell how far from its target the output is.
-DISTANCES = _words("""
+DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral
 """)
 # And those that, where no total is logged, stand for it even beside a perplexity or an error.
-STANDING = _words("ce bce g gan gen generator")
+STANDING = word_set("ce bce g gan gen generator")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
-GENERATORS = _words("g gan gen generator")
-OPPONENTS = _words("cri critic disc discriminator d real fake")
+GENERATORS = word_set("g gan gen generator")
+OPPONENTS = word_set("cri critic disc discriminator d real fake")
 # Words beside the players in names that do not speak of a loss: `cycle_A`, `errD`.
-BESIDE_PLAYERS = _words("a b x y err error")
+BESIDE_PLAYERS = word_set("a b x y err error")
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
-TOTALS = _words("""
+TOTALS = word_set("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
     smoothed running raw reduced lm language model token text vs tokens samples steps time final last
     interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
     multi metrics
 """)
 # Words of a training that learns which of two answers is preferred: rewards are what its loss is made of.
-PREFERENCES = _words("chosen rejected margin margins")
+PREFERENCES = word_set("chosen rejected margin margins")
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
-OF_AGENTS = _words(
+OF_AGENTS = word_set(
     "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 # Those that no policy is judged by, even where one of them is all that a file holds.
-OF_PPO = _words("policy pg surrogate entropy value vf")
+OF_PPO = word_set("policy pg surrogate entropy value vf")
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
 # How much an agent tries out. A bare `r` beside it is what it was rewarded with.
 EXPLORING = frozenset(("eps", "epsilon", "ent", "entropy"))
-OF_EPISODES = _words("ep episode episodes episodic return returns")
+OF_EPISODES = word_set("ep episode episodes episodic return returns")
 # Scores that are better the lower they are.
-BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
+BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
-OF_EVALUATION = _words("val valid validation eval evaluation test tst dev holdout heldout")
+OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev holdout heldout")
 OF_EVALUATION |= {"held out", "v loss"}
 # Words that name data wherever they stand.
-CORPORA = _words("""
+CORPORA = word_set("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
     books book arxiv stackexchange commoncrawl cc web webtext refinedweb fineweb dolma math python java lisp
     javascript rust cpp news starcoder redpajama slimpajama oscar reddit pubmed patents openwebtext owt logs

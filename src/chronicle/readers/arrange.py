@@ -50,12 +50,8 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
     courses = [log for log in attempts if log.axis != "item"]
     if not courses:
         return list(attempts)
-    asides = [
-        Fault(Place(source), f"its rows are {log.facts['rows']}; left out")
-        for log in attempts
-        if log.axis == "item"
-        for source in log.sources
-    ]
+    tables = [(log.facts["rows"], source) for log in attempts if log.axis == "item" for source in log.sources]
+    asides = [Fault(Place(source), f"its rows are {rows}; left out") for rows, source in tables]
     return [replace(courses[0], faults=(*courses[0].faults, *asides)), *courses[1:]]
 
 
@@ -74,11 +70,10 @@ def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
     was = str(attempt.facts[_COUNTER]).partition(";")[0]
     series = {metric: curve for metric, curve in attempt.series.items() if metric != name}
     series[was] = replace(counter, metric=was, values=counter.steps.astype(np.float64))
-    moved = {
-        metric: replace(curve, steps=np.interp(curve.steps, counter.steps, counter.values).astype(np.int64))
-        for metric, curve in series.items()
-    }
-    return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
+    for metric, curve in series.items():
+        steps = np.interp(curve.steps, counter.steps, counter.values).astype(np.int64)
+        series[metric] = replace(curve, steps=steps)
+    return replace(attempt, series=series, facts={**attempt.facts, _COUNTER: name})
 
 
 def _are_in(steps: Steps, values: Steps | Floats) -> bool:

@@ -37,7 +37,7 @@ from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_c
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, clean, encoding_of, from_json
+from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
@@ -287,11 +287,10 @@ def read_state(path: Path) -> list[Attempt]:
 
 def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
     """The object, and whether its end is missing; of a cut one only the whole entries of the log."""
-    try:
-        state = from_json(text)
-        return (state if isinstance(state, dict) else {}), False
-    except (ValueError, RecursionError):
+    state = json_or_none(text)
+    if state is None:
         return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
+    return (state if isinstance(state, dict) else {}), False
 
 
 BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}

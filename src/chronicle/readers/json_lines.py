@@ -11,6 +11,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -26,7 +27,7 @@ from chronicle.readers.columns import Builder, Column, counts_steps, is_counter,
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
-from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json
+from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that tells something
@@ -54,10 +55,9 @@ def identify(head: Head) -> bool:
         return by_suffix or (_LIST.match(second) is not None and bool(next(whole_entries(first), None)))
     if not _OBJECT.match(first) or '"log_history"' in first:
         return False
-    try:
-        return isinstance(from_json(first), dict)
-    except (ValueError, RecursionError):
+    if (value := json_or_none(first)) is None:
         return by_suffix and (not second or len(first) == LONGEST_FIRST)
+    return isinstance(value, dict)
 
 
 @lru_cache(maxsize=1)
@@ -216,12 +216,10 @@ def _records(lines: Sequence[bytes]) -> list[Any]:
 
 
 def _record(line: bytes) -> Any:
-    for loads in (orjson.loads, from_json):  # the second reads NaN and Infinity
-        try:
-            return loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            continue
-    return None
+    text = line.decode("utf-8", "replace")
+    with suppress(ValueError):
+        return orjson.loads(text)
+    return json_or_none(text)  # which reads NaN and Infinity, too
 
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:

@@ -18,7 +18,7 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import filter as matching
 from functools import cache, cached_property
@@ -151,6 +151,13 @@ def from_json(text: str | bytes) -> Any:
         RecursionError: it is nested too deep.
     """
     return JSON.decode(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
+
+
+def json_or_none(text: str | bytes) -> Any:
+    """The value of a JSON text, None where it is none."""
+    with suppress(ValueError, RecursionError):
+        return from_json(text)
+    return None
 
 
 FIRST_BYTES = 1 << 16  # the first block is small: readers look at it with care, and learn from it

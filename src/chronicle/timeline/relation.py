@@ -67,10 +67,8 @@ def common(a: Series, b: Series) -> tuple[Series, Series]:
     if not len(a) or not len(b):
         return a.pick(slice(0)), b.pick(slice(0))
     first, last = max(a.steps[0], b.steps[0]), min(a.steps[-1], b.steps[-1])
-    a, b = (
-        s.pick(slice(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")))
-        for s in (a, b)
-    )
+    rows = [(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")) for s in (a, b)]
+    a, b = a.pick(slice(*rows[0])), b.pick(slice(*rows[1]))
     i = heads(a.steps)
     j = np.searchsorted(b.steps, a.steps[i])
     i, j = i[j < len(b)], j[j < len(b)]

@@ -214,10 +214,8 @@ def _quiet(series: Series, down: Index) -> list[bool]:
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
     windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
-    few = [
-        np.count_nonzero(windows[some] >= steps[some, None], axis=1) <= _SHORT_SAMPLES
-        for some in np.array_split(down, len(down) // _AT_ONCE + 1)
-    ]
+    parts = np.array_split(down, len(down) // _AT_ONCE + 1)
+    few = [np.count_nonzero(windows[at] >= steps[at, None], axis=1) <= _SHORT_SAMPLES for at in parts]
     _, first, step = np.unique(steps, return_index=True, return_inverse=True)
     twice = (np.bincount(step, ~same(series.values, series.values[first][step])) > 0)[step]
     quiet: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()

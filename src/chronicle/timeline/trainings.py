@@ -333,10 +333,8 @@ def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[At
         rows = slice(at, at + len(own))
         return replace(own, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
-    return tuple(
-        replace(attempt, series={m: part(series[m], s, k) for m, s in attempt.series.items()})
-        for k, attempt in enumerate(attempts)
-    )
+    parts = [{m: part(series[m], s, k) for m, s in log.series.items()} for k, log in enumerate(attempts)]
+    return tuple(replace(attempt, series=own) for attempt, own in zip(attempts, parts, strict=True))
 
 
 def _live_course(attempts: int, trainings: Sequence[Training]) -> Callable[[Steps, _Attempts], Mask]:

@@ -103,10 +103,8 @@ class LineFormat:
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
         of = "validation/" if match.groupdict().get("evaluation") else ""
-        pairs = [
-            (of + name.strip(), text, unit)
-            for name, text, unit in self.pair.findall(units_as_names(match["rest"]))
-        ]
+        cells = self.pair.findall(units_as_names(match["rest"]))
+        pairs = [(of + name.strip(), text, unit) for name, text, unit in cells]
         units |= {name: unit for name, _, unit in pairs if unit and name not in units}
         known = [pair for pair in pairs if not (pair[0] in self.durations and "n" in pair[1])]
         values = numbers(((name, text) for name, text, _ in known), self.as_number)
@@ -231,11 +229,8 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
         cells = log.json(line, match["json"]).items()
         return numbers((name, str(cell)) for name, cell in cells if not isinstance(cell, dict | list))
     if match := _FAIRSEQ_BARS.search(line.text):
-        values = numbers(_FAIRSEQ_FIELD.findall(match["rest"]))
-        return {
-            name if name == _FAIRSEQ_STEP else f"{match['tag']}_{name}": value
-            for name, value in values.items()
-        }
+        values, tag = numbers(_FAIRSEQ_FIELD.findall(match["rest"])), match["tag"]
+        return {n if n == _FAIRSEQ_STEP else f"{tag}_{n}": value for n, value in values.items()}
     return numbers(_FAIRSEQ_EQUALS.findall(line.text))
 
 

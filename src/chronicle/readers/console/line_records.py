@@ -108,14 +108,12 @@ class Record:
             return named
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
         by_name = any(map(names_an_evaluation, named))
-        return {
-            name if own or role_of(name) in OF_BOTH else f"{word}/{name}": at
-            for name, at in named.items()
-            if not counts(Pair(name, self.values[at]))
-            for own in [
-                names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
-            ]
-        }
+
+        def told(name: str) -> str:
+            own = names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
+            return name if own or role_of(name) in OF_BOTH else f"{word}/{name}"
+
+        return {told(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))}
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         """The numbers of `places`."""

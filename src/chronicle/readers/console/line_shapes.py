@@ -213,10 +213,8 @@ def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | Non
         _token(raw, runs, i, owners, reading) for i, value in enumerate(reading.values) if isfinite(value)
     ]
     ends = {run: owner for run, owner in enumerate(owners) if isinstance(owner, tuple) and owner[0] == _OF}
-    limits = [
-        owner if isinstance(owner, bytes) else rb"\d{%d}" % (end - start)
-        for owner, (start, end) in zip(owners, runs, strict=True)
-    ]
+    as_long = [rb"\d{%d}" % (end - start) for start, end in runs]
+    limits = [own if isinstance(own, bytes) else n for own, n in zip(owners, as_long, strict=True)]
     groups, parted = {runs[run]: owner for run, owner in ends.items()}, False
     for token in tokens:
         if token is None:
@@ -402,10 +400,8 @@ def _spread(cells: Sequence[str]) -> tuple[str, ...]:
     values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
 
     def apart(n: int) -> float:
-        return (
-            sum(abs(math.log(value / two)) for value, two in zip(values[:n], values[n : 2 * n], strict=True))
-            / n
-        )
+        both = zip(values[:n], values[n : 2 * n], strict=True)
+        return sum(abs(math.log(one / two)) for one, two in both) / n
 
     n_losses = min(range(1, len(values) // 2 + 1), key=apart)
     sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
@@ -434,10 +430,9 @@ class Groups(NamedTuple):
             return (Groups(told), []) if any(told) and len(told) == len(pieces) else None
         if self.told:
             groups = [*self.told, *[""] * len(pieces)][: len(pieces)]
-            named = [
-                [f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece.split()]
-                for group, piece in zip(groups, pieces, strict=True)
-            ]
+            named = list[list[str]]()
+            for group, piece in zip(groups, map(str.split, pieces), strict=True):
+                named.append([f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece])
             return (Groups((), named), []) if any(map(names_what_counts, chain(*named))) else None
         return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
 

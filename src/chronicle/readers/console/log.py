@@ -43,7 +43,7 @@ from chronicle.readers.console.chunks import (
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import opened, restored, state_of
-from chronicle.readers.text import Faults, clean, from_json
+from chronicle.readers.text import Faults, clean, json_or_none
 
 MAX_EVENTS = MAX_FACTS = 1000
 SETTING = rb" \.{3,} "  # finds a line that may hold a setting, as Megatron and DeepSpeed print all of theirs
@@ -305,10 +305,7 @@ class Log:
 
     def json(self, line: Line, text: str) -> dict[str, Any]:
         """The JSON object of a line; {} where it is none, which is a fault of a whole line."""
-        try:
-            record = from_json(text)
-        except (ValueError, RecursionError):
-            record = None
+        record = json_or_none(text)
         if not isinstance(record, dict) and not line.unfinished:
             self.fault(line.number, "record is no JSON; line skipped")
         return record if isinstance(record, dict) else {}
@@ -334,10 +331,11 @@ class Log:
         whole = self.attempt(units=units)
         if len(launches) < 2:
             return [whole]
-        named = [
-            replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
-            for n, (part, facts) in enumerate(launches, 1)
-        ]
+        named = []
+        for n, (part, facts) in enumerate(launches, 1):
+            named.append(
+                replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
+            )
         return [*(replace(attempt, faults=(), truncated=False) for attempt in named[:-1]), named[-1]]
 
     def attempt(self, *, units: Mapping[str, str] | None = None) -> Attempt:

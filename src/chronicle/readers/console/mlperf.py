@@ -146,12 +146,10 @@ class _Training:
         log.axis = _COUNTED.get(benchmark, _COUNTERS[self._counter])
         attempt = log.attempt()
         role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
-        directed = {
-            name: replace(series, role=role, unit=LOSSES.get(benchmark))
-            for name, series in attempt.series.items()
-            if name.startswith("eval_accuracy")
-        }
-        return replace(attempt, series={**attempt.series, **directed})
+        series = dict(attempt.series)
+        for name in filter(lambda name: name.startswith("eval_accuracy"), series):
+            series[name] = replace(series[name], role=role, unit=LOSSES.get(benchmark))
+        return replace(attempt, series=series)
 
 
 def _values(key: str, value: Any) -> dict[str, float]:

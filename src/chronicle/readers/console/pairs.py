@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
 from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role, Steps
 from chronicle.readers.columns import WRAPPED, is_counter, number, step_rank
@@ -90,13 +90,9 @@ _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line
 # "loss is 2.5" names a loss; a number behind one of the others belongs to no name.
 _COPULA = {"is", "was", "are", "equals"}
-_PREPOSITIONS = frozenset(
-    re.findall(
-        r"\w+",
-        """a about after all and at best by every for from in of on only or over since than the to took until
-        with""",
-    )
-)
+_PREPOSITIONS = word_set("""
+    a about after all and at best by every for from in of on only or over since than the to took until with
+""")
 _SOURCE = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$")
 # What stands beside measurements and is none: time that is left, a version, who told it.
 _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank"}
@@ -222,13 +218,10 @@ FEWEST_STEPS = 4  # by which it is known what counts
 _N_NAMED = 2 * len(STEP_NAMES)
 EPOCHS = ("epoch", "ep")
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
-_NO_COUNT = set(
-    re.findall(
-        r"\w+",
-        "accum accumulation best checkpoint every final first grad gradient inner last log max min n next num"
-        " patience per ppo save saved total until warmup",
-    )
-)
+_NO_COUNT = word_set("""
+    accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
+    patience per ppo save saved total until warmup
+""")
 
 
 @lru_cache(maxsize=4096)
@@ -433,10 +426,8 @@ def units_as_names(text: str) -> str:
 def _unlisted(match: re.Match[str]) -> str:
     """``Losses: [2.6, 2.4, 10.7, 15.3, 0.5], step: 400`` of later so-vits-svc, with the names of VITS."""
     cells = match[1].strip("[]").split(",")
-    names = next(
-        (names[:-2] for _, names in _ORDERS if names[-2:] == ["step", "lr"] and len(names) == len(cells) + 2),
-        (),
-    )
+    orders = (names for _, names in _ORDERS if names[-2:] == ["step", "lr"])
+    names = next((names[:-2] for names in orders if len(names) == len(cells) + 2), ())
     return "".join(f"{name} = {cell}, " for name, cell in zip(names, cells, strict=False)) or match[0]
 
 

@@ -28,7 +28,7 @@ from chronicle.model import Attempt
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
-from chronicle.readers.text import Faults, Head, clean, most_unpacked, too_large
+from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
 from chronicle.readers.trackers import (
     MAGIC,
     NOTHING,
@@ -115,10 +115,7 @@ def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool
     number = 0
     while line := file.readline(LONGEST):
         number += 1
-        try:
-            content = json.loads(line)
-        except (ValueError, RecursionError):
-            content = None
+        content = json_or_none(line)
         messages = content if isinstance(content, list) else [content]
         if messages and all(isinstance(message, dict) for message in messages):
             for message in messages:
@@ -132,6 +129,10 @@ def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool
 
 def _object(value: Any) -> Row:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 # --- Neptune: {"obj": {"type": "LogFloats", "path": ["train", "loss"], "values": [...]}, ...} ---
@@ -152,7 +153,7 @@ def _neptune_message(log: PointLog, message: Row) -> None:
     name = clean("/".join(map(str, parts))) if isinstance(parts, list) else ""
     kind, points = str(operation.get("type")), operation.get("values")
     if kind == "LogFloats":
-        for point in map(_object, points if isinstance(points, list) else []):
+        for point in map(_object, _list(points)):
             log.point(name, point.get("step"), point.get("value"), point.get("ts"))
     elif kind.startswith("Assign") and isinstance(operation.get("value"), str | int | float):
         value = operation["value"]
@@ -188,14 +189,10 @@ def _fill_neptune_database(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
-    step: float | None = None
-    time_s = math.nan
     values = last_of(operation, BYTES)
-    if _STEP in values:
-        parts = last_of(values[_STEP], VARINT)
-        step = parts.get(1, 0) + parts.get(2, 0) / _MICRO
-    if _TIME in values:
-        time_s = seconds_of(values[_TIME])
+    parts = last_of(values.get(_STEP, b""), VARINT)
+    step = parts.get(1, 0) + parts.get(2, 0) / _MICRO if _STEP in values else None
+    time_s = seconds_of(values[_TIME]) if _TIME in values else math.nan
     for name, value in map(_entry, messages(operation, _ASSIGN)):
         if isinstance(value, str | int | float) and not name.startswith(_NEPTUNE_OWN):
             log.params[name] = value
@@ -381,10 +378,6 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
             if place < len(values := _list(row.get(part))):
                 log.point(clean(name), row.get("iteration"), values[place], math.nan)
     return bool(more)
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 # --- golden values of Megatron-LM's functional tests: no tracker's, but a document of metrics like theirs ---

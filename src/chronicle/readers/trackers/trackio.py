@@ -17,9 +17,8 @@ from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, json_or_none
 from chronicle.readers.trackers import NOTHING, Store, attempt_of_calls, names_of, opened, tables_of
-from chronicle.readers.trackers.wandb_records import parsed
 
 _COLUMNS = {"run_name", "step", "timestamp", "metrics"}
 
@@ -89,18 +88,13 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
         what = f"alert ({level}): {title}" + (f": {text}" if text else "")
-        fault = Fault(
-            Place(str(path)),
-            what[:500],
-            at_time=moment(str(timestamp), math.nan),
-            kind="alert",
-            at_step=step if isinstance(step, int) else None,
-        )
+        at_time, at_step = moment(str(timestamp), math.nan), step if isinstance(step, int) else None
+        fault = Fault(Place(str(path)), what[:500], at_time=at_time, kind="alert", at_step=at_step)
         alerts.setdefault((run_id, run_name), []).append(fault)
     return alerts
 
 
 def _object(text: Any) -> Row | None:
     """The object of a cell, which older versions of Trackio kept as text, newer ones as bytes."""
-    content = parsed(text) if isinstance(text, str | bytes) else None
+    content = json_or_none(text) if isinstance(text, str | bytes) else None
     return content if isinstance(content, dict) else None

@@ -23,7 +23,7 @@ import numpy as np
 from chronicle.readers.columns import Column, number
 from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, signed
 from chronicle.readers.hyperparameters import as_float, leaves
-from chronicle.readers.text import clean, from_json
+from chronicle.readers.text import clean, json_or_none
 
 MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
 BLOCK, HEADER = 32768, 7  # bytes
@@ -198,7 +198,7 @@ class History:
         try:
             self._put(name, float(text))
         except ValueError:
-            for path, value in leaves(name, parsed(text), "."):
+            for path, value in leaves(name, json_or_none(text), "."):
                 cell = number(value) if isinstance(value, str) else as_float(value)
                 if cell is not None:
                     self._put(path, cell)
@@ -241,19 +241,11 @@ def seconds_of(timestamp: bytes) -> float:
     return float(signed(parts.get(1, 0)) + signed(parts.get(2, 0)) / 1e9)
 
 
-def parsed(text: str | bytes) -> Any:
-    """The value of a JSON text; None where it is none."""
-    try:
-        return from_json(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def updates(message: bytes, into: dict[str, Any]) -> None:
     """Applies a ConfigRecord or SummaryRecord to a mapping of plain values."""
     for n, kind, value in fields(message):
         if (n, kind) == (1, BYTES):
             name, text = named(value)
-            into[name] = parsed(text)
+            into[name] = json_or_none(text)
         elif (n, kind) == (2, BYTES):
             into.pop(named(value)[0], None)
