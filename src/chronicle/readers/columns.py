@@ -255,15 +255,8 @@ def attempt_of(
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
-    return Attempt(
-        name or path.name,
-        (str(path),),
-        series,
-        {**constant, **(facts or {})},
-        (*faults, *step_faults),
-        truncated,
-        axis.counts,
-    )
+    facts, faults = {**constant, **(facts or {})}, (*faults, *step_faults)
+    return Attempt(name or path.name, (str(path),), series, facts, faults, truncated, axis.counts)
 
 
 def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:

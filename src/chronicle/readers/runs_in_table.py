@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
 from chronicle.metrics.roles import LOSSES, names_a_loss, plain, role_of, says_nothing
-from chronicle.model import Attempt, Fault, Role, Steps
+from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import (
     Column,
     attempt_of,
@@ -87,16 +87,10 @@ Columns = Mapping[str, Column]
 
 
 def attempts_of(
-    path: Path,
-    n_rows: int,
-    columns: Columns,
-    *,
-    facts: Mapping[str, Any] | None = None,
-    faults: Sequence[Fault] = (),
-    truncated: bool = False,
+    path: Path, n_rows: int, columns: Columns, *, facts: Mapping[str, Any] | None = None, **known: Any
 ) -> list[Attempt]:
     """An attempt for each run of a table that holds a number, called `<file>: <run>` where there are several.
-    Raises BadLog where no run holds a number."""
+    ``known`` is as of `attempt_of`. Raises BadLog where no run holds a number."""
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
@@ -105,15 +99,9 @@ def attempts_of(
             of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
             n_rows = len(rows)
         try:
-            attempt = attempt_of(
-                path,
-                n_rows,
-                by_phase(of_run),
-                name=f"{path.name}: {run}" if len(by_run) > 1 else "",
-                facts={"run": run, **(facts or {})} if run else facts,
-                faults=faults,
-                truncated=truncated,
-            )
+            name = f"{path.name}: {run}" if len(by_run) > 1 else ""
+            own = {"run": run, **(facts or {})} if run else facts
+            attempt = attempt_of(path, n_rows, by_phase(of_run), name=name, facts=own, **known)
         except BadLog as problem:
             problems.append(problem)
             continue
@@ -248,10 +236,9 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
     codes[codes < 0] = len(labels)  # rows that name no run
     labels = [*labels, ""]
     parts = {name: _parts(c, codes, len(labels)) for name, c in columns.items() if name not in keys}
-    by_run = {
-        label: {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
-        for i, label in enumerate(labels)
-    }
+    by_run = dict[str, dict[str, Column]]()
+    for i, label in enumerate(labels):
+        by_run[label] = {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
     return {label: of_run for label, of_run in by_run.items() if label or of_run}
 
 

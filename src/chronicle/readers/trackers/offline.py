@@ -49,7 +49,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Offline:
-    """What one client keeps, in a file of messages.
+    """What one client keeps, in a file of messages, or in a folder for each launch with one ``file`` of them.
 
     ``begins`` is what its own files begin with, and where others may begin so too, ``mine`` looks closer.
     ``fill`` takes all messages of a file into the log of points and tells whether the file is cut. ``system``
@@ -63,6 +63,7 @@ class Offline:
     fill: Callable[[Path, PointLog, Faults], bool]
     key: re.Pattern[str] = re.compile("(?!)")
     mine: Callable[[Path], bool] = Path.is_file
+    file: str = ""
 
     def identify(self, head: Head) -> bool:
         """A file of messages of this client."""
@@ -81,21 +82,9 @@ class Offline:
 
     def run_key(self, path: Path) -> str:
         """What the names of all launches of a run share; "" for anything else."""
-        name = self.key.fullmatch(path.name)
-        return name["key"] if name else ""
-
-
-@dataclass(frozen=True)
-class OfflineFolder(Offline):
-    """What one client keeps in a folder for each launch; ``file`` is the pattern of the file of messages."""
-
-    file: str = "*"
-
-    def run_key(self, path: Path) -> str:
-        """As of any file, from the name of the folder, if it holds messages of this client."""
         folder = path if path.is_dir() else path.parent
-        name = self.key.fullmatch(folder.name)
-        return name["key"] if name and self._file(folder) else ""
+        name = self.key.fullmatch(folder.name if self.file else path.name)
+        return name["key"] if name and (not self.file or self._file(folder)) else ""
 
     def identify_folder(self, path: Path) -> bool:
         """A folder with a file of messages, known by its name and content."""
@@ -403,17 +392,17 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 # --- all of them ---
 
 _ROWS: tuple[Offline, ...] = (
-    OfflineFolder(
+    Offline(
         *("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab),
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
         file="*.swanlab",
     ),
-    OfflineFolder(
+    Offline(
         *("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune),
         re.compile(r"run__(?P<key>[^_]+)__.+"),
         file="data-1.log",
     ),
-    OfflineFolder(
+    Offline(
         *("neptune-scale", "runtime/", re.compile(MAGIC), _fill_neptune_database),
         re.compile(r"(?P<key>.+)_\d{16,20}"),
         mine=_is_neptune_database,
@@ -424,9 +413,9 @@ _ROWS: tuple[Offline, ...] = (
         re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"),
         mine=_is_comet,
     ),
-    OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
-    OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
+    Offline("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
+    Offline("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
     Offline("megatron-golden", "\0", _GOLDEN, _fill_golden),
-    OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
+    Offline("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 BY_NAME = {row.NAME: row for row in _ROWS}

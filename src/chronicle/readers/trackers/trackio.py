@@ -66,17 +66,10 @@ def read(path: Path) -> list[Attempt]:
             # `_Username`, `_Created` and the like are Trackio's own
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # of a run that logged texts and media only
-                attempt = attempt_of_calls(
-                    path,
-                    len(rows[key]),
-                    columns_of(rows[key]),
-                    "_step",
-                    name=f"{path.name}: {name}",
-                    facts={"run": name, "project": path.stem, **config_facts(config)},
-                    faults=faults,
-                    truncated=bool(store.faults),
-                )
-                attempts.append(attempt)
+                facts = {"run": name, "project": path.stem, **config_facts(config)}
+                of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
+                known: dict[str, Any] = {"facts": facts, "faults": faults, "truncated": is_cut}
+                attempts.append(attempt_of_calls(*of_run, "_step", name=f"{path.name}: {name}", **known))
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts

@@ -118,16 +118,9 @@ class _Run:
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        return attempt_of_calls(
-            self.path,
-            self.history.n_rows,
-            columns,
-            "_step",
-            facts=facts,
-            declared=self.step_metrics,
-            faults=faults,
-            truncated=truncated or "ended" not in facts,
-        )
+        known: dict[str, Any] = {"faults": faults, "truncated": truncated or "ended" not in facts}
+        of_run = self.path, self.history.n_rows, columns
+        return attempt_of_calls(*of_run, "_step", facts=facts, declared=self.step_metrics, **known)
 
     def _run(self, message: bytes) -> None:
         facts: dict[str, Any] = texts(message, _RUN)
