@@ -8,7 +8,6 @@
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
     [2.1, 1.7, ...]                                                              in a file losses.json
 
-Results of PEFT's method comparison, histories of Keras, and what many training scripts write at their end.
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
 count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
 or which are what a phase measured. Tables that count nothing are of the same iterations: their rows are one.

@@ -1,22 +1,16 @@
 """Which runs, phases and losses a table holds: by its columns, and by the name of its file.
 
 Several runs in one table are told apart by a column that names them, or by names of columns; long tables are
-made wide. All work is by whole columns, as `chronicle.readers.columns.Column`.
-
-Rows may say of which phase they are, in a column `mode`, `phase` or `split` with train and val:
+made wide. Rows may say of which phase they are, in a column `mode`, `phase` or `split` with train and val:
 
     {"mode": "train", "epoch": 1, "iter": 150, "loss": 2.5}
     {"mode": "val", "epoch": 1, "iter": 625, "mAP": 0.2}        of OpenMMLab; `iter` counts the evaluation
 
-What was measured in an evaluation says so in its name then, and stands where the training was.
+What was measured in an evaluation says so in its name then, and stands where the training was. So it is where
+`val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
 
-So it is where `val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
-
-A table in which nothing counts may hold results: a row for each configuration of a sweep, or for each item
-that was evaluated. Its rows are no course then, and are on the axis "item":
-
-    attention,copy_len,final_loss          attention comes again and again: Standard, Flash, Linear, Standard
-    filename,label,score                   each row has a name of its own
+A table in which nothing counts may hold results, a row for each configuration of a sweep or each item that
+was evaluated (`attention,copy_len,final_loss`). Its rows are no course then, and are on the axis "item".
 
 Where a table does not name its columns, the name of the file does: `val_loss.csv` holds that loss. It is only
 asked where the table is silent, and after nothing but losses: other numbers without a name may be anything.

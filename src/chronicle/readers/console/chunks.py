@@ -2,16 +2,14 @@
 
 What terminals and operating systems leave in a log is taken out here, once: byte order marks, UTF-16,
 ``\r\n``, colours (ANSI escapes). A progress bar that redraws itself with ``\r`` becomes lines; line
-numbers stay those that an editor shows. `sample` is what a format is known by.
-
-And what launchers and loggers put before the words of a line: who printed it, on which host, and when.
+numbers stay those that an editor shows. `sample` is what a format is known by, and `split` takes off what
+launchers and loggers put before the words of a line:
 
     >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
     Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
 
 A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year:
-such a time is given as seconds of an unnamed year, which `chronicle.metrics.aliases` moves next to a time
-that is known.
+such a time is one of an unnamed year, which `chronicle.metrics.aliases` moves next to a time that is known.
 """
 
 from __future__ import annotations

@@ -361,51 +361,41 @@ def _ds_values(text: str) -> dict[str, float]:
     return numbers(_DS_PAIR.findall(text), number)
 
 
+# fmt: off
 BY_NAME: dict[str, LineFormat | OwnFormat] = {
     one.NAME: one
     for one in (
         # iteration: 10 / 900 | consumed_tokens: 85.8G | lm_loss: 2.38 | lr: 3e-05 | ...
         # Values have the three digits that are printed.
-        LineFormat(
-            "nanotron",
+        LineFormat("nanotron",
             MARKS=(rb"iteration: \d+ / \d+ \| ",),
             line=re.compile(rb"iteration: \d+ / \d+ \||(?:Saving|Loading) checkpoint (?:at|from) "),
             record=re.compile(r"iteration: (?P<step>\d{1,20}) / \d+ \|(?P<rest>.*)"),
             pair=re.compile(r"(?:^|(?<=\|))([^|:]*):([^|]*)()"),
             checkpoint=re.compile(r"(?P<what>Sav|Load)ing checkpoint (?:at|from) (?P<place>\S+)"),
-            ranks=True,
-            bare=True,
-            clock_anywhere=True,
-            as_number=short_number,
-            units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"},
-        ),
+            ranks=True, bare=True, clock_anywhere=True, as_number=short_number,
+            units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"}),
         # s:250 tel:6.17
         # s:250 trl:6.18 lr:0.0002 norm:0.90
         # s:250 eval:0.26                           the accuracy on HellaSwag
-        LineFormat(
-            "llm.c",
+        LineFormat("llm.c",
             MARKS=(rb"(?m)s:(?<=^s:)\d+ t[er]l:-?[\dni]",),
             line=re.compile(rb"^s:\d+ "),
             record=re.compile(r"^s:(?P<step>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(?!s:)(\w{{1,80}}):({NUMBER})(?=\s|$)()"),
-            roles={"eval": Role.VALIDATION_SCORE},
-        ),
+            roles={"eval": Role.VALIDATION_SCORE}),
         # step:125/4150 val_loss:4.85 train_time:30ms step_avg:nanms
         # This file begins with the whole source. Seeds one after the other go back to step 0.
-        LineFormat(
-            "modded-nanogpt",
+        LineFormat("modded-nanogpt",
             MARKS=(rb"step:(?<=\bstep:)\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
             line=re.compile(rb"\bstep:\d+/\d+ "),
             record=re.compile(r"\bstep:(?P<step>\d{1,18})/(?P<total>\d{1,18}) (?P<rest>.*)"),
-            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"),
-            clock_anywhere=True,
-            durations=("train_time", "step_avg"),
-        ),
+            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"), clock_anywhere=True,
+            durations=("train_time", "step_avg")),
         # step: 10  loss: 8.0491  grad_norm: 2.31  memory: 27.57GiB(29.01%)  tps: 6,722  mfu: 12.50%
         # 1 8.049097                                of its files of expected losses, which begin as a model
         #                                           that knows nothing does: at ln(vocabulary)
-        LineFormat(
-            "torchtitan",
+        LineFormat("torchtitan",
             MARKS=(
                 rb"step:(?<=\bstep:) *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): ",
                 rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n",
@@ -413,18 +403,15 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             line=re.compile(rb"\bstep: *\d+ +loss: |^\d+ +[-\d.nai]+\s*$"),
             record=re.compile(r"(?P<evaluation>\bvalidat\w+ )?\bstep: *(?P<step>\d{1,18})(?P<rest> +.*)"),
             pair=re.compile(rf"\b(\w{{1,80}}): *({NUMBER})(GiB|%)?(?=[\s(]|$)"),
-            single=re.compile(rf"^(?P<step>\d{{1,18}}) +(?P<value>{NUMBER})\s*$"),
-            ranks=True,
-            repeated=("loss", "grad_norm"),
-        ),
+            single=re.compile(rf"^(?P<step>\d{{1,18}}) +(?P<value>{NUMBER})\s*$"), ranks=True,
+            repeated=("loss", "grad_norm")),
         # iter 0: loss 10.9, time 12.00ms, mfu 1.0%
         # step 0: train loss 4.2, val loss 4.3
         # 10 | loss 8.9012 | lr 1.000000e-05 | 300.12ms | mfu 1.23%             of llama2.c
         # step   911 | loss: 4.988997 | lr 5.9697e-04 | norm: 0.5693 | dt: 405.63ms | tok/sec: 1292520.48
         # validation loss: 4.3
         # 250 val 6.1234                            of the log.txt of build-nanogpt
-        LineFormat(
-            "nanogpt",
+        LineFormat("nanogpt",
             MARKS=(
                 rb"iter (?<=\biter )\d+: loss [-\dni]\S{0,30}, time ",
                 rb"step (?<=\bstep )(?:\d+: train loss [-\dni]| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni])",
@@ -442,45 +429,32 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             single=re.compile(rf"^(?P<step>\d{{1,18}}) (?P<name>val|hella|train) (?P<value>{NUMBER})\s*$"),
             early=re.compile(
                 rf"\b(?P<name>validation loss|HellaSwag accuracy): (?:\d+/\d+=)?(?P<value>{NUMBER})\s*$"
-            ),
-            ranks=True,
-        ),
+            ), ranks=True),
         # Iter 25: Train loss 1.593, Learning Rate 7.000e-05, It/sec 0.999, Tokens/sec 387.7
         # Iter 200: Val loss 2.9, Val took 20.1s
-        LineFormat(
-            "mlx",
+        LineFormat("mlx",
             MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             line=re.compile(rb"\bIter \d+: (?:Train|Val|Test) "),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
             pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)"),
-            clock_anywhere=True,
-        ),
-        OwnFormat(
-            "dllogger",
+            clock_anywhere=True),
+        OwnFormat("dllogger",
             MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
-            read=_read_dllogger,
-        ),
-        OwnFormat(
-            "fairseq",
+            read=_read_dllogger),
+        OwnFormat("fairseq",
             MARKS=(
                 rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)',
                 rb"num_updates=(?<=\bnum_updates=)\d+, ",
                 rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
-            ),
-            read=_read_fairseq,
-        ),
-        OwnFormat(
-            "deepspeed",
+            ), read=_read_fairseq),
+        OwnFormat("deepspeed",
             MARKS=(rb"step=\d+, (?:skipped=\d+, lr=\[|RunningAvgSamplesPerSec)", rb"\|ppo_ep: \d+\|"),
-            read=_read_deepspeed,
-        ),
-        OwnFormat(
-            "keras-console",
+            read=_read_deepspeed),
+        OwnFormat("keras-console",
             MARKS=(
                 rb"\b(\d+)/\1 (?:\[=+\] |(?:\xe2\x94\x81)+ |- \d+m?s)[^\n]{0,300} - \w{0,40}loss: [-\dni]",
                 rb"Epoch \d+/\d+\r?\n ?- \d+m?s[^\n]{0,60} - \w{0,40}loss: [-\dni]",
-            ),
-            read=_read_keras,
-        ),
+            ), read=_read_keras),
     )
 }
+# fmt: on

@@ -158,20 +158,17 @@ _KINDS = re.compile(
 _VITS = "loss_disc loss_gen loss_fm loss_mel"
 # Orders of columns that trainers in wide use publish in their source: the kinds of all cells, of which "n" is
 # a whole or a decimal number, and the names; "-" is left out.
-_ORDERS = tuple(
-    (re.compile(kinds.replace("n", "[if]")), names.split())
-    for kinds, names in (
-        (r"\[if", "step lr"),  # RVC, which names its losses in the line below
-        (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
-        (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
-        (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
-        (  # results.txt of YOLOv5 to v7, named as in results.csv of its successors
-            r"pgn{4}iin{7}",
-            "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
-            " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss",
-        ),
-    )
-)
+# fmt: off
+_ORDERS = tuple((re.compile(kinds.replace("n", "[if]")), names.split()) for kinds, names in (
+    (r"\[if", "step lr"),  # RVC, which names its losses in the line below
+    (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
+    (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
+    (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
+    # results.txt of YOLOv5 to v7, named as in results.csv of its successors
+    (r"pgn{4}iin{7}", "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
+     " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss"),
+))
+# fmt: on
 _LISTED = re.compile(r"\bLosses: (\[[^][]{5,300})\],?(?= steps?: \d)", re.IGNORECASE)
 _HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
 
