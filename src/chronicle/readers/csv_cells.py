@@ -42,10 +42,8 @@ _BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str
 
 
 class Table:
-    """A file of cells, parsed: numeric columns, text columns, and what could not be used.
-
-    ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
-    """
+    """A file of cells, parsed: numeric columns, text columns, and what could not be used. ``names`` are those
+    of the columns where the file has no header; ``comments`` stand before it."""
 
     FRESH = ("path", "truncated", "comments", "_begin", "_given")
 
@@ -140,11 +138,9 @@ class Table:
         return []
 
     def _wider(self, line_number: int, row: list[str]) -> list[list[str]]:
-        """A row with more cells than the header, and the one above it, if that was the first as wide.
-
-        A launch that logs more columns writes its rows below those of the one before, under the old header.
-        A single wide row is damage: two that ran into each other.
-        """
+        """A row with more cells than the header, and the one above it, if that was the first as wide. A
+        launch that logs more columns writes its rows below those of the one before, under the old header. A
+        single wide row is damage: two that ran into each other."""
         before, above = ([*self._cells(line)[0]] for line in ["", "", *self._last][-2:])
         numeric = all(number(cell) is not None or is_blank(cell) for cell in row + above)
         if len(above) != len(row) or not numeric or not self._some_fit:
@@ -166,11 +162,9 @@ class Table:
             return [""] * len(self.names), f"cannot be read ({err})"
 
     def _is_cut(self, line: str, row: list[str]) -> bool:
-        """Whether a last line without an end may have lost some of its last cell.
-
-        The cells before it have a separator behind them, so they are whole wherever the writing stopped, and
-        the row is read without its last cell; but for one that says where the row belongs.
-        """
+        """Whether a last line without an end may have lost some of its last cell. The cells before it have a
+        separator behind them, so they are whole wherever the writing stopped, and the row is read without its
+        last cell; but for one that says where the row belongs."""
         above = [line.rpartition(self.delimiter)[2].strip('"') for line in self._last]
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 
@@ -236,10 +230,8 @@ class Table:
 
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The comments before a header, and the lines from it on, without blank ones.
-
-    A line that begins with "#" is a header where the row below it has as many cells, most of them numbers.
-    """
+    """The comments before a header, and the lines from it on, without blank ones. A line that begins with "#"
+    is a header where the row below it has as many cells, most of them numbers."""
     lines = [line for line in start if line.strip()]
     for comments, (line, below) in enumerate(pairwise(lines)):
         cells = below.split(delimiter_of(line)) if line[0] == "#" else []
@@ -282,11 +274,9 @@ def header_names(cells: Sequence[str]) -> list[str]:
 
 
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end is written as the cells above it.
-
-    A number has as many decimals as any of them and digits of an exponent as all, a text is one of them and
-    the beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
-    """
+    """Whether a cell without an end is written as the cells above it. A number has as many decimals as any of
+    them and digits of an exponent as all, a text is one of them and the beginning of none: whoever writes 2.5
+    beside 2.25, or a name for the first time, may be in the middle."""
     cell, above = cell.strip(), list(map(str.strip, above))
     if not (match := _NUMBER.fullmatch(cell)):
         longer = any(text != cell and text.startswith(cell) for text in above)

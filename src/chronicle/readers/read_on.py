@@ -18,7 +18,7 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -43,10 +43,8 @@ _STORE: ContextVar[tuple[Path, str] | None] = ContextVar("store", default=None)
 
 @contextmanager
 def kept_in(folder: Path, version: str) -> Iterator[None]:
-    """Logs that are read within are read on, and what is needed for that is kept in ``folder``.
-
-    ``version`` is that of the program: what another one kept is not looked at.
-    """
+    """Logs that are read within are read on, and what is needed for that is kept in ``folder``. ``version``
+    is that of the program: what another one kept is not looked at."""
     token = _STORE.set((folder, version))
     try:
         yield
@@ -62,10 +60,8 @@ class Mark(NamedTuple):
 
 
 class Source:
-    """An open log, at the place where it was left: its beginning, if ``state`` is None.
-
-    ``state`` and ``arrays`` are what its reader told of that place; ``mark`` is the last one that was passed.
-    """
+    """An open log, at the place where it was left: its beginning, if ``state`` is None. ``state`` and
+    ``arrays`` are what its reader told of that place; ``mark`` is the last one that was passed."""
 
     def __init__(self, path: Path, file: BinaryIO, form: str) -> None:
         self.path, self.file = path, file
@@ -138,20 +134,22 @@ class Source:
         """Whether fewer than ``size`` bytes are left to be read behind a mark that was just passed."""
         return mark.offset > 0 and os.fstat(self.file.fileno()).st_size - self.file.tell() < size
 
-    def keep(self, mark: Mark, state_of: Callable[[Arrays], Any]) -> None:
-        """Keeps what is known at a mark, where that spares much.
+    def restore(self, reader: Any) -> None:
+        """Lets a reader know what it knew at this place, if the log was left there."""
+        if self.state is not None:
+            restored(self.state, iter(self.arrays), reader)
 
-        ``state_of`` gives it as JSON, None for nothing, and puts arrays of numbers of 64 bits into a list.
-        """
+    def keep(self, mark: Mark, reader: Any) -> None:
+        """Keeps what a reader knows at a mark, where that spares much."""
         if self._kept is None or mark.offset - self.begun <= WORTH_BYTES:
             return
         arrays = Arrays()
-        state = state_of(arrays)
+        state = state_of(reader, arrays)
         rows = [[array.dtype.str, len(array)] for array in arrays]
         text = json.dumps([mark.offset, mark.sha256.hexdigest(), state, rows]).encode()
         padded = text + b" " * (-(_HEAD + len(text)) % _ALIGNED)
         parts: list[Any] = [padded, *map(np.ascontiguousarray, arrays)]
-        if state is not None and sum(memoryview(part).nbytes for part in parts) <= MOST_BYTES:
+        if sum(memoryview(part).nbytes for part in parts) <= MOST_BYTES:
             with suppress(OSError):  # the next look takes longer, that is all
                 _write(self._kept, parts)
 
@@ -195,20 +193,18 @@ class Reader(Protocol):
 
 
 def read_lines(path: Path, form: str, reader: Reader, size: int) -> None:
-    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes.
-
-    Raises OSError where it cannot be read.
-    """
+    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes. Raises
+    OSError where it cannot be read."""
     with opened(path, form) as source:
-        if source.state is not None:
-            restored(source.state, iter(source.arrays), reader)
+        source.restore(reader)
         tail = b""
         for block in blocks(path, size, source):
             if block.endswith(b"\n"):
                 reader.take(block)
             else:
                 tail = block
-        source.keep(source.mark, lambda arrays: state_of(reader, arrays) if reader.can_be_left else None)
+        if reader.can_be_left:
+            source.keep(source.mark, reader)
         if tail:
             reader.take(tail)
 
@@ -218,13 +214,13 @@ _SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 def state_of(value: Any, arrays: Arrays) -> Any:
     """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content.
-
     Numbers in arrays go into ``arrays``. Of an object all attributes are kept but those that its class names
-    in FRESH, which whoever makes the object fills.
-    """
+    in FRESH, which whoever makes the object fills."""
     kind = type(value)
     if value is None or isinstance(value, str | int | float):
         return value
+    if kind is bytes:
+        return ["bytes", value.decode("latin-1")]
     if kind in (array, np.ndarray):
         numbers = np.array(value)
         arrays.append(numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64, copy=False))
@@ -247,6 +243,8 @@ def restored(state: Any, arrays: Iterator[NDArray[Any]], into: Any = None) -> An
     if not isinstance(state, list):
         return state
     kind, content, *more = state
+    if kind == "bytes":
+        return content.encode("latin-1")
     if kind == "array":
         numbers = next(arrays)
         return array(content, np.ascontiguousarray(numbers, content).tobytes()) if content else numbers

@@ -19,7 +19,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -42,7 +41,7 @@ from chronicle.readers.console.chunks import (
 )
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.read_on import opened, restored, state_of
+from chronicle.readers.read_on import opened
 from chronicle.readers.text import Faults, clean, json_or_none
 
 MAX_EVENTS = MAX_FACTS = 1000
@@ -159,8 +158,7 @@ class Log:
         """The log in chunks. A last line without an end counts as whole where lines before it were written as
         it is: with the same words, and as many decimals where it ends with a number."""
         with opened(self.path, self._form) as source:
-            if source.state is not None:
-                restored(source.state, iter(source.arrays), self)
+            source.restore(self)
             for chunk in chunks_from(source, self._next, CHUNK_BYTES):
                 lines = list(map(text_of, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
                 if chunk.unfinished:
@@ -176,7 +174,7 @@ class Log:
                 self._next = chunk.following
                 yield chunk
                 if source.is_last(chunk.mark, CHUNK_BYTES):
-                    source.keep(chunk.mark, partial(state_of, self))
+                    source.keep(chunk.mark, self)
 
     def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
         """The lines in which ``record`` is found; all others are looked at for faults of the machine. What

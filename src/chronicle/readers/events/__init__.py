@@ -49,7 +49,7 @@ from chronicle.readers.events.tfrecord import (
     messages,
 )
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
-from chronicle.readers.read_on import Arrays, Mark, Source
+from chronicle.readers.read_on import Mark, Source
 from chronicle.readers.text import Faults, Head, from_json
 
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
@@ -70,10 +70,7 @@ def identify(head: Head) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, without series where the file holds hyperparameters alone; none where it holds no scalar
-    either and is not damaged.
-
-    Raises BadLog where no record could be read.
-    """
+    either and is not damaged. Raises BadLog where no record could be read."""
     (log,) = logs([path])
     if log.problem:
         raise log.problem
@@ -81,10 +78,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
-    """As `read` of each of the files, in their order, but faster for many; what it raises is given.
-
-    None for a file that is no event file.
-    """
+    """As `read` of each of the files, in their order, but faster for many; what it raises is given. None for
+    a file that is no event file."""
     for log in logs(paths):
         try:
             yield log.problem or (None if log.is_other else _attempts(log))
@@ -183,19 +178,10 @@ class Log:
                 columns[tag] = before, values, times
         return columns
 
-    def state(self, arrays: Arrays) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """What stands before the mark."""
-        arrays += chain.from_iterable(self.columns().values())
-        texts = [(tag, plugin, content.decode("latin-1")) for tag, plugin, content in self.texts.values()]
-        return list(self.parts), texts, self.damage
-
-    def restore(self, state: Any, arrays: Arrays) -> None:
-        """Goes on from a state."""
-        tags, texts, damage = state
-        columns = zip(arrays[0::3], arrays[1::3], arrays[2::3], strict=True)
-        self.parts = {tag: [column] for tag, column in zip(tags, columns, strict=True)}
-        self.texts = {tag: Text(tag, plugin, content.encode("latin-1")) for tag, plugin, content in texts}
-        self.damage = [(at, what) for at, what in damage]
+        parts = {tag: [column] for tag, column in self.columns().items()}
+        return {"parts": parts, "texts": self.texts, "damage": self.damage}
 
 
 @dataclass
@@ -284,8 +270,7 @@ def _side_by_side(pieces: list[Piece], contents: list[bytes]) -> Iterator[Batch]
 
 def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
     source = log.source = Source(log.path, file, "event file")
-    if source.state is not None:
-        log.restore(source.state, source.arrays)
+    source.restore(log)
     rest, base, is_last, gap, sound = np.empty(0, np.uint8), source.mark.offset, False, None, True
     while not is_last:
         room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
@@ -352,5 +337,5 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         piece.log.truncated |= part.truncated
         if piece.is_last:
             if piece.log.source:
-                piece.log.source.keep(piece.mark, piece.log.state)
+                piece.log.source.keep(piece.mark, piece.log)
             yield piece.log

@@ -110,10 +110,8 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Po
 
 
 def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
-    """Wall time, step, place of the first value, and whether there is a summary and nothing else.
-
-    Of a record of another kind (a graph, a version) the place is its end: there is no value in it.
-    """
+    """Wall time, step, place of the first value, and whether there is a summary and nothing else. Of a record
+    of another kind (a graph, a version) the place is its end: there is no value in it."""
     fits = _byte(buffer, begin) == WALL_TIME
     wall_time = word(buffer, begin + 1, "<f8").astype(np.float64)
     at = begin + 9
@@ -130,10 +128,8 @@ def _all_values(
     buffer: U8, at: Ints, end: Ints, known: Mask, tags: dict[str, int]
 ) -> tuple[Ints, Ints, Floats]:
     """(record, tag, value) of all values, first those that stand first in their summaries, then the second.
-
     Records with a value of an unknown shape are struck out of ``known``. Tags that are new get the next
-    numbers.
-    """
+    numbers."""
     live = np.flatnonzero(known & (at < end))
     at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
     while len(live):
@@ -149,8 +145,7 @@ def _all_values(
 
 def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask, Mask]:
     """One Summary.Value at each place: tag and number where there is one, the place after it, whether its
-    shape is known, and whether there is a number. Images, histograms and the like are passed over.
-    """
+    shape is known, and whether there is a number. Images, histograms and the like are passed over."""
     fits = _byte(buffer, at) == VALUE
     size, at = _length(buffer, at + 1)
     after = at + size
@@ -195,10 +190,8 @@ def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
 
 
 def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints:
-    """The number of each tag; tags that are new get the next numbers, in the order of the log.
-
-    Tags are grouped by a hash and then compared with the first of their group, byte by byte.
-    """
+    """The number of each tag; tags that are new get the next numbers, in the order of the log. Tags are
+    grouped by a hash and then compared with the first of their group, byte by byte."""
     words = [
         word(buffer, at + low, "<u8") & _LOW_BYTES[np.maximum(np.minimum(size - low, 8), 0)]
         for low in range(0, int(size.max(initial=0)), 8)
@@ -273,9 +266,7 @@ class Text(NamedTuple):
 
 def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
     """Parses one record: when (Unix s), at which step, and scalars (tag, value) and texts in its order.
-
-    Raises ValueError where the bytes are no protobuf message.
-    """
+    Raises ValueError where the bytes are no protobuf message."""
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, FIXED64):
