@@ -69,11 +69,9 @@ MOST_FILES = 10_000
 
 
 def identify(head: Head) -> bool:
-    """A line of names, and below it rows of as many cells, most of them numbers or blank.
-
-    Names that are numbers, and rows that do not fit, are only forgiven where a name counts steps, or the file
-    is named after a loss; then the line of names may be missing too.
-    """
+    """A line of names, and below it rows of as many cells, most of them numbers or blank. Names that are
+    numbers, rows that do not fit and a missing line of names are forgiven only where a name counts steps or
+    the file is named after a loss."""
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
     if len(header) == 2 and numeric[1]:  # a date
@@ -130,11 +128,8 @@ def lacks(path: Path) -> str:
 
 
 def read(path: Path) -> list[Attempt]:
-    """All attempts of the file (more than one only for a table of several runs).
-
-    Raises:
-        BadLog: nothing but a header, or no number in it.
-    """
+    """All attempts of the file, several for a table of several runs. Raises BadLog where it holds no
+    number."""
     rows = _begin(Head.of(path).lines)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:
@@ -172,13 +167,8 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other.
-
-    The rows are only read where a column names runs.
-
-    Raises:
-        BadLog: the header cannot be read.
-    """
+    """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other. Rows
+    are only read where a column names runs. Raises BadLog where the header cannot be read."""
     names = next(iter(_begin(Head.of(path).lines)), [])
     several = {*map(column_key, names)} & {*RUN_NAMES} or any(n.strip().endswith(EXTREMES) for n in names)
     if not several and not (loss_of(path) and len(names) > 2):
@@ -253,11 +243,7 @@ def identify_folder(path: Path) -> bool:
 
 
 def read_folder(path: Path) -> list[Attempt]:
-    """One attempt of all metrics; a file that holds no number is a fault.
-
-    Raises:
-        BadLog: no file holds a number.
-    """
+    """One attempt of all metrics; a file without a number is a fault. Raises BadLog where none holds one."""
     series, faults, truncated = dict[str, Series](), list[Fault](), False
     for folder, file in _metric_files(path):
         try:

@@ -54,12 +54,8 @@ Wanted = Callable[[Path], bool]
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file: a FALLBACK is asked only where no other does.
-
-    Raises:
-        Defect: one of them failed on it.
-        OSError: it cannot be read.
-    """
+    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises Defect where
+    one of them failed on it, and OSError where it cannot be read."""
     return _claiming(Head.of(path))
 
 

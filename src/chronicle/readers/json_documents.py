@@ -253,14 +253,9 @@ def is_state(head: Head) -> bool:
 
 
 def read_state(path: Path) -> list[Attempt]:
-    """One attempt. The last entry (train_runtime, train_loss, ...) sums the training up: it is a fact.
-
-    The Trainer replaces a NaN loss by 0.0 before it logs it; where the gradient norm is not finite at a loss
-    of exactly 0.0 the values are kept as logged, and a fault says what they are.
-
-    Raises:
-        BadLog: no entry of the log_history holds a number.
-    """
+    """One attempt. The last entry (train_runtime, ...) sums the training up: it is a fact. A loss of 0.0 at a
+    norm that is not finite was NaN before the Trainer replaced it: it is kept as logged, and a fault says so.
+    Raises BadLog where no entry of the log_history holds a number."""
     text = path.read_text(encoding_of(Head.of(path).start), errors="replace")
     state, truncated = _parsed_state(text)
     history = state.pop("log_history", None)

@@ -70,13 +70,9 @@ def _begin(head: Head) -> tuple[str, str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run, a row for each line with a step. A line without one that holds a metric belongs to
-    the step before it; any other is an event (fact "events"). Lines before the first step are facts: what
-    the training was started with. Where no line holds a step, those with a known metric are rows, or all.
-
-    Raises:
-        BadLog: no line holds a number.
-    """
+    """An attempt a run, a row for each line with a step. Lines before the first are facts. Of those without a
+    step one with a metric belongs to the step before, any other is an event; where none has a step, those
+    with a known metric are rows, or all. Raises BadLog where no line holds a number."""
     return JsonLog(path).attempts()
 
 
@@ -332,12 +328,7 @@ def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
 
 
 def parsed(head: Head) -> tuple[Any, bool]:
-    """The first JSON value of a file, and whether more than blanks stands after it.
-
-    Raises:
-        ValueError: there is none.
-        RecursionError: it is nested too deep.
-    """
+    """The first JSON value of a file, and whether more than blanks stands after it. Raises as `from_json`."""
     with head.opened() as file:
         text = file.read()
     value, end = JSON.raw_decode(text, len(text) - len(text.lstrip(_BLANK)))

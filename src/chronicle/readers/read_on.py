@@ -80,12 +80,8 @@ class Source:
         self.mark = Mark(self._n_read, self._hash)
 
     def _recall(self, kept: Path) -> None:
-        """Takes up what is kept, if the log begins with what was read then.
-
-        Raises:
-            OSError: there is nothing, or it cannot be read.
-            ValueError, TypeError, RecursionError: it is nothing that was kept.
-        """
+        """Takes up what is kept, if the log begins with what was read then. Raises OSError where there is
+        nothing, and ValueError, TypeError or RecursionError where it is nothing that was kept."""
         data = np.fromfile(kept, np.uint8)  # which, unlike bytes, may be written to
         head, body = data[:_HEAD].tobytes(), data[_HEAD:]
         if hashlib.sha256(body.data).hexdigest().encode() != head[:_SHA256]:

@@ -167,12 +167,9 @@ def _tells_items(name: str, column: Column, n_rows: int) -> bool:
 
 
 def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run, in the order in which the runs first come; one run called "" where none is named.
-
-    A column of run ids or names tells runs apart, what a W&B export puts before its metrics, and columns of
-    which only the name of the file says that they are losses; a column of metrics beside one of values is a
-    long table.
-    """
+    """Columns by run, in the order in which the runs first come; one run called "" where none is named. Runs
+    are told apart by a column of ids or names, by what a W&B export puts before its metrics, or by columns
+    that only the file's name calls losses. A column of metrics beside one of values is a long table."""
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
@@ -365,11 +362,9 @@ def loss_of(path: Path) -> str:
 
 
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Names of the columns of a table without a header, by the name of its file; [] where it tells none.
-
-    One column is the loss, the score or the reward; before it, or before another metric that is known by its
-    name, may stand one of whole numbers that grow, the steps, or one of dates. Only rewards may all be whole.
-    """
+    """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
+    column is the loss, score or reward; steps that grow, or dates, may stand before it or another known
+    metric. Only rewards may all be whole."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in _SCORES or (width == 2 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")

@@ -139,12 +139,10 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 
 
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
-    """As `axis_of`, of the columns that count by their name alone: the best of those that move, or of all.
-
-    Of those that count steps it is one that tells, helped by the others, half of the rows that any does.
-    Those that the training ``declared`` to count its steps go before all others. A plural may be an amount,
-    as `steps` are how long an episode was: one that goes up and down, or stands still, counts nothing.
-    """
+    """As `axis_of`, of the columns that count by their name alone: of those of steps, and first of those that
+    the training ``declared``, the best that tells, helped by the others, half of the rows that any does. A
+    plural may be an amount (`steps` of an episode): one that goes up and down, or stands still, counts
+    nothing."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name in columns if counts[name]]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
@@ -170,12 +168,9 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
 
 
 def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> Axis:
-    """A counter with a step for rows in which it is blank and one of the ``others`` goes on counting.
-
-    Wherever such a row follows one that has the step, and few follow each other, the row before tells it as
-    well, and no cell is made. Where many do, what both counters say in the rows that have both tells how one
-    follows from the other; where no row has both, counters of steps that run over the same range are one.
-    """
+    """A counter with a step for rows in which it is blank and one of the ``others`` goes on counting. Few
+    such rows stand at the step before them. For many, rows that have both counters tell how one follows from
+    the other; without such rows, counters of steps over the same range are one."""
     column, placed = columns[name], dict[str, int]()
     axis = column.where(is_whole(column.values))
     for other in others:
@@ -334,13 +329,9 @@ def _passes(steps: Steps) -> Column:
 
 
 def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
-    """Length of an epoch, where steps begin anew whenever the epoch goes up; None where they go on.
-
-    ``steps`` are by row. An epoch begins anew where it has a step below the end of one of the two before it:
-    one of them may have lost its end. The length is the highest step of an epoch, the most frequent of those
-    that are over (a single wrong step moves no other); where steps count from 0, one distance between two
-    logged steps more.
-    """
+    """Length of an epoch, where ``steps`` (by row) begin anew, below the end of one of the two epochs before,
+    whenever the epoch goes up; None where they go on. It is the most frequent highest step of the epochs that
+    are over, and where steps count from 0 one distance between two logged steps more."""
     rows, epoch = _whole_epochs(epochs)
     if len(rows) < 2:
         return None

@@ -145,11 +145,7 @@ JSON = json.JSONDecoder(parse_int=_whole)
 
 def from_json(text: str | bytes) -> Any:
     """The value of a JSON text; a whole number of more digits than Python takes is a float, or infinite.
-
-    Raises:
-        ValueError: it is none.
-        RecursionError: it is nested too deep.
-    """
+    Raises ValueError where it is none, RecursionError where it is nested too deep."""
     return JSON.decode(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
 
 
@@ -176,12 +172,9 @@ class Readable(Protocol):
 
 
 def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
-    """A file as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`.
-
-    They end with a line feed; a last line without one is a block of its own. Of a hole, the zeros that a file
-    system puts where nothing was written before a crash, a line is given a few: there may be gigabytes of
-    them. ``file`` is the one at ``path``, from where it is to be read.
-    """
+    """The ``file`` at ``path`` as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of
+    `FIRST_BYTES`. They end with a line feed; a last line without one is a block of its own. Of the zeros that
+    a file system puts where nothing was written before a crash, perhaps gigabytes, a line is given a few."""
     if encoding_of(Head.of(path).start) == "utf-16":
         with path.open(encoding="utf-16", errors="replace", newline="\n") as text:
             while part := text.read(size) + text.readline():
@@ -241,13 +234,10 @@ class Faults(list[Fault]):
 
 @dataclass(frozen=True)
 class OnDemand:
-    """A module below `chronicle.readers`, or what its table BY_NAME has under this name, as a `Reader`.
-
-    ``hooks`` are the optional functions that it has. ``folder_has`` are patterns of names of which a folder
-    that is one log holds at least one, and ``starts`` are the bytes that each file begins with (``binary``:
-    there are zeros among the first, as in no text; ``opens``: the first byte that is no blank is one of
-    these), so that the module need not be asked of any other.
-    """
+    """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are the
+    optional functions it has; a folder that is one log holds a name like one of ``folder_has``. It is only
+    asked of a file with these first bytes (``starts``), first byte that is no blank (``opens``), or zeros
+    (``binary``)."""
 
     module: str
     NAME: str
@@ -342,14 +332,9 @@ def _decompressor(start: bytes) -> Callable[[], Any] | None:
 
 @contextmanager
 def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
-    """The content of a file, in a temporary one of its plain name; of a file that is not packed, itself.
-
-    With ``begin_only`` there are about BEGIN_BYTES of it.
-
-    Raises:
-        LogError: it unpacks to more than it may, or by a package that is not installed.
-        OSError: it cannot be read, or the disk is full.
-    """
+    """The content of a file, in a temporary one of its plain name; of a file that is not packed, itself. With
+    ``begin_only`` about BEGIN_BYTES of it. Raises LogError where it unpacks to more than it may, or by a
+    package that is not installed, and OSError."""
     make = _decompressor(Head.of(path).start)
     if make is None:
         yield Unpacked(path, "")

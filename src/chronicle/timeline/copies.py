@@ -162,13 +162,9 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
-    """The logs, and those set aside that tell the whole of what several others tell in parts: a trainer's
-    state beside an event file a process.
-
-    The log of the whole tells one course, without what was overtaken or with what should have been; the
-    others tell the restarts. So they are the attempts, and the log of the whole is a copy of them. Only a log
-    that is the one of its format is asked. What it alone logged goes to the attempts, by step.
-    """
+    """The logs, and those set aside that tell the whole of what several others tell in parts, as a trainer's
+    state beside an event file a process. The parts tell the restarts: they are the attempts, and the whole,
+    if it is the only log of its format, is a copy of them, whose own metrics go to them by step."""
     formats = Counter(log.attempt.facts.get("format") for log in courses)
     kept = list(courses)
     wholes: list[Attempt] = []

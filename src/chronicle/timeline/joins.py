@@ -256,14 +256,10 @@ _THEN = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of an attempt.
-
-    ``how``: one of `HOWS`, "in NaN" where its last loss is not finite, the fault that ended it ("node
-    failure"), "cut off" where its last record is cut, "" where nothing tells. ``then``: "resumed",
-    "rolled back", "started again" (``join`` is the join that did it), "given up" (a later attempt went on
-    from an earlier one), "latest" of its training, "evaluation", "apart" (a training of its own, without
-    joins), or "empty".
-    """
+    """The end of an attempt. ``how``: one of `HOWS`, "in NaN", the fault that ended it ("node failure"), "cut
+    off" where its last record is cut, or "". ``then``: "resumed", "rolled back" or "started again" by
+    ``join``, "given up" (a later attempt went on from an earlier one), "latest", "evaluation", "apart" (no
+    joins), or "empty"."""
 
     attempt: int
     how: str

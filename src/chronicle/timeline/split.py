@@ -50,12 +50,9 @@ _PAUSED = (
 def split(
     attempts: Sequence[Attempt], *, relation_given: bool
 ) -> tuple[list[Attempt], list[str], list[StepBack]]:
-    """All attempts in the logs, each with its rows in the order of its steps, the doubts, and where rows were
-    out of order or a step was logged again.
-
-    One attempt keeps its name; several of one log are called ``name#1``, ``name#2`` in the order of the
-    rows. ``relation_given`` is whether run.toml says how attempts relate: then a step that goes back cuts.
-    """
+    """All attempts in the logs, their rows in the order of steps, the doubts, and where rows were out of
+    order or a step was logged again. Several of one log are ``name#1``, ``name#2`` in the order of the rows.
+    ``relation_given``: run.toml says how attempts relate, and a step that goes back always cuts."""
     parts: list[Attempt] = []
     doubts: list[str] = []
     backs: list[StepBack | None] = []
@@ -167,14 +164,10 @@ def _most_cuts(steps: Steps) -> float:
 
 
 def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
-    """Rows of the clock at which a process went on from where another one had ended, given the rows at which
-    the step goes back. Nothing of the steps tells; two things may.
-
-    A pause, where a launch is known by its step: half as long as before that, ten times as long as any other
-    pause, and no more often than twice as many launches, since what comes again is an evaluation or a
-    checkpoint. A pause alone proves nothing, and is left to those who look for hangs: a hang as long as a
-    launch is taken for a resume, by which nothing is judged. And a clock of the process that begins anew.
-    """
+    """Rows of the clock at which a process went on from where another one had ended, beside the ``cuts``. A
+    clock of the process begins anew there; or there is a pause half as long as that of a launch, ten times as
+    long as any other, and no more often than twice as many launches, since what comes again is an evaluation
+    or a checkpoint. A hang as long as a launch is taken for a resume, by which nothing is judged."""
     return sorted({*_pauses(ticks.times, cuts), *_clock_restarts(attempt, ticks, cuts)})
 
 

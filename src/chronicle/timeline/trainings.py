@@ -134,13 +134,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class Tips:
-    """The latest attempts of up to ``most`` trainings, a column each, so that all are asked at once.
-
-    What speaks for a training, strongest first: its latest process was not running while this one ran; both
-    log a loss of one kind; both state the same run and seed; they lie in one folder; it had reached this
-    attempt's first step; both ran on one host; its loss at the seam is the nearer one. Where all of it is
-    equal the latest training is taken, and a doubt says so.
-    """
+    """The latest attempts of up to ``most`` trainings, a column each, so that all are asked at once. What
+    speaks for a training, strongest first, says `_speaks_for`; then a loss at the seam that is clearly
+    nearer. Where all is equal the latest training is taken, and a doubt says so."""
 
     def __init__(self, most: int) -> None:
         self._tips: dict[int, Course] = {}

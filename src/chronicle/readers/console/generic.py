@@ -361,15 +361,9 @@ class Stretches:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
-    reward or return, which an agent is told again and again.
-
-    Where the line with the arguments of the program, which stands before the first step, comes again with
-    whatever numbers, another launch has begun; and where a line tells when a training began, or from where
-    it is resumed.
-
-    Raises BadLog where no line with a step holds another number.
-    """
+    """An attempt a launch: one begins where a line announces or resumes it, or where the line with the
+    arguments of the program comes again, with whatever numbers. A name without a role that came twice at most
+    is left out, and so is a reward. Raises BadLog where no line with a step holds another number."""
     head = Head.of(path)
     plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
     form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)

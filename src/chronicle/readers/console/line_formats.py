@@ -145,11 +145,8 @@ _DLL_PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
 
 def _read_dllogger(path: Path) -> list[Attempt]:
     """NVIDIA DLLogger: ``DLL 2020-06-03 16:09:11 - Training Epoch: 0 Training Iteration: 17  loss : 1.63``,
-    and JSON lines ``DLLL {"datetime": ..., "type": "LOG", "step": [0, 1785], "data": {"step_loss": 1.63}}``.
-
-    Where iterations are counted anew in each epoch, those of the epochs before are added. Parameters, and
-    totals without a step, are facts.
-    """
+    and JSON lines ``DLLL {"type": "LOG", "step": [0, 1785], "data": {"step_loss": 1.63}}``. Iterations that
+    are counted anew in each epoch are counted on. Parameters, and totals without a step, are facts."""
     counter = Epochs()
     log = Log(path, "dllogger", counter=counter)
     for line in log.lines(_DLL_LINE):
@@ -204,11 +201,8 @@ _FAIRSEQ_LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
 
 def _read_fairseq(path: Path) -> list[Attempt]:
     """fairseq and metaseq: ``… | train_inner | {"epoch": 1, "loss": "16.475", "num_updates": "100", ...}``.
-
-    Numbers are strings, losses are in bits (logarithms to base 2). ``train`` is the mean of an epoch,
-    ``valid`` an evaluation; an overflow of the gradients lowers the loss scale, which is a point of its own
-    and an event.
-    """
+    Losses are in bits; ``train`` is the mean of an epoch, ``valid`` an evaluation. An overflow of the
+    gradients is an event, and the lower loss scale a point."""
     log = Log(path, "fairseq")
     for line in log.lines(_FAIRSEQ_LINE):
         if match := _FAIRSEQ_SCALE.search(line.text):
@@ -244,12 +238,8 @@ _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$
 
 def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the one
-    line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``; one log may hold both.
-
-    The last finished bar of an epoch is what the epoch came to; those before it show running means, and one
-    with an ETA was drawn before the epoch was over. A bar of other batches, or of less, is that of an
-    evaluation. The axis counts epochs.
-    """
+    line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last finished bar of an epoch tells its values;
+    one with an ETA, of other batches or of less (an evaluation) does not. The axis counts epochs."""
     log = Log(path, "keras-console", epoch=0, last=None)  # the last bar: line, values, total
     log.axis, own = "epoch", log.own
     for line in log.lines(_KERAS_LINE):
@@ -293,12 +283,10 @@ _DS_EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 
 def _read_deepspeed(path: Path) -> list[Attempt]:
-    """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat.
-
-    The engine prints no loss: it comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a line
-    with a pair ``loss: ...``. Such lines without a step belong to the last one. Several engines of a process
-    (actor, critic) print the same line at a step: the second's metrics are named ``lr (2)``.
-    """
+    """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat. The loss
+    comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a pair ``loss: ...`` without a step,
+    which belongs to the last one. Of several engines that print the same line the second's metrics are ``lr
+    (2)``."""
     log = Log(path, "deepspeed")
     log.own["records"] = records = _DeepSpeed(log)
     for line in log.lines(_DS_LINE):

@@ -372,13 +372,10 @@ _RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 
 
 class Repeats:
-    """What was told last, and whether it is told again, which makes no other sample of it.
-
-    Two handlers of one logger tell all twice, with other prefixes. The summary of an epoch tells its last
-    step again, with fewer counters and perhaps fewer digits. A bar is drawn at the next count with the
-    numbers of the last one, until it is given new ones, as in every loop over `tqdm` that calls
-    `set_postfix`; one that is closed before its end is drawn once more, with the rate of all its steps.
-    """
+    """What was told last, and whether it is told again, which makes no other sample of it: by a second
+    handler of the logger, by the summary of an epoch with fewer counters and digits, or by a `tqdm` bar
+    that is drawn again with the numbers of the last count, until `set_postfix` gives it new ones or it is
+    closed."""
 
     def __init__(self) -> None:
         self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation

@@ -49,13 +49,10 @@ _Owner = tuple[str, int] | None | bytes  # the number of a pair; what changes no
 
 
 class Form:
-    """What records have in common whose numbers have the same names: all but what depends on the numbers.
-
-    ``words`` are that of an evaluation, and "saved" or "loaded" where a checkpoint was, "launch" where a
-    training began. ``epoch`` is where
-    epochs are counted (-1 for none), ``ranked`` are those that count steps where they are whole: rank, place
-    and name, from the best. ``kept`` is for what records find out: by what counts, where the others stand.
-    """
+    """What records with the same names have in common. ``words`` are that of an evaluation and that of an
+    event ("saved", "loaded", "launch"). ``epoch`` is where epochs are counted (-1: nowhere), ``ranked`` what
+    counts steps: rank, place and name, the best first. ``kept`` is for records: by counter, where the others
+    stand."""
 
     Ranked = Sequence[tuple[int, int, str]]
 

@@ -124,13 +124,10 @@ def _read(at_once: AtOnce, alike: Sequence[re.Match[bytes] | None], numbers: Seq
 
 
 class Log:
-    """What was read so far. ``step`` and ``time`` are those of the last record, ``truncated`` says whether
-    the last line has no end.
-
-    ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count. A format
-    that gives its name as ``form`` is read on from where a log was left: whatever else it knows of the lines
-    so far is in ``own``.
-    """
+    """What was read so far. ``step`` and ``time`` are those of the last record; ``truncated``: the last
+    line has no end. A format fills ``facts`` and ``events``, and says with ``axis`` what the steps count.
+    One that names itself as ``form`` is read on from where a log was left; what else it knows by then is
+    in ``own``."""
 
     FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "told_lines", "looked_at")
 

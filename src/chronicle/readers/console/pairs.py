@@ -303,12 +303,9 @@ def is_twofold(occurrences: Sequence[Pair]) -> bool:
 
 
 class Epochs:
-    """Steps that are counted anew in each epoch, as one count; where they do not fall, they are one already.
-
-    An epoch is as long as its last step says; where the next one counts from 0, the last step is followed by
-    another distance of two steps, as in tables (`step_axis.steps_per_epoch`). An epoch that was there before
-    counts from where it began; what a step that goes back means is decided when attempts are stitched.
-    """
+    """Steps that are counted anew in each epoch, as one count. An epoch is as long as its last step says, and
+    one distance of two steps longer where the next counts from 0, as in `step_axis.steps_per_epoch`. One that
+    was there before counts from where it began; what that means is decided when attempts are stitched."""
 
     def __init__(self) -> None:
         self._epoch: float | None = None

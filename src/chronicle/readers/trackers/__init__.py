@@ -74,12 +74,9 @@ def attempt_of_calls(
     declared: Collection[str] = (),
     **known: Any,
 ) -> Attempt:
-    """An attempt from rows that are calls of a tracker, which counts them by its ``counter``: one for each
-    micro-batch, evaluation or logged line, whatever the trainer does. ``known`` is as of `attempt_of`.
-
-    It stands on the axis of any table, among the columns that are there in half of the rows, and what was
-    ``declared`` as step metric goes first. Where the trainer's steps are blank for long, the calls tell them.
-    """
+    """An attempt from rows that are calls of a tracker, which its ``counter`` counts, whatever the trainer
+    does. Its axis is that of any table, among columns in half of the rows, ``declared`` step metrics first;
+    where the trainer's steps are blank for long, the calls tell them. ``known`` is as of `attempt_of`."""
     half = len(columns[counter].rows) / 2
     there = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
     axis = axis_by_name({n: c for n, c in there.items() if counted_by(n) in ("", "step")}, declared)

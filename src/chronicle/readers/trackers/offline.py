@@ -50,12 +50,9 @@ Row = Mapping[str, Any]
 @dataclass(frozen=True)
 class Offline:
     """What one client keeps, in a file of messages, or in a folder for each launch with one ``file`` of them.
-
-    ``begins`` is what its own files begin with, and where others may begin so too, ``mine`` looks closer.
-    ``fill`` takes all messages of a file into the log of points and tells whether the file is cut. ``system``
-    begins the names of what the client measures of the machine. ``key`` finds in the name of the file, or of
-    its folder, what launches of one run share.
-    """
+    ``begins`` and ``mine`` know its own files; ``fill`` takes all messages into the log of points and says
+    whether the file is cut. ``system`` begins the names of what is measured of the machine; ``key`` finds in
+    a name what launches of one run share."""
 
     NAME: str
     system: str
