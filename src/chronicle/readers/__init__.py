@@ -35,37 +35,18 @@ from chronicle.errors import (
 )
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
+from chronicle.readers import find
 from chronicle.readers.arrange import arrange
 from chronicle.readers.catalogue import READERS, Reader, all_readers, hook, plugins
-from chronicle.readers.find import (
-    RunSource,
-    claims,
-    folder_claims,
-    foreign_logs,
-    is_log,
-    is_text,
-    run_key,
-    runs_in,
-    runs_of_store,
-    scan,
-)
+from chronicle.readers.find import RunSource, is_log, runs_of_store, scan
 from chronicle.readers.side_files import side_facts
 from chronicle.readers.text import clean, error_named_back, named_back, respelled, unpacked
 
 if TYPE_CHECKING:
     from chronicle.workspace.config import Confines
 
-__all__ = [
-    "READERS",
-    "Reading",
-    "RunSource",
-    "local",
-    "read",
-    "read_all",
-    "runs_below",
-    "runs_of_store",
-    "what_to_do",
-]
+__all__ = ["READERS", "Reading", "RunSource", "local", "read", "read_all", "runs_below", "runs_of_store"]
+__all__ += ["what_to_do"]
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
@@ -209,7 +190,7 @@ def what_to_do(path: Path) -> str:
     texts_seen: list[Path] = []
 
     def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
-        if len(texts_seen) > _MOST_NAMED or not is_text(file):
+        if len(texts_seen) > _MOST_NAMED or not find.is_text(file):
             return False
         texts_seen.append(file)
         return True
@@ -227,10 +208,10 @@ def runs_below(path: str | Path) -> list[RunSource]:
     all logs of a folder belong to one run, the folder itself stands for them."""
     path = local(path)
     if not path.is_dir() or is_log(path):
-        name = run_key(path) or path.name
+        name = find.run_key(path) or path.name
         return runs_of_store(path) or [RunSource(name, (path,))]
     folder = scan(path, is_log)
-    return runs_in(folder) if any(folder.all_logs()) else []
+    return find.runs_in(folder) if any(folder.all_logs()) else []
 
 
 def read_file(path: Path) -> list[Attempt]:
@@ -241,10 +222,10 @@ def read_file(path: Path) -> list[Attempt]:
         NothingToRead: there is no such file.
     """
     try:
-        if path.is_dir() and (readers := folder_claims(path)):
+        if path.is_dir() and (readers := find.folder_claims(path)):
             reader = _only(readers, path)
             attempts = hook(reader, "read_folder")(path)
-            unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in foreign_logs(reader, path))
+            unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in find.foreign_logs(reader, path))
             return _by(reader, [replace(attempt, faults=(*attempt.faults, *unread)) for attempt in attempts])
         _require_regular(path)
         with unpacked(path) as file:
@@ -302,7 +283,7 @@ def _unreadable(path: Path, err: OSError) -> LogError:
 
 
 def _plain(path: Path) -> list[Attempt]:
-    reader = _only(claims(path), path)
+    reader = _only(find.claims(path), path)
     with contained(str(path)):
         return _by(reader, reader.read(path))
 

@@ -14,10 +14,10 @@ import numpy as np
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
-from chronicle.readers.columns import LENGTH, REWARD, counts_steps
+from chronicle.readers.columns import LENGTH, REWARD
 from chronicle.readers.find import WRITERS, home_of_scalars
 from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
-from chronicle.readers.step_axis import MANY
+from chronicle.readers.step_axis import MANY, counts_steps
 
 # The name of an event file: Unix seconds, then host and process.
 _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")

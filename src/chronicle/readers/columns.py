@@ -21,30 +21,13 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.readers import step_axis
 from chronicle.readers.hyperparameters import as_float
-from chronicle.readers.step_axis import (
-    NO_COLUMN,
-    Column,
-    across_epochs,
-    axis_of,
-    column_key,
-    counted_by,
-    counts_steps,
-    epochs_by_row,
-    epochs_of,
-    is_counter,
-    step_rank,
-    steps_of,
-    steps_per_epoch,
-)
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counts_steps
 from chronicle.readers.text import clean
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["Column", "column_key", "counted_by", "counts_steps", "is_counter", "step_rank"]  # of step_axis
-__all__ += ["BLANK", "NAN", "WRAPPED", "Builder", "attempt_of", "is_blank", "iso_seconds", "number"]
-__all__ += ["text_of", "unix"]
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
@@ -100,7 +83,6 @@ class Builder:
 
     @property
     def n_texts(self) -> int:
-        """How many cells are neither number nor blank."""
         return len(self._texts)
 
     def add(self, row: int, cells: Sequence[str]) -> None:
@@ -238,11 +220,11 @@ def attempt_of(
     """
     numbers = {name: c for name, c in columns.items() if not c.is_text and len(c.rows)}
     texts = {name: c for name, c in columns.items() if c.is_text}
-    axis = axis_of(numbers)
-    steps, step_faults = steps_of(path, axis.column, n_rows)
-    epochs = epochs_by_row(axis, steps, epochs_of(numbers))
-    if axis.counts == "step" and (length := steps_per_epoch(steps, epochs)):
-        steps = across_epochs(steps, epochs, length)
+    axis = step_axis.axis_of(numbers)
+    steps, step_faults = step_axis.steps_of(path, axis.column, n_rows)
+    epochs = step_axis.epochs_by_row(axis, steps, step_axis.epochs_of(numbers))
+    if axis.counts == "step" and (length := step_axis.steps_per_epoch(steps, epochs)):
+        steps = step_axis.across_epochs(steps, epochs, length)
         facts = {"steps_per_epoch": length, **(facts or {})}
     if axis.counter:
         facts = {"step_counter": axis.counter, **(facts or {})}

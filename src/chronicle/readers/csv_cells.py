@@ -20,9 +20,10 @@ import numpy as np
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.model import Fault, Place
-from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
+from chronicle.readers.columns import BLANK, Builder, is_blank, number
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
+from chronicle.readers.step_axis import counts_steps
 from chronicle.readers.text import SMALL_BYTES, Faults, Head, Line, numbered_lines
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ class Table:
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
     def take(self, block: bytes) -> None:
-        """Reads whole lines, or a last one without its end."""
         if self._builders and self._read_plain(block):
             return
         lines = self._lines(block)
@@ -81,7 +81,6 @@ class Table:
 
     @property
     def faults(self) -> list[Fault]:
-        """What was wrong with lines and cells."""
         texts = [
             Fault(Place(str(self.path)), f"text in column {name!r}; left out", builder.n_texts)
             for name, builder in zip(self.names, self._builders, strict=True)

@@ -26,16 +26,7 @@ from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Series
-from chronicle.readers.columns import (
-    LENGTH,
-    REWARD,
-    Column,
-    attempt_of,
-    column_key,
-    counts_steps,
-    is_blank,
-    number,
-)
+from chronicle.readers.columns import LENGTH, REWARD, attempt_of, is_blank, number
 from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
@@ -49,6 +40,7 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
+from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, from_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")

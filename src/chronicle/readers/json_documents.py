@@ -32,10 +32,11 @@ from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import json_lines
-from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_counter
+from chronicle.readers.columns import attempt_of
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
+from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
 from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4

@@ -23,10 +23,11 @@ import orjson
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, text_of
+from chronicle.readers.columns import Builder, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
 from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
+from chronicle.readers.step_axis import Column, counts_steps, is_counter
 from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
@@ -96,7 +97,6 @@ class JsonLog:
         read_lines(path, "jsonl", self, SMALL_BYTES)
 
     def take(self, block: bytes) -> None:
-        """Reads whole lines, or a last one without its end."""
         lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
         numbers: Sequence[int] = range(self._n_lines + 1, self._n_lines + len(lines) + 1)
         self._n_lines += len(lines)

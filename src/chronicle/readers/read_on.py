@@ -100,15 +100,12 @@ class Source:
         self.state, self._hash, self._n_read = state, before, offset
 
     def tell(self) -> int:
-        """As of a file."""
         return self.file.tell()
 
     def read(self, size: int) -> bytes:
-        """As of a file; each line end is a mark."""
         return self._lines(self.file.read(size))
 
     def readline(self, size: int) -> bytes:
-        """As of a file; each line end is a mark."""
         return self._lines(self.file.readline(size))
 
     def _lines(self, data: bytes) -> bytes:

@@ -328,7 +328,6 @@ def _synchronised(files: Any, address: str) -> Path:
 
 
 def _failed(address: str, err: Exception, refused: list[str]) -> LogError | NothingToRead:
-    """What is said of a fetch that failed; libraries call one that was ``refused`` many things."""
     if refused:
         return LogError(address, refused[0])
     if isinstance(err, FileNotFoundError):

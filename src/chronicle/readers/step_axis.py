@@ -86,15 +86,12 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether the cells are texts."""
         return bool(self.values.dtype == object)
 
     def only(self, rows: Steps) -> Column:
-        """The cells that stand in ``rows``."""
         return self.where(np.isin(self.rows, rows))
 
     def where(self, kept: Mask) -> Column:
-        """The cells that are ``kept``."""
         return self if kept.all() else Column(self.values[kept], self.rows[kept])
 
 

@@ -250,7 +250,6 @@ class OnDemand:
     opens: bytes = b""
 
     def identify(self, head: Head) -> bool:
-        """As the module's."""
         if self.starts:
             possible = head.start.startswith(self.starts)
         else:
@@ -259,7 +258,6 @@ class OnDemand:
         return possible and bool(self._module().identify(head))
 
     def read(self, path: Path) -> list[Attempt]:
-        """As the module's."""
         return list(self._module().read(path))
 
     def may_hold(self, names: list[str]) -> bool:

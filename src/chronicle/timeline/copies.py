@@ -17,18 +17,9 @@ import numpy as np
 
 from chronicle.metrics.roles import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
-from chronicle.timeline.relation import (
-    SAME,
-    SAME_TIME_S,
-    Pair,
-    Relation,
-    are_equal,
-    common,
-    heads,
-    moved,
-    same,
-)
+from chronicle.timeline.relation import Pair, Relation, are_equal, common, heads, moved, same
 
 _FEW = 8  # so many logs are soon looked at one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log, in step with no period of it
@@ -108,8 +99,8 @@ class _Logs:
     def _at_another_time(self, ranks: Index, rank: int) -> Mask:
         """Whether no row of one clock was logged at the time of one of the other."""
         starts, ends = self._times
-        later = starts[ranks] > ends[rank] + SAME_TIME_S
-        return np.asarray(later | (ends[ranks] < starts[rank] - SAME_TIME_S))
+        later = starts[ranks] > ends[rank] + relation.SAME_TIME_S
+        return np.asarray(later | (ends[ranks] < starts[rank] - relation.SAME_TIME_S))
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
         """Whether more than three of eight values at a few probed steps differ: copies differ in one of
@@ -124,7 +115,7 @@ class _Logs:
         there, whose = (np.concatenate([points[rows] for rows in at]) for points in (values, by_rank))
         expected = np.repeat(clock.values[rows], high - low)
         with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-            off = np.abs(there - expected) > SAME * abs(expected)
+            off = np.abs(there - expected) > relation.SAME * abs(expected)
         logged = np.bincount(whose, minlength=len(self._clocks))[ranks]
         differing = np.bincount(whose[off], minlength=len(self._clocks))[ranks]
         begins, begin = self._begins[ranks], int(self._begins[rank])

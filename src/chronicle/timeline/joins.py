@@ -388,7 +388,6 @@ def _placed(fault: Fault, clock: Floats, steps: Steps) -> Fault:
 
 
 def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
-    """By time, and by step where there is no time; then as in the log."""
     step = math.inf if fault.at_step is None else float(fault.at_step)
     timeless = not math.isfinite(fault.at_time)
     place = fault.place

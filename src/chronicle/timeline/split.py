@@ -220,7 +220,6 @@ def _rare(series: Series) -> float:
 
 
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
-    """Whether any step was logged twice with values that differ."""
     _, i, j = np.intersect1d(series.steps[old], series.steps[new], return_indices=True)
     return not same(series.values[old][i], series.values[new][j]).all()
 

@@ -151,7 +151,6 @@ class Tips:
         self._rows[:, training] = (*(getattr(tip, name) for name in _SPAN), *self._numbers_of(tip))
 
     def alike(self, after: Course) -> Index:
-        """The trainings that log a metric of an attempt."""
         logging = (self._logging[metric] for metric in after.attempt.series if metric in self._logging)
         return np.flatnonzero(np.any([*logging, np.zeros(self._rows.shape[1], bool)], axis=0))
 
@@ -216,7 +215,6 @@ class Training:
 
     @property
     def tip(self) -> Course:
-        """The latest attempt."""
         return self.path[-1]
 
     @property

@@ -92,7 +92,6 @@ class Record:
 
     @property
     def pairs(self) -> list[Pair]:
-        """All pairs, in their order."""
         named = zip(self.shape, self.values, strict=True)
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
@@ -116,7 +115,6 @@ class Record:
         return {told(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))}
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
-        """The numbers of `places`."""
         self._places = self.places(counter, phases)
         return {name: self.values[at] for name, at in self._places.items()}
 

@@ -24,9 +24,10 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.columns import number, step_rank
+from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import NAN, begin, seconds_in, time_in
 from chronicle.readers.console.pairs import Pair, counts
+from chronicle.readers.step_axis import step_rank
 
 LOOKED_AT = 1000  # bytes of a line that the slow way looks at
 LONGEST = 900  # bytes of a line that is learned, for numbers may grow

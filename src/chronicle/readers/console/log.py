@@ -28,17 +28,8 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
-from chronicle.readers.console import machine
-from chronicle.readers.console.chunks import (
-    CHUNK_BYTES,
-    NAN,
-    Chunk,
-    Prefix,
-    begin,
-    chunks_from,
-    split,
-    time_in,
-)
+from chronicle.readers.console import chunks, machine
+from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, begin, time_in
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import opened
@@ -79,9 +70,9 @@ class Line(NamedTuple):
     unfinished: bool = False
 
     @property
-    def prefix(self) -> Prefix:
+    def prefix(self) -> chunks.Prefix:
         """The line without rank, clock and logger, which are in it too."""
-        return split(self.text)
+        return chunks.split(self.text)
 
 
 class Source(NamedTuple):
@@ -156,7 +147,7 @@ class Log:
         it is: with the same words, and as many decimals where it ends with a number."""
         with opened(self.path, self._form) as source:
             source.restore(self)
-            for chunk in chunks_from(source, self._next, CHUNK_BYTES):
+            for chunk in chunks.chunks_from(source, self._next, CHUNK_BYTES):
                 lines = list(map(text_of, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
                 if chunk.unfinished:
                     words, decimals = _kind(lines[-1])

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
-from chronicle.readers.columns import number, step_rank
+from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import Chunk, time_in
 from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.step_axis import step_rank
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]

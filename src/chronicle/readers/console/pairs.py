@@ -17,8 +17,9 @@ from typing import NamedTuple
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
 from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role, Steps
-from chronicle.readers.columns import WRAPPED, is_counter, number, step_rank
+from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
+from chronicle.readers.step_axis import is_counter, step_rank
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 _TRUTHS = {"True": True, "False": False, "None": None}
@@ -314,7 +315,6 @@ class Epochs:
         self._begun: dict[float, int] = {}
 
     def is_at(self, epoch: float) -> bool:
-        """Whether the last step was one of this epoch."""
         return self._epoch == epoch
 
     def go_on(self, steps: Steps) -> Steps:

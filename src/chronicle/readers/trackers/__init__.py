@@ -28,9 +28,9 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers.columns import Column, attempt_of, counted_by, number
+from chronicle.readers.columns import attempt_of, number
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.step_axis import axis_by_name
+from chronicle.readers.step_axis import Column, axis_by_name, counted_by
 from chronicle.readers.text import Head
 from chronicle.workspace.locks import scratch
 

@@ -25,21 +25,12 @@ from typing import IO, Any
 from chronicle.errors import BadLog
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt
+from chronicle.readers import trackers
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
 from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
-from chronicle.readers.trackers import (
-    MAGIC,
-    NOTHING,
-    PointLog,
-    only_file,
-    opened,
-    read_launch,
-    seconds,
-    tables_of,
-    typed,
-)
+from chronicle.readers.trackers import PointLog, only_file, opened, read_launch, seconds, tables_of, typed
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
@@ -63,7 +54,6 @@ class Offline:
     file: str = ""
 
     def identify(self, head: Head) -> bool:
-        """A file of messages of this client."""
         return self.begins.match(head.start) is not None and self.mine(head.path)
 
     def read(self, path: Path) -> list[Attempt]:
@@ -74,7 +64,7 @@ class Offline:
             log.facts.setdefault("run", key)
         attempt = log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)
         if not attempt.series:
-            raise BadLog(str(path), NOTHING)
+            raise BadLog(str(path), trackers.NOTHING)
         return [attempt]
 
     def run_key(self, path: Path) -> str:
@@ -84,11 +74,9 @@ class Offline:
         return name["key"] if name and (not self.file or self._file(folder)) else ""
 
     def identify_folder(self, path: Path) -> bool:
-        """A folder with a file of messages, known by its name and content."""
         return self._file(path) is not None
 
     def read_folder(self, path: Path) -> list[Attempt]:
-        """The attempt of the file of messages in a folder. Raises as `read`."""
         return read_launch(path, self._file(path), self.read)
 
     def _file(self, folder: Path) -> Path | None:
@@ -394,7 +382,7 @@ _ROWS = (
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"), file="*.swanlab"),
     Offline("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
         re.compile(r"run__(?P<key>[^_]+)__.+"), file="data-1.log"),
-    Offline("neptune-scale", "runtime/", re.compile(MAGIC), _fill_neptune_database,
+    Offline("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
         re.compile(r"(?P<key>.+)_\d{16,20}"), mine=_is_neptune_database, file="run_operations.sqlite3"),
     Offline("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet,
         re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), mine=_is_comet),

@@ -176,13 +176,11 @@ class _Console:
             self._look(line)
 
     def alert(self, message: bytes) -> None:
-        """Takes an alert that the training sent (`wandb.alert`)."""
         parts = texts(message, {1: "title", 2: "text", 3: "level"})
         what = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
         self._report(what[:500], "alert")
 
     def preempting(self, _: bytes) -> None:
-        """Takes the notice that the machine is about to be taken away (`wandb.mark_preempting`)."""
         self._report("marked as about to be preempted", "preemption")
 
     def _report(self, what: str, kind: str) -> None:

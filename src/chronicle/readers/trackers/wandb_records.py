@@ -20,9 +20,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from chronicle.readers.columns import Column, number
+from chronicle.readers.columns import number
 from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, signed
 from chronicle.readers.hyperparameters import as_float, leaves
+from chronicle.readers.step_axis import Column
 from chronicle.readers.text import clean, json_or_none
 
 MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
