@@ -340,9 +340,8 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 
 
 def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
-    """Of a log with nothing but parts of a loss all but the one that stands for the whole: of the longest the
-    one that is made of several others (`G` of `G_content` and `G_style`), else a distance, an opponent's
-    last."""
+    """Where only parts of a loss are logged, all but the one that stands for the whole: of the longest the
+    one that several others are of (`G` of `G_content`), else a distance; an opponent's is the last choice."""
     losses = _named(roles, Role.LOSS)
     if any(plain(n) in ("error", "err") or _may_be_whole(n) for n in losses):
         return []
@@ -387,8 +386,7 @@ def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) ->
 
 
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:
-    """Of several gradient norms, or objectives, the names with the fewest words are wholes, the others
-    parts."""
+    """Of several gradient norms, or objectives, those with the fewest words are wholes, the others parts."""
     n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is total}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
@@ -417,8 +415,7 @@ def players(names: Collection[str]) -> set[str]:
 
 
 def rank(name: str) -> int:
-    """How well a part stands for the whole loss, 0 best: a distance from the target falls, an opponent's loss
-    need not."""
+    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not."""
     words = set(words_of(name))
     return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
 

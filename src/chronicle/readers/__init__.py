@@ -241,9 +241,8 @@ def read_file(path: Path) -> list[Attempt]:
 
 
 def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
-    """As `read_file` of each of the files, in their order; what it raises is given. Raises NothingToRead.
-    Files named as those of a reader that is faster with many (`read_many`) are handed to it together; one
-    that it does not know is read as any other."""
+    """As `read_file` of each, in their order; what it raises is given, but for NothingToRead. Files named as
+    those of a reader with `read_many`, which is faster, are handed to it together."""
     faster = [reader for reader in all_readers() if hasattr(reader, "read_many")]
     readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):

@@ -86,9 +86,8 @@ def _all_steps(attempt: Attempt) -> Steps:
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
-    """The attempt of event files with all its series on one counter, that of the longest of them. A series
-    that counts something else (epochs beside steps, batches beside epochs) stands at the step that the
-    counter had reached when it was written, an epoch at its end."""
+    """The attempt of event files with all its series on the counter of the longest. One that counts something
+    else (epochs, batches) stands at the step reached when it was written, an epoch at its end."""
     if attempt.facts.get("format") != "event file":
         return attempt
     alike: dict[tuple[int, ...], list[Series]] = {}  # series with one length, first and last step
@@ -112,8 +111,7 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
 
 
 def _counts_other(axis: Series, other: Series) -> bool:
-    """Whether two series of one process count different things: at equal times one of them is far behind, and
-    by the same factor throughout."""
+    """Whether two series of one process count different things, one always far behind by the same factor."""
     if not np.isfinite(other.times).all():
         return False
     before, after = _steps_around(axis, other)
@@ -202,8 +200,8 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
 
 
 def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) -> list[Attempt]:
-    """The attempts with the facts of files beside, above or below them, the nearest winning; what an attempt
-    says of itself goes before all."""
+    """The attempts with the facts of files around them, the nearest first, but after what they say
+    themselves."""
     facts: list[dict[str, Any]] = [{} for _ in attempts]
     begun = [_begun(log) for log in attempts]
     for side in side_facts:
@@ -251,8 +249,7 @@ def _reached(attempt: Attempt) -> float:
 
 
 class _Written(NamedTuple):
-    """An event file: the folder of its process, its writer ("" for the first one), and the prefix of its
-    tags."""
+    """An event file: the folder of its process, its writer ("" for the first), the prefix of its tags."""
 
     home: str
     writer: str

@@ -92,8 +92,7 @@ def all_readers() -> tuple[Reader, ...]:
 
 
 def hook(reader: Reader, name: str) -> Callable[[Path], Any]:
-    """What a reader may have beside its four names; without it, one that tells nothing of any file. It raises
-    Defect where it fails."""
+    """An optional function of a reader; without it, one that tells nothing. Raises Defect where it fails."""
     function = getattr(reader, name, None)
     if function is None:
         return lambda _: (_LOOKS | _READS)[name]
@@ -139,8 +138,7 @@ def by_rank() -> list[tuple[Reader, ...]]:
 
 
 def guarded(reader: Reader) -> Reader:
-    """A reader of another package: whatever it raises concerns the one file, and is told as its problem.
-    Raises AttributeError where it lacks one of the four names."""
+    """A reader of another package, whose failures are problems of the file. Raises AttributeError."""
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
     for name, otherwise in (_LOOKS | _READS).items():

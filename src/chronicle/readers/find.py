@@ -299,8 +299,7 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by their key, else by the first word of their names, if two or more of
-    those name a run."""
+    """The logs of one folder by run: by their key, else by a first word of names that two or more share."""
     by_word: dict[str, list[Path]] = {}
     for log in logs:
         key = run_key(log)

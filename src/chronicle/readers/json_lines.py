@@ -43,9 +43,8 @@ MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
 
 
 def identify(head: Head) -> bool:
-    """The first line that is no empty object is one whole JSON object, with another line below it. A file of
-    one line, or whose first line is very long, is JSON lines only if its suffix says so: it may as well be
-    any JSON document."""
+    """A whole JSON object on the first line that is no empty one, and another line below it. One line, or a
+    very long first one, is enough only with a suffix of JSON lines: it may as well be any document."""
     if "".join(head.lines).lstrip()[:1] not in ("{", "["):
         return False
     first, second = _begin(head)
@@ -78,8 +77,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a key of the lines names, as the fact "run" of their attempts; [] where none does. The
-    lines are only read where one of the first has such a key."""
+    """The runs that a key of the lines names, as the fact "run" of their attempts; [] if no first line has
+    one."""
     if not any(f'"{name}":' in line for line in Head.of(path).lines for name in RUN_NAMES):
         return []
     return [run for run in runs_of(path, JsonLog(path).columns()) if run]
@@ -336,8 +335,7 @@ def parsed(head: Head) -> tuple[Any, bool]:
 
 
 def whole_document(path: Path) -> tuple[Any, tuple[Fault, ...]]:
-    """The document in a file, and a fault where something else follows it. Raises BadLog where it is cut, or
-    damaged."""
+    """The document in a file, and a fault for what follows it. Raises BadLog where it is cut, or damaged."""
     try:
         value, more = parsed(Head.of(path))
     except (ValueError, RecursionError) as err:

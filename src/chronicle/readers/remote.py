@@ -227,8 +227,8 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
 
 @dataclass(frozen=True)
 class Client:
-    """What asks a server: the package, which is also the name of its extra; what stands behind the scheme of
-    an address, as an expression and in words; and the runs there."""
+    """What asks a server: the package (and extra), what follows the scheme of an address, in words, and the
+    runs."""
 
     package: str
     place: re.Pattern[str]
@@ -356,8 +356,8 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
-    """What ends a fetch whose server sends it where it may not go, before anything is asked for there.
-    ``refused`` gets the reason, since fsspec hides it."""
+    """What ends a fetch that a server sends where it may not go; ``refused`` gets the reason, which fsspec
+    hides."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
@@ -432,8 +432,8 @@ def _get(files: Any, info: Info, place: Path) -> None:
 
 
 def _make_room(place: Path) -> None:
-    """Makes the folder of an object. Where an address named a file and now a folder, or the other way round,
-    the old one is removed."""
+    """Makes the folder of an object, in place of a file if there was one, and removes a folder at its own
+    place."""
     for folder in reversed(place.parents):
         if folder.is_file():
             folder.unlink()

@@ -173,8 +173,8 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
-    """The columns of text that name the metric of a row in a long table, from the whole to its part. Of
-    several that may, those are that tell some rows apart."""
+    """The columns of text that name the metric in a long table, the whole first; of several, those that
+    vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
     wholes = [texts[key] for key in METRIC_NAMES if key in texts]
     parts = [texts[key] for key in PART_NAMES if key in texts]

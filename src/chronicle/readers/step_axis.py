@@ -286,8 +286,8 @@ def is_whole(values: NDArray[Any]) -> Mask:
 
 
 def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
-    """Steps of all rows, and what was wrong. A row without one stands at the step of the row before it, one
-    before the first at the first."""
+    """Steps of all rows, that of the row before or else the first for a row without one, and what was
+    wrong."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), ()
     whole = is_whole(column.values)

@@ -111,9 +111,8 @@ def encoding_of(start: bytes) -> str:
 
 
 class Lines:
-    """Iterates over the lines of a file, without their ends. ``number`` is the number of the line last
-    given, from 1; ``unfinished`` is True after the last line if it has no line end: it is being written,
-    or was cut."""
+    """Iterates over the lines of a file, without their ends. ``number`` is that of the line last given, from
+    1; ``unfinished``: the last line has no end, as it is being written, or was cut."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False

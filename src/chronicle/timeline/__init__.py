@@ -88,8 +88,7 @@ def stitch(
 
 
 def _attempts_from(what: Any) -> list[Attempt]:
-    """The attempts in what `stitch` was given. Raises UsageError, which says what is wrong and what is
-    taken."""
+    """The attempts in what `stitch` was given. Raises UsageError, which says what is wrong."""
     attempts = _attempts(what)
     stated: dict[tuple[str, ...], dict[str, None]] = {}
     for attempt in attempts:

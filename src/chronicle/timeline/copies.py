@@ -30,8 +30,8 @@ Part = tuple[int, int, Course]  # first and last step that an attempt shares wit
 
 
 def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
-    """Attempts that differ, and the copies: (kept, copies). Of two copies the one with more points stays and
-    takes over the series that only the other has."""
+    """Attempts that differ, with the series that only their copies have, and the copies, which have fewer
+    points."""
     ranked = sorted(courses, key=_worth)
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
@@ -123,8 +123,8 @@ class _Logs:
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
-    """The keeper with the series that only the other log has, whatever they are called there, and with the
-    times of those that both have, where it has none."""
+    """The keeper with the series that only the other log has, by any name, and its times where it has
+    none."""
     own = list(keeper.series.values())
 
     def may_be_one(a: Series, b: Series) -> bool:  # a file may not say of which phase a loss is

@@ -101,8 +101,7 @@ def _evidence(two: Pair) -> dict[str, Any]:
 
 
 def expected(old: Series, step: float) -> float | None:
-    """What a series says at a step: between its samples a straight line, beyond its end the line of its last
-    ones. None where it has no finite sample."""
+    """A series at a step: on the line between its samples, or that of its last ones; None without samples."""
     ok = np.isfinite(old.values)
     steps, values = old.steps[ok].astype(float), old.values[ok]
     if not len(values):
@@ -333,9 +332,8 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
 
 
 def happened(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
-    """All faults but those of reading, in the order they happened. A fault without a step stands at the last
-    step that was logged before its time. Of the log of a host only what it says from an hour before the run
-    to an hour after it is taken, where both have times."""
+    """All faults but those of reading, in order; one without a step stands at the last step logged before its
+    time. Of a host's log only what it says within an hour of the run is taken, where both have times."""
     clock, steps = _clock(series.values())
     first, last = (clock[0], clock[-1]) if len(clock) else (math.nan, math.nan)
     faults: dict[Fault, None] = {}

@@ -202,8 +202,7 @@ def _clock_restarts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> lis
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:
-    """Falls that are plainly disorder: few rows before them are of higher steps, and no step up to the next
-    fall was logged with two values."""
+    """Falls that are plainly disorder: near few rows of higher steps, and without a step of two values."""
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
     windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
@@ -266,8 +265,7 @@ def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]],
 
 
 def _disorder(name: str, logged: Series, happened: Series, cuts: int) -> StepBack | None:
-    """Rows of a log that were out of order, given its clock as logged, as it happened, and how often that was
-    cut."""
+    """Rows of a log out of order, given its clock as logged, as it happened, and the number of cuts."""
     down = len(falls(logged.steps))
     if down <= cuts:
         return None

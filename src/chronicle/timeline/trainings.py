@@ -62,9 +62,8 @@ _EARLY = (
 
 
 def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple[list[Training], list[str]]:
-    """The trainings in the attempts (in the order they ran), and the doubts about them. ``relation`` is the
-    one that run.toml states ("": none), ``order_given`` whether it gave the order: then each attempt follows
-    the one before."""
+    """The trainings in the attempts, in the order they ran, and the doubts. ``relation`` is that of run.toml
+    ("": none); with ``order_given`` each attempt follows the one before."""
     courses = [replace(course, index=index) for index, course in enumerate(courses)]
     trainings = _related(courses, relation, order_given, several=False)
     # A training begun beside or after another one of its kind: a seed, a trial of a sweep.
@@ -76,8 +75,8 @@ def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple
 
 
 def _related(courses: Sequence[Course], relation: str, order_given: bool, several: bool) -> list[Training]:
-    """Puts each attempt to its training. With ``several``, the second that begins at the start is a training
-    of its own, unless the first had died."""
+    """Puts each attempt to its training; with ``several``, the second to begin is one, unless the first
+    died."""
     trainings: list[Training] = []
     tips = Tips(len(courses))
     home: int | None
@@ -204,8 +203,7 @@ def _by_level(tips: Sequence[Course], after: Course) -> int | None:
 
 @dataclass
 class Training:
-    """One training while it is put together: ``path`` leads from its first attempt to the latest one, each of
-    which goes on from the one before."""
+    """A training while it is put together: ``path`` leads from its first attempt to the latest one."""
 
     path: list[Course]
     roots: dict[int, Course]  # by the index of an attempt, where its live course begins
@@ -281,8 +279,7 @@ _Attempts = NDArray[np.int32]  # of each point the attempt that logged it
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
-    """One track a metric: the points of every attempt one after the other, with the live mask. Metrics that
-    are logged at the same steps share the arrays that say so."""
+    """One track a metric: the points of all attempts, with the live mask, in arrays shared by equal steps."""
     alive = _live_course(len(attempts), trainings)
     known: dict[tuple[int, ...], tuple[Steps, _Attempts, Mask]] = {}  # of what was last logged so often
     logged: dict[str, dict[int, Series]] = {}

@@ -144,8 +144,7 @@ _FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tel
 
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
-    """Whether the name does not say that it is a document or a program, or the lines say otherwise. Raises
-    OSError."""
+    """Whether its name is no document's and no program's, or its lines say otherwise. Raises OSError."""
     suffix = head.path.suffix
     return _is_all_records(sample(head)) if _NO_LOGS.fullmatch(suffix) else not _DATA.fullmatch(suffix)
 

@@ -77,8 +77,7 @@ _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin agai
 
 @dataclass(frozen=True)
 class Plan:
-    """What a look at a log says of it: whether it is one, which names count, whether rows are counted.
-    ``phases``: lines of the training and of evaluations are told apart by a word beside the names.
+    """What a look at a log says of it. ``phases``: a word beside the names tells evaluations apart;
     ``twofold``: counters that tell an epoch and a batch in it."""
 
     is_log: bool = False
@@ -260,8 +259,8 @@ class Course:
         return self.last, known
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
-        """The steps of the first of many records of a form, up to one in which more happens than that the
-        count of this log grows."""
+        """The steps of the first of many records of a form, as long as nothing happens but that they count
+        on."""
         of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
         counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)

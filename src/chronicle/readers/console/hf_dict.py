@@ -56,8 +56,8 @@ class Row:
         return abs(n / steps_per_epoch - self.epoch) <= max(least, share * self.epoch)
 
     def step(self, steps_per_epoch: float) -> int:
-        """Its step: that of the bar drawn after it, unless its epoch is that of the bar before it alone. In a
-        crowd of lines the epoch decides."""
+        """Its step: that of the bar drawn after it, unless only the bar before, or in a crowd none, fits its
+        epoch."""
         if not steps_per_epoch or math.isnan(self.epoch):
             return self.after
         fitting = (n for n in (self.after, self.before) if self.fits(n, steps_per_epoch))

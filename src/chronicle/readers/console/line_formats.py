@@ -115,8 +115,7 @@ class LineFormat:
 
 
 def _add_otherwise(log: Log, line: Line) -> None:
-    """Reads a line that is not the trainer's own as the generic reader would: a step and a metric by which
-    trainings are judged."""
+    """Reads a line that is not the trainer's own as the generic reader would: a step and a known metric."""
     record = next(records([line], Gatherer()), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
     if record is None or step is None or axis_of(rank) != "step" or step.name == "progress":

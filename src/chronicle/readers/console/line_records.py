@@ -140,8 +140,8 @@ class Record:
 
     @property
     def is_training(self) -> bool:
-        """Whether a trainer tells such things: a known metric, or batches of an epoch. A score alone behind a
-        bar is that of a picture after the other."""
+        """Whether a trainer tells such things: a known metric, but no score alone behind a bar, or
+        batches."""
         if self.epoch is not None and self._is_named:
             return True
         only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
@@ -235,8 +235,7 @@ def may_train(lines: Sequence[bytes], trains: bool) -> bool:
 
 
 class Gatherer:
-    """Gathers the lines of a log, one after the other, into records. ``shapes`` are those that another one
-    has learned, outside of tables."""
+    """Gathers the lines of a log into records. ``shapes`` are those that another one has learned."""
 
     FRESH = ("shapes",)
 
@@ -381,8 +380,8 @@ class Repeats:
         self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
 
     def again(self, record: Record) -> bool:
-        """Whether a record tells nothing new; if it does, it is kept in mind. An evaluation goes on in lines
-        that count nothing and tell one of its metrics."""
+        """Whether a record tells nothing new; else it is kept in mind. Further lines of an evaluation are its
+        own."""
         text = record.sources[0].line.text
         if "<" in text and _REMAINING.search(text):
             return self._redrawn(record)

@@ -124,8 +124,8 @@ class Learned:
         return _time(raw[:at], self.clock) if at and self.clock != () else NAN
 
     def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
-        """The values of many lines, and what they count up to, by the place of the pair. What stands in no
-        digits is in neither."""
+        """The values of many lines, and what they count up to, by place; neither has what stands in no
+        digits."""
         values, ends = dict[int, Floats](), dict[int, Steps]()
         texts = zip(*(match.groups() for match in matches), strict=True)
         for (kind, pair), column in zip(self.groups, texts, strict=True):
@@ -166,8 +166,7 @@ class Shapes:
         return learned if n > 1 else None
 
     def _alike(self, raw: bytes) -> list[Learned | None] | None:
-        """How lines are read that differ from this one in their digits alone; None where it is not learned.
-        What comes a few times alone is not worth it."""
+        """How lines with other digits than this one are read; None until a few of them have come."""
         shape = raw.translate(_LIKE)
         if (alike := self._of_shape.get(shape)) is not None or len(raw) > LOOKED_AT:
             return alike
@@ -373,8 +372,7 @@ def _bordered(text: str) -> list[str]:
 
 
 def header(text: str) -> tuple[str, ...]:
-    """The names of the columns that a line names; () where it is no header. One of the first two counts steps
-    or epochs."""
+    """The names of the columns in a header, one of the first two of which counts; () for any other line."""
     if not _HEAD.match(text) or ": " in text or "=" in text:
         return ()
     cells = _bordered(text) or _GAP.split(text.strip())
@@ -435,8 +433,8 @@ class Groups(NamedTuple):
         return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
 
     def _row(self, pieces: Sequence[str]) -> list[Pair]:
-        """The pairs of a row. One name may stand above several cells; texts are left out, and so is a group
-        of zeros before the first step, where nothing was measured."""
+        """The pairs of a row without texts, and without zeros before the first step. One name may have
+        several cells."""
         row = list[Pair]()
         for names, piece in zip(self.names, pieces, strict=True):
             cells = piece.split()

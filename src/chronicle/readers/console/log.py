@@ -165,8 +165,8 @@ class Log:
                     source.keep(chunk.mark, self)
 
     def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
-        """The lines in which ``record`` is found; all others are looked at for faults of the machine. What
-        ``at_once`` reads is not given."""
+        """The lines with a ``record`` that ``at_once`` does not read; others are searched for faults of the
+        machine."""
         for chunk in self.chunks():
             yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished, at_once=at_once)
 
@@ -302,14 +302,13 @@ class Log:
         return (*self._faults.all(), *self.machine.listed(near))
 
     def launch(self, facts: Mapping[str, Any]) -> None:
-        """What follows was written by another launch, to the same log: an attempt of its own, with facts that
-        take the place of those of the log."""
+        """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""
         if len(self.rows) > self._launches[-1][0]:
             self._launches.append((len(self.rows), dict(facts)))
 
     def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
-        """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
-        belongs to the last. Raises as `attempt`."""
+        """An attempt a launch, `log#1`, `log#2` where there are several; how the log ends is told of the
+        last."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
         several = self._launches[1:]
         parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []

@@ -147,8 +147,7 @@ _SYSTEM_LINE = re.compile(
 
 
 class Faults:
-    """Faults and facts of one log, gathered line by line. What is told again within ten minutes is counted,
-    not listed; at most 1,000 are listed."""
+    """Faults and facts of one log, by line. What is told again within ten minutes is counted, not listed."""
 
     FRESH = ("path",)
 

@@ -108,8 +108,8 @@ class Pair(NamedTuple):
 
 
 def pairs(text: str) -> list[Pair]:
-    """All pairs of a line in their order; numbers without a name are left out, but for progress and the rows
-    of trainers who publish the order of their columns."""
+    """All pairs of a line in their order; numbers without a name only as progress, or in rows of known
+    order."""
     named, nobody = _without_names(text) or list[Pair](), -1
     if named:
         return named

@@ -265,8 +265,8 @@ class Text(NamedTuple):
 
 
 def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
-    """Parses one record: when (Unix s), at which step, and scalars (tag, value) and texts in its order.
-    Raises ValueError where the bytes are no protobuf message."""
+    """One record: when (Unix s), at which step, scalars (tag, value) and texts. Raises ValueError for no
+    protobuf."""
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, FIXED64):

@@ -316,8 +316,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: int for varints, else the bytes. Raises ValueError where the
-    bytes are no protobuf message."""
+    """(number, wire type, value) of each field: int for varints, else the bytes. Raises ValueError."""
     at, end = 0, len(message)
     while at < end:
         key, at = varint(message, at)

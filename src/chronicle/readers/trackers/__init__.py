@@ -87,9 +87,8 @@ def attempt_of_calls(
 
 
 def without_summary(attempt: Attempt) -> Attempt:
-    """The attempt without the series that were only logged together with a `train_runtime`. Among them is the
-    mean loss of the training, under a name that looks like the loss of a step. They become the fact
-    "summary"."""
+    """The attempt with the series that were only logged together with a `train_runtime`, as the mean loss of
+    the training, in the fact "summary"."""
     closings = [s for name, s in attempt.series.items() if name.endswith(CLOSING)]
     if not closings:
         return attempt
@@ -186,8 +185,8 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 @dataclass
 class Store:
-    """An open database; ``tables`` are columns by plain table. ``faults`` tells what could not be read: where
-    there are any, a table lacks its end."""
+    """An open database: columns by plain table, and ``faults``. Where there are any, a table lacks its
+    end."""
 
     path: Path
     connection: sqlite3.Connection
@@ -228,8 +227,8 @@ class Store:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """The database, read-only; a copy of it where a log of writes (`-wal`) has to be taken in first. Raises
-    BadLog where it is damaged from the beginning."""
+    """The database, read-only; a copy where a `-wal` has to be taken in. Raises BadLog where it is
+    damaged."""
     wal = path.with_name(path.name + "-wal")
     with ExitStack() as stack:
         file, mode = path, "mode=ro&immutable=1"

@@ -54,8 +54,7 @@ def runs(path: Path) -> list[str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt for each run of a database that logged a metric and was not deleted. Raises BadLog where
-    there is none, or the list of runs is damaged."""
+    """An attempt for each run that logged a metric and was not deleted. Raises BadLog where there is none."""
     with opened(path) as store:
         by_id = _runs(store)
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")

@@ -105,8 +105,7 @@ def _fragment(block: bytes, at: int) -> tuple[int, int]:
 
 
 def body(record: bytes) -> tuple[int, bytes]:
-    """(field number, message) of what a Record holds; (0, b"") where it is nothing known. Raises ValueError
-    where the bytes are no protobuf message."""
+    """(field number, message) of what a Record holds; (0, b"") for nothing known. Raises ValueError."""
     contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
     return next(contents, (0, b""))
 
