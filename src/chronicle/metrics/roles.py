@@ -199,11 +199,8 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not known
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
-        decided |= {
-            name: ByValues(role, why)
-            for name in weights
-            if name in undecided and (role is Role.PART_LOSS or role_of(name) is Role.LOSS)
-        }
+        fits = (n for n in weights if n in undecided and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
+        decided |= dict.fromkeys(fits, ByValues(role, why))
     return decided
 
 
@@ -240,8 +237,7 @@ def _named(roles: Mapping[str, Role], *wanted: Role, but: Collection[str] = ()) 
 def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
     """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
     it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
-    total is a part, and so is an extreme. Without a total the parts are judged, but not a single one of an
-    agent's losses."""
+    total, or an extreme, is a part. Without a total the parts are judged, but no single one of an agent."""
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
@@ -272,9 +268,8 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 
 def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
     """A reward is what an agent is trained for: it becomes the objective, and the losses beside it are parts.
-    Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or the
-    reward of an evaluation, is the objective where all losses are an agent's; entropy beside these is the
-    policy's."""
+    Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or an
+    evaluation's reward, is the objective where all losses are an agent's; so is entropy the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     names = set(map(plain, roles))
     learned = [

@@ -200,8 +200,7 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
 
 
 def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) -> list[Attempt]:
-    """The attempts with the facts of files around them, the nearest first, but after what they say
-    themselves."""
+    """The attempts with the facts of files around them, the nearest first, behind those of their own."""
     facts: list[dict[str, Any]] = [{} for _ in attempts]
     begun = [_begun(log) for log in attempts]
     for side in side_facts:

@@ -113,8 +113,7 @@ class Table:
         self.n_rows += len(rows)
 
     def _rows(self, line_number: int, line: str, unfinished: bool) -> list[list[str]]:
-        """The row in a line, with one above it that it explains; none if it is blank, bad, cut or a
-        header."""
+        """The row in a line, and one above that it explains; none if it is blank, bad, cut or a header."""
         if not line.strip():
             self.truncated |= unfinished  # the padding of a row that was cut
             return []
@@ -138,8 +137,7 @@ class Table:
 
     def _wider(self, line_number: int, row: list[str]) -> list[list[str]]:
         """A row with more cells than the header, and the one above, if that was the first as wide: a launch
-        that logs more columns goes on under the old header. A single one is damage: two rows that ran into
-        each other."""
+        that logs more columns goes on under the old header. A single one is damage: two rows in one line."""
         before, above = ([*self._cells(line)[0]] for line in ["", "", *self._last][-2:])
         numeric = all(number(cell) is not None or is_blank(cell) for cell in row + above)
         if len(above) != len(row) or not numeric or not self._some_fit:
@@ -255,8 +253,7 @@ def spelling_of(lines: Sequence[str], delimiter: str) -> tuple[str, str]:
 
 
 def delimiter_of(header: str) -> str:
-    """The separator of a header: the most frequent of comma, tab (also if level) and semicolon; or bars
-    alone."""
+    """The separator of a header: the most frequent of tab, semicolon and comma, or bars alone."""
     return "|" if _BARS.fullmatch(header) else max("\t,;", key=header.count)
 
 

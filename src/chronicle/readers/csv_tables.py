@@ -120,8 +120,7 @@ def lacks(path: Path) -> str:
 
 
 def read(path: Path) -> list[Attempt]:
-    """All attempts of the file, several for a table of several runs. Raises BadLog where it holds no
-    number."""
+    """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
     rows = _begin(Head.of(path).lines)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:

@@ -73,8 +73,7 @@ def identify(head: Head) -> bool:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a column names, as the fact "run" of their attempts; [] without. Raises BadLog as
-    `read`."""
+    """The runs that a column names, as the fact "run" of their attempts. Raises BadLog as `read`."""
     tables = list(islice(_tables(whole_document(path)[0]), MAX_TABLES))
     return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 

@@ -77,8 +77,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a key of the lines names, as the fact "run" of their attempts; [] if no first line has
-    one."""
+    """The runs that a key of the lines names, as the fact "run"; none if no first line has the key."""
     if not any(f'"{name}":' in line for line in Head.of(path).lines for name in RUN_NAMES):
         return []
     return [run for run in runs_of(path, JsonLog(path).columns()) if run]

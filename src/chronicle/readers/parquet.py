@@ -67,8 +67,7 @@ def _leaves(path: Path) -> list[Leaf]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of the table, as the fact "run" of their attempts; [] if none is named. Raises BadLog as
-    `read`."""
+    """The runs that the table names, as the fact "run" of their attempts. Raises BadLog as `read`."""
     keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in runs_in_table.RUN_NAMES]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
     return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
@@ -89,8 +88,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog for
-    all."""
+    """The wanted columns, the number of rows, a fault for each damaged row group. Raises BadLog for all."""
     columns, faults = dict[str, list[Column]](), list[Fault]()
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8

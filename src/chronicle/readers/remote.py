@@ -227,8 +227,7 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
 
 @dataclass(frozen=True)
 class Client:
-    """What asks a server: the package (and extra), what follows the scheme of an address, in words, and the
-    runs."""
+    """What asks a server: its package, what follows the scheme of an address, in words, and the runs."""
 
     package: str
     place: re.Pattern[str]
@@ -341,9 +340,7 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
     extra, package = EXTRAS.get(scheme, ("s3", "fsspec"))
     try:
         import fsspec
-    except ImportError:
-        raise MissingExtra(f"reading {address}", extra, package) from None
-    try:
+
         if scheme in ("http", "https"):
             watched = {"trace_configs": [_watched(address, confines, refused)]}
             return fsspec.filesystem(scheme, client_kwargs=watched, skip_instance_cache=True)
@@ -356,8 +353,7 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
-    """What ends a fetch that a server sends where it may not go; ``refused`` gets the reason, which fsspec
-    hides."""
+    """What ends a fetch that is sent where it may not go; ``refused`` gets the reason, hidden by fsspec."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
@@ -432,8 +428,7 @@ def _get(files: Any, info: Info, place: Path) -> None:
 
 
 def _make_room(place: Path) -> None:
-    """Makes the folder of an object, in place of a file if there was one, and removes a folder at its own
-    place."""
+    """Makes the folder of an object, in place of a file, and removes a folder in its own place."""
     for folder in reversed(place.parents):
         if folder.is_file():
             folder.unlink()

@@ -173,7 +173,7 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
-    """The columns of text that name the metric in a long table, the whole first; of several, those that
+    """The columns of text that name the metric in a long table, the whole first; of several those that
     vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
     wholes = [texts[key] for key in METRIC_NAMES if key in texts]

@@ -136,10 +136,9 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 
 
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
-    """As `axis_of`, of the columns that count by their name alone: of those of steps, and first of those that
-    the training ``declared``, the best that tells, helped by the others, half of the rows that any does. A
-    plural may be an amount (`steps` of an episode): one that goes up and down, or stands still, counts
-    nothing."""
+    """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
+    training ``declared``, the best that tells, helped by the others, half of the rows that any does. A plural
+    that goes up and down, or stands still, is an amount (`steps` of an episode), and counts nothing."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name in columns if counts[name]]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
@@ -286,8 +285,7 @@ def is_whole(values: NDArray[Any]) -> Mask:
 
 
 def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
-    """Steps of all rows, that of the row before or else the first for a row without one, and what was
-    wrong."""
+    """Steps of all rows, blank ones as the row before or else the first, and what was wrong."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), ()
     whole = is_whole(column.values)

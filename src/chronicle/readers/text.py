@@ -233,9 +233,9 @@ class Faults(list[Fault]):
 
 @dataclass(frozen=True)
 class OnDemand:
-    """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are the
-    optional functions it has; a folder that is one log holds a name like one of ``folder_has``. It is only
-    asked of a file with these first bytes (``starts``), first byte that is no blank (``opens``), or zeros
+    """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are
+    its optional functions; a folder that is one log holds a name like one of ``folder_has``. It is only
+    asked of a file with these first bytes (``starts``), first byte that is no blank (``opens``) or zeros
     (``binary``)."""
 
     module: str

@@ -30,8 +30,7 @@ Part = tuple[int, int, Course]  # first and last step that an attempt shares wit
 
 
 def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
-    """Attempts that differ, with the series that only their copies have, and the copies, which have fewer
-    points."""
+    """Attempts that differ, with the series that only their copies have, and the copies."""
     ranked = sorted(courses, key=_worth)
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
@@ -104,8 +103,8 @@ class _Logs:
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
         """Whether more than three of eight values at a few probed steps differ: copies differ in one of
-        twenty, two noisy seeds in six of seven. A log that counts from 0 where the other counts from 1 is not
-        ruled out."""
+        twenty, two noisy seeds in six of seven. A log that counts from 0 where the other does from 1 is
+        kept."""
         clock, rows = self._clocks[rank], heads(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
         steps, values, by_rank = self._points
@@ -123,18 +122,14 @@ class _Logs:
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
-    """The keeper with the series that only the other log has, by any name, and its times where it has
-    none."""
+    """The keeper with the series that only the other has, by any name, and its times where it has none."""
     own = list(keeper.series.values())
 
     def may_be_one(a: Series, b: Series) -> bool:  # a file may not say of which phase a loss is
         return a.role is b.role or (a.role in LOSSES and b.role in LOSSES)
 
-    new = {
-        metric: s
-        for metric, s in other.series.items()
-        if metric not in keeper.series and not any(may_be_one(o, s) and are_equal(o, s) for o in own)
-    }
+    further = {metric: s for metric, s in other.series.items() if metric not in keeper.series}
+    new = {m: s for m, s in further.items() if not any(may_be_one(o, s) and are_equal(o, s) for o in own)}
     timed = {}
     for metric in keeper.series.keys() & other.series.keys():
         own_rows, there = keeper.series[metric], other.series[metric]

@@ -112,8 +112,7 @@ def side_by_side(a: Any, b: Course) -> Mask:
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
-    """Same values, but for rounding, at the same steps and, where known (``timed``: always), at the same
-    times."""
+    """Same values, but for rounding, at the same steps, and times if known (``timed``: they must be)."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
     a, b = common(a, b)
     if len(a) < need or np.count_nonzero(same(a.values, b.values)) < max(need, _AGREEING * len(a)):
@@ -167,8 +166,7 @@ class Pair:
 
     def apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later one is a training of its own, keys of `trainings.APART`; none if it is a part.
-        ``relation`` is that of run.toml, ``sure`` whether it is known that this training begins again, if one
-        does."""
+        ``relation`` is that of run.toml, ``sure`` whether the logs tell that this training begins again."""
         a, b = self.before, self.after
         trains = [any(s.role in _TRAINED for s in course.attempt.series.values()) for course in (a, b)]
         if trains == [True, False]:
@@ -254,8 +252,7 @@ class Pair:
         return levels_at_seam(*self.compared) if self.compared else None
 
     def _goes_on(self) -> bool:
-        """Whether the loss or a counter of data goes on: the count of steps began anew, the weights did
-        not."""
+        """Whether the loss or a counter of data goes on: the steps began anew, the weights did not."""
         ticks = self.before.clock
         first, end, now = _level(self.root, 1), _level(self.before, -1), _level(self.after, 1)
         with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
@@ -306,8 +303,7 @@ class Pair:
 
 
 def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
-    """Medians at the first steps both share, else of the last and first samples; how many steps they
-    share."""
+    """Medians at the first steps both share, else of the last and first samples; the number shared."""
     if not len(a) or not len(b):
         return None
     old, new = common(a, b)

@@ -75,8 +75,7 @@ def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple
 
 
 def _related(courses: Sequence[Course], relation: str, order_given: bool, several: bool) -> list[Training]:
-    """Puts each attempt to its training; with ``several``, the second to begin is one, unless the first
-    died."""
+    """Puts each attempt to its training; if ``several``, the second begins one unless the first died."""
     trainings: list[Training] = []
     tips = Tips(len(courses))
     home: int | None

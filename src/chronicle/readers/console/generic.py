@@ -128,8 +128,7 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
     """What counts in a log, the best first, with all its values. A better name does not count if it comes
-    half as often, beside what a training is judged by, as another one or as epochs: that one places more
-    rows."""
+    half as often, beside what a training is judged by, as another one or epochs: that places more rows."""
     ranks, pairs_of = dict[str, int](), dict[str, list[Pair]]()
     outer, judged = dict[str, list[float]](), Counter[str]()
     for record in all_records:
@@ -197,14 +196,11 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
 
 def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
     """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
-    losses = [
-        pair
-        for record in all_records
-        for pair in record.pairs
-        if "loss" in pair.name.lower()
-        or (trains and role_of(pair.name) is Role.OBJECTIVE)
-        or (role_of(pair.name) in SCORES and math.isfinite(record.sources[0].time))
-    ]
+    losses = list[Pair]()
+    for record in all_records:
+        telling = {Role.OBJECTIVE} if trains else set[Role]()
+        telling |= {*SCORES} if math.isfinite(record.sources[0].time) else set()
+        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in telling]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
 
@@ -259,8 +255,7 @@ class Course:
         return self.last, known
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
-        """The steps of the first of many records of a form, as long as nothing happens but that they count
-        on."""
+        """The steps of the first of many records of a form, as long as they only count on."""
         of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
         counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)

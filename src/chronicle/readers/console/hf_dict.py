@@ -56,7 +56,7 @@ class Row:
         return abs(n / steps_per_epoch - self.epoch) <= max(least, share * self.epoch)
 
     def step(self, steps_per_epoch: float) -> int:
-        """Its step: that of the bar drawn after it, unless only the bar before, or in a crowd none, fits its
+        """Its step: that of the bar after it, unless only the bar before, or in a crowd none, fits its
         epoch."""
         if not steps_per_epoch or math.isnan(self.epoch):
             return self.after

@@ -283,9 +283,8 @@ _DS_EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 def _read_deepspeed(path: Path) -> list[Attempt]:
     """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat. The loss
-    comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a pair ``loss: ...`` without a step,
-    which belongs to the last one. Of several engines that print the same line the second's metrics are ``lr
-    (2)``."""
+    comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a pair ``loss: ...`` of the last step.
+    Of several engines that print the same line the second's metrics are ``lr (2)``."""
     log = Log(path, "deepspeed")
     log.own["records"] = records = _DeepSpeed(log)
     for line in log.lines(_DS_LINE):

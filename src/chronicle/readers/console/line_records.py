@@ -140,8 +140,7 @@ class Record:
 
     @property
     def is_training(self) -> bool:
-        """Whether a trainer tells such things: a known metric, but no score alone behind a bar, or
-        batches."""
+        """Whether a trainer tells such things: batches, or a known metric (no score alone behind a bar)."""
         if self.epoch is not None and self._is_named:
             return True
         only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
@@ -370,9 +369,8 @@ _RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 
 class Repeats:
     """What was told last, and whether it is told again, which makes no other sample of it: by a second
-    handler of the logger, by the summary of an epoch with fewer counters and digits, or by a `tqdm` bar
-    that is drawn again with the numbers of the last count, until `set_postfix` gives it new ones or it is
-    closed."""
+    handler of the logger, by the summary of an epoch with fewer counters and digits, or by a `tqdm` bar that
+    is drawn with the numbers of the last count, until `set_postfix` gives it new ones or it ends."""
 
     def __init__(self) -> None:
         self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
@@ -380,8 +378,7 @@ class Repeats:
         self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
 
     def again(self, record: Record) -> bool:
-        """Whether a record tells nothing new; else it is kept in mind. Further lines of an evaluation are its
-        own."""
+        """Whether a record tells nothing new; else it is kept. An evaluation goes on in uncounted lines."""
         text = record.sources[0].line.text
         if "<" in text and _REMAINING.search(text):
             return self._redrawn(record)

@@ -52,8 +52,7 @@ _Owner = tuple[str, int] | None | bytes  # the number of a pair; what changes no
 class Form:
     """What records with the same names have in common. ``words`` are that of an evaluation and that of an
     event ("saved", "loaded", "launch"). ``epoch`` is where epochs are counted (-1: nowhere), ``ranked`` what
-    counts steps: rank, place and name, the best first. ``kept`` is for records: by counter, where the others
-    stand."""
+    counts steps: rank, place and name, the best first. ``kept``: by counter, where the others stand."""
 
     Ranked = Sequence[tuple[int, int, str]]
 
@@ -124,8 +123,7 @@ class Learned:
         return _time(raw[:at], self.clock) if at and self.clock != () else NAN
 
     def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
-        """The values of many lines, and what they count up to, by place; neither has what stands in no
-        digits."""
+        """The values of many lines, and what they count up to, by place, but for what has no digits."""
         values, ends = dict[int, Floats](), dict[int, Steps]()
         texts = zip(*(match.groups() for match in matches), strict=True)
         for (kind, pair), column in zip(self.groups, texts, strict=True):
@@ -391,8 +389,7 @@ def header(text: str) -> tuple[str, ...]:
 
 def _spread(cells: Sequence[str]) -> tuple[str, ...]:
     """The names of the cells of DeepXDE's `loss.dat`, whose header names groups alone: losses of the
-    training, as many of the test, then metrics. The number of losses is the one that brings both nearest to
-    each other."""
+    training, as many of the test, then metrics. The number of losses is the one at which both are nearest."""
     values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
 
     def apart(n: int) -> float:
@@ -433,8 +430,7 @@ class Groups(NamedTuple):
         return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
 
     def _row(self, pieces: Sequence[str]) -> list[Pair]:
-        """The pairs of a row without texts, and without zeros before the first step. One name may have
-        several cells."""
+        """The pairs of a row, without zeros before the first step. One name may stand above several cells."""
         row = list[Pair]()
         for names, piece in zip(self.names, pieces, strict=True):
             cells = piece.split()

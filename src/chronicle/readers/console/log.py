@@ -115,10 +115,9 @@ def _read(at_once: AtOnce, alike: Sequence[re.Match[bytes] | None], numbers: Seq
 
 
 class Log:
-    """What was read so far. ``step`` and ``time`` are those of the last record; ``truncated``: the last
-    line has no end. A format fills ``facts`` and ``events``, and says with ``axis`` what the steps count.
-    One that names itself as ``form`` is read on from where a log was left; what else it knows by then is
-    in ``own``."""
+    """What was read so far. ``step`` and ``time`` are those of the last record; ``truncated``: the last line
+    has no end. A format fills ``facts`` and ``events``, and says with ``axis`` what the steps count. One that
+    names its ``form`` is read on from where a log was left; what else it knows is in ``own``."""
 
     FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "told_lines", "looked_at")
 
@@ -165,8 +164,7 @@ class Log:
                     source.keep(chunk.mark, self)
 
     def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
-        """The lines with a ``record`` that ``at_once`` does not read; others are searched for faults of the
-        machine."""
+        """The lines with a ``record`` that ``at_once`` does not read; faults are looked for in all others."""
         for chunk in self.chunks():
             yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished, at_once=at_once)
 
@@ -225,9 +223,8 @@ class Log:
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
-        """One record; True where it is kept. A line without its end is left out. ``time`` is that of the
-        first clock in the line unless given. Ranks (``who``) that repeat what another one has just said of a
-        step are left out."""
+        """One record; False where it is left out: a line without its end, or a rank (``who``) that repeats
+        what another has just said of a step. ``time`` is that of the line's clock unless given."""
         if line.unfinished or (who and self._said(step, frozenset(values), who)):
             return False
         time = time_in(line.text) if time is None else time
@@ -307,8 +304,7 @@ class Log:
             self._launches.append((len(self.rows), dict(facts)))
 
     def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
-        """An attempt a launch, `log#1`, `log#2` where there are several; how the log ends is told of the
-        last."""
+        """An attempt a launch, `log#1`, `log#2` where there are several, the last with the log's end."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
         several = self._launches[1:]
         parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []

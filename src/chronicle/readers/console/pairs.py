@@ -108,8 +108,7 @@ class Pair(NamedTuple):
 
 
 def pairs(text: str) -> list[Pair]:
-    """All pairs of a line in their order; numbers without a name only as progress, or in rows of known
-    order."""
+    """All pairs of a line in their order; numbers without a name as progress, or in rows of known order."""
     named, nobody = _without_names(text) or list[Pair](), -1
     if named:
         return named

@@ -128,8 +128,7 @@ def _all_values(
     buffer: U8, at: Ints, end: Ints, known: Mask, tags: dict[str, int]
 ) -> tuple[Ints, Ints, Floats]:
     """(record, tag, value) of all values, first those that stand first in their summaries, then the second.
-    Records with a value of an unknown shape are struck out of ``known``. Tags that are new get the next
-    numbers."""
+    Records with a value of unknown shape are struck out of ``known``; new tags get the next numbers."""
     live = np.flatnonzero(known & (at < end))
     at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
     while len(live):
@@ -265,8 +264,7 @@ class Text(NamedTuple):
 
 
 def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
-    """One record: when (Unix s), at which step, scalars (tag, value) and texts. Raises ValueError for no
-    protobuf."""
+    """One record: when (Unix s), at which step, scalars (tag, value) and texts. Raises ValueError."""
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, FIXED64):

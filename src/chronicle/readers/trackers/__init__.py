@@ -185,8 +185,7 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 @dataclass
 class Store:
-    """An open database: columns by plain table, and ``faults``. Where there are any, a table lacks its
-    end."""
+    """An open database: columns by plain table, and ``faults``, one for each table that lacks its end."""
 
     path: Path
     connection: sqlite3.Connection
@@ -227,8 +226,7 @@ class Store:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """The database, read-only; a copy where a `-wal` has to be taken in. Raises BadLog where it is
-    damaged."""
+    """The database, read-only; a copy where a `-wal` is to be taken in. Raises BadLog where it is damaged."""
     wal = path.with_name(path.name + "-wal")
     with ExitStack() as stack:
         file, mode = path, "mode=ro&immutable=1"

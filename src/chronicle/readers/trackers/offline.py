@@ -88,8 +88,7 @@ class OfflineFolder(Offline):
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
-    """Gives each object on a line, or in a list on it, to ``take``, and tells whether the last line is
-    cut."""
+    """Gives each object on a line, or in a list on it, to ``take``; whether the last line is cut."""
     number = 0
     while line := file.readline(LONGEST):
         number += 1
