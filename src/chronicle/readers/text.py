@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import filter as matching
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO
@@ -254,10 +254,10 @@ class OnDemand:
         else:
             possible = b"\0" in head.start if self.binary else head.is_text
             possible = possible and (not self.opens or head.opens in self.opens)
-        return possible and bool(self._module().identify(head))
+        return possible and bool(self._module.identify(head))
 
     def read(self, path: Path) -> list[Attempt]:
-        return list(self._module().read(path))
+        return list(self._module.read(path))
 
     def may_hold(self, names: list[str]) -> bool:
         """Whether a folder with these ``names`` may be one log."""
@@ -266,16 +266,12 @@ class OnDemand:
     def __getattr__(self, name: str) -> Any:
         if name not in self.hooks:
             raise AttributeError(name)
-        return lambda *given: getattr(self._module(), name)(*given)
+        return lambda *given: getattr(self._module, name)(*given)
 
+    @cached_property
     def _module(self) -> Any:
-        return _imported(self.module, self.NAME)
-
-
-@cache
-def _imported(name: str, row: str) -> Any:
-    module = import_module(f"chronicle.readers.{name}")
-    return getattr(module, "BY_NAME", {}).get(row, module)
+        module = import_module(f"chronicle.readers.{self.module}")
+        return getattr(module, "BY_NAME", {}).get(self.NAME, module)
 
 
 LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to

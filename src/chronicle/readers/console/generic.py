@@ -318,14 +318,13 @@ class Stretches:
         """The lines of the shape that most of them have, where each of these is a record that counts."""
         self._shapes, self._tries = self._log.own["gatherer"].shapes, _MOST_TRIES
         self._learned = learned = None if self._plan.by_row else self._shapes.common(lines)
-        if learned is None or not self._is_plain(learned.reading.form) or b"<" in learned.pattern.pattern:
+        if learned is None or b"<" in learned.pattern.pattern:
             return [None] * len(lines)
-        return list(map(learned.match, lines))
-
-    def _is_plain(self, form: Form) -> bool:
-        """Whether its records tell the steps of a training, and more than these, each once."""
+        form = learned.reading.form
         others = form.event or (form.evaluation and self._plan.phases)
-        return not others and 0 < form.n_counters < len(form.names) == len(set(form.names))
+        # its records tell the steps of a training, and more than these, each once
+        is_plain = not others and 0 < form.n_counters < len(form.names) == len(set(form.names))
+        return list(map(learned.match, lines)) if is_plain else [None] * len(lines)
 
     def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
         """Reads the first of these lines, as long as they can be read so; how many there are."""

@@ -94,11 +94,11 @@ class LineFormat:
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
                 _add_otherwise(log, line)
-        return list(map(self._with_roles, log.attempts(units=own["units"])))
-
-    def _with_roles(self, attempt: Attempt) -> Attempt:
-        series = attempt.series.items()
-        return replace(attempt, series={m: replace(s, role=self.roles.get(m, s.role)) for m, s in series})
+        attempts = []
+        for attempt in log.attempts(units=own["units"]):
+            series = {m: replace(s, role=self.roles.get(m, s.role)) for m, s in attempt.series.items()}
+            attempts.append(replace(attempt, series=series))
+        return attempts
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
@@ -315,7 +315,8 @@ class _DeepSpeed:
             return self._without_step(line)
         groups, who = match.groupdict(), line.prefix.who
         step = int(groups["step"]) if "step" in groups else self.log.step or 0
-        values = self._of_engine(step, who, groups) if "lr" in groups else _ds_values(groups["fields"])
+        of_engine, fields = "lr" in groups, _DS_PAIR.findall(groups.get("fields", ""))
+        values = self._of_engine(step, who, groups) if of_engine else numbers(fields, number)
         if epoch := groups.get("epoch"):
             step, values = self.epochs.step(int(epoch), step), {"epoch": float(epoch)} | values
         self.log.add(line, step, values, who=groups.get("who") or who)
@@ -334,17 +335,14 @@ class _DeepSpeed:
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
-        values = _ds_values(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
+        values = {pair.name: pair.value for pair in pairs(text)}
+        values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         if not known and "reward score" not in text:
             return False
         if values and self.log.step is not None:
             self.log.add(line, self.log.step, values, who=line.prefix.who)
         return True
-
-
-def _ds_values(text: str) -> dict[str, float]:
-    return numbers(_DS_PAIR.findall(text), number)
 
 
 # fmt: off

@@ -125,11 +125,6 @@ class Record:
         return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
 
     @property
-    def tells_training(self) -> bool:
-        """Whether it holds a metric that trainings are judged by, and of the training itself."""
-        return not self.evaluation and any(is_judged(n) and not names_an_evaluation(n) for n in self.shape)
-
-    @property
     def _is_named(self) -> bool:
         return any(pair.name != "progress" for _, pair in self.counters)
 
@@ -451,6 +446,7 @@ def bars_of(all_records: Iterable[Record]) -> set[str]:
     for record in all_records:
         own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
         latest = own[-1] if own else latest
-        if record.is_training and latest and (own or record.tells_training):
+        judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
+        if record.is_training and latest and (own or (judged and not record.evaluation)):
             bars.update(own or [latest])
     return bars
