@@ -47,8 +47,6 @@ REWARD, LENGTH = "episode reward", "episode length"
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
 
-# --- cells ---
-
 
 def number(cell: str) -> float | None:
     """The number in a cell, NaN spelled in any way included; None for a blank or a text."""
@@ -197,9 +195,6 @@ class Builder:
         return vars(self)
 
 
-# --- attempts ---
-
-
 def attempt_of(
     path: Path,
     n_rows: int,
@@ -244,9 +239,6 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
     if len(column.rows) == len(steps):  # columns with a value in every row share the rest
         return Series(metric, Role.OTHER, steps, values, times)
     return Series(metric, Role.OTHER, steps[column.rows], values, times[column.rows])
-
-
-# --- clocks ---
 
 
 def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:

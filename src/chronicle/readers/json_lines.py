@@ -192,9 +192,6 @@ def _measures(row: Row) -> bool:
     return any(map(is_counter, row)) and any(measured)
 
 
-# --- records of one shape ---
-
-
 class _Shape(NamedTuple):
     """Records with the same keys in the same order, all of them rows: numbers of their lines, and columns."""
 

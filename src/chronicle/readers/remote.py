@@ -103,9 +103,6 @@ def _write(file: Path, run: Run) -> None:
             new.replace(file)
 
 
-# --- MLflow ---
-
-
 def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
     from mlflow import MlflowClient
 
@@ -138,8 +135,6 @@ def _pages(client: Any, experiment: str) -> Iterator[Any]:
         yield from page
 
 
-# --- Weights & Biases ---
-
 _STATES = {"finished": "finished", "failed": "crashed", "crashed": "crashed", "killed": "killed"}
 
 
@@ -157,9 +152,6 @@ def _wandb(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
             for row in run.scan_history()
         )
         yield Run(run.id, run.name or run.id, config, facts, rows)
-
-
-# --- Trackio ---
 
 
 def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
@@ -180,8 +172,6 @@ def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         config = {key: value for key, value in config.items() if not key.startswith("_")}
         yield Run(run_id, name, config, {"name": name, "project": project}, rows)
 
-
-# --- Aim ---
 
 _AIM_OWN = "__system"  # what Aim itself tells of machine and environment
 
@@ -220,9 +210,6 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
     facts |= {"git_branch": git.get("branch"), "git_remote": git.get("remote_origin_url")}
     facts |= {"git_commit": git.get("commit", {}).get("hash"), "command": " ".join(own.get("arguments", ()))}
     return Run(run_hash, run.name or run_hash, config, facts, rows)
-
-
-# --- all of them ---
 
 
 @dataclass(frozen=True)
