@@ -24,15 +24,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chronicle.errors import (
-    AmbiguousFormat,
-    BadLog,
-    LogError,
-    NothingToRead,
-    UnknownFormat,
-    contained,
-    message_of,
-)
+from chronicle import errors
+from chronicle.errors import BadLog, LogError, NothingToRead, UnknownFormat, contained
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import find
@@ -277,7 +270,7 @@ def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    what, remedy = message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
+    what, remedy = errors.message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
     return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
 
 
@@ -304,7 +297,8 @@ def _only(readers: list[Reader], path: Path) -> Reader:
         raise UnknownFormat(str(path), _UNKNOWN.format(known))
     if len(readers) > 1:
         names = " and ".join(repr(reader.NAME) for reader in readers)
-        raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
+        what = f"readers {names} both claim it. Remedy: uninstall one of them"
+        raise errors.AmbiguousFormat(str(path), what)
     return readers[0]
 
 

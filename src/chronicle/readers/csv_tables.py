@@ -26,12 +26,12 @@ from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Series
+from chronicle.readers import runs_in_table
 from chronicle.readers.columns import LENGTH, REWARD, attempt_of, is_blank, number
 from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
 from chronicle.readers.runs_in_table import (
-    EXTREMES,
     PHASE_NAMES,
     RUN_NAMES,
     attempts_of,
@@ -161,7 +161,8 @@ def runs(path: Path) -> list[str]:
     """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other. Rows
     are only read where a column names runs. Raises BadLog where the header cannot be read."""
     names = next(iter(_begin(Head.of(path).lines)), [])
-    several = {*map(column_key, names)} & {*RUN_NAMES} or any(n.strip().endswith(EXTREMES) for n in names)
+    named = {*map(column_key, names)} & {*RUN_NAMES}
+    several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2):
         return []
     return [run for run in runs_of(path, Table(path).columns) if run]

@@ -19,22 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.model import (
-    Attempt,
-    Change,
-    Facts,
-    Fault,
-    Floats,
-    Join,
-    JoinKind,
-    Role,
-    Series,
-    StepBack,
-    Steps,
-    Timeline,
-    Track,
-)
+from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, distinct, wall_clock
 from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
@@ -114,7 +101,7 @@ def expected(old: Series, step: float) -> float | None:
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
-def _measured(two: Pair) -> Iterator[Change]:
+def _measured(two: Pair) -> Iterator[model.Change]:
     """What is planned, and counters of data, which go on where the earlier attempt was at this step."""
     for role, (quantity, unit) in _QUANTITIES.items():
         for old, new in pairs(two.before.attempt, two.after.attempt, role):
@@ -130,10 +117,10 @@ def _measured(two: Pair) -> Iterator[Change]:
             else:
                 least = (_EQUAL_STEP if logged else _EXTENDED) * max(abs(was), abs(now))
             if abs(was - now) > least:
-                yield Change(quantity, was, now, new.unit or unit, step)
+                yield model.Change(quantity, was, now, new.unit or unit, step)
 
 
-def _facts(old: Facts, new: Facts) -> Iterator[Change]:
+def _facts(old: model.Facts, new: model.Facts) -> Iterator[model.Change]:
     """Facts that both state and that differ, and hyperparameters that only one of two configurations has."""
     configured = all(any(name.startswith("config/") for name in facts) for facts in (old, new))
     names = [name for name in {**old, **new} if name not in _EVERY_PROCESS_DIFFERS]
@@ -143,7 +130,7 @@ def _facts(old: Facts, new: Facts) -> Iterator[Change]:
             if not _equal(was, now):
                 # A name of a host has no unit, though a number of nodes has one.
                 unit = None if isinstance(was, str) or isinstance(now, str) else _UNITS.get(name)
-                yield Change(name if "/" in name else name.replace("_", " "), was, now, unit)
+                yield model.Change(name if "/" in name else name.replace("_", " "), was, now, unit)
 
 
 def _plain(value: Any) -> Any:
@@ -378,7 +365,7 @@ def _of_job(machine: Attempt) -> bool:
     return machine.facts.get("log_of") != "host"
 
 
-def _placed(fault: Fault, clock: Floats, steps: Steps) -> Fault:
+def _placed(fault: Fault, clock: model.Floats, steps: Steps) -> Fault:
     if fault.at_step is not None or not math.isfinite(fault.at_time) or not len(clock):
         return fault
     row = int(np.searchsorted(clock, fault.at_time, side="right")) - 1
@@ -392,7 +379,7 @@ def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
     return timeless, step if timeless else fault.at_time, step, place.source, place.line or 0, fault.what
 
 
-def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:
+def _clock(tracks: Iterable[Track]) -> tuple[model.Floats, Steps]:
     """Times and steps of all points of the longest track that has times, in the order of the time."""
     longest = max(tracks, key=lambda track: np.isfinite(track.times).sum(), default=None)
     if longest is None:
