@@ -126,17 +126,11 @@ def assign_all(
     overrides: Sequence[tuple[str, Role]] = (),
     axes: Sequence[str] = (),
 ) -> list[dict[str, Series]]:
-    """The series of the logs of one run with role, data set and unit set.
-
-    ``axes`` are what the steps of each log count: items get a role from ``overrides`` alone.
-
-    ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
-    the table, and so does a role that the reader gave, because its format says what the metric is. What the
-    values of one log tell of a name holds for the others, in which it may have too few of them.
-
-    Raises:
-        UsageError: an override is no regular expression.
-    """
+    """The series of the logs of one run with role, data set and unit set. ``overrides`` are (regular
+    expression of the whole name, role), the first match wins over the table, and so does a role that the
+    reader gave. What the values of one log tell of a name holds for all. Where ``axes`` say that the steps of
+    a log count items, only ``overrides`` give roles. Raises UsageError where an override is no regular
+    expression."""
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
     return [
         _declared(series, overrides) if axis == "item" else _assigned(series, by_value, overrides)

@@ -127,14 +127,9 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
 
 def local(path: str | Path, confines: Confines | None = None) -> Path:
     """A path as it is; what lies behind an address (`s3://bucket/run`) as its mirror on this machine, and so
-    the runs of a folder with a repository of Aim and no log, where Aim is installed.
-
-    ``confines`` say where a server may send the fetch on to; None: to any public host.
-
-    Raises:
-        LogError: only Aim's own package reads it, and ``confines`` trust nothing.
-        ChronicleError: as `chronicle.readers.remote.fetch`.
-    """
+    the runs of a folder with a repository of Aim and no log, where Aim is installed. ``confines`` say where a
+    server may send the fetch on to (None: to any public host). Raises LogError where only Aim's own package
+    reads it, and ``confines`` trust nothing, and as `chronicle.readers.remote.fetch`."""
     if isinstance(path, str) and "://" in path:
         from chronicle.readers.remote import fetch  # with all that it takes to fetch, which few need
         from chronicle.workspace.folders import is_address

@@ -205,14 +205,9 @@ def attempt_of(
     faults: Iterable[Fault] = (),
     truncated: bool = False,
 ) -> Attempt:
-    """An attempt from the columns of a table, metrics in their order (roles are given later).
-
-    At which step each row stands says `chronicle.readers.step_axis`. Text columns give the clock where they
-    hold ISO 8601 times, a fact where they hold one and the same text throughout.
-
-    Raises:
-        BadLog: no column holds a number.
-    """
+    """An attempt from the columns of a table, metrics in their order (roles are given later), at the steps
+    that `chronicle.readers.step_axis` tells. Columns of text give the clock where they hold ISO 8601 times, a
+    fact where they hold one text throughout. Raises BadLog where no column holds a number."""
     numbers = {name: c for name, c in columns.items() if not c.is_text and len(c.rows)}
     texts = {name: c for name, c in columns.items() if c.is_text}
     axis = step_axis.axis_of(numbers)

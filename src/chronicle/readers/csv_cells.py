@@ -168,12 +168,9 @@ class Table:
     # block by block
 
     def _read_plain(self, block: bytes) -> bool:
-        """Reads a block of whole rows in one go; False, nothing is read, where lines need to be looked at.
-
-        That is any line with a cell that is neither blank nor a number as pyarrow and Python spell it alike,
-        but for columns that held texts before: these are read as in single lines. A small block is not worth
-        what pyarrow takes to import.
-        """
+        """Reads a block of whole rows in one go; False, and nothing is read, where a line needs a look: a
+        cell is neither blank nor a number that pyarrow and Python spell alike, but for columns that held
+        texts before. A small block is not worth the import of pyarrow."""
         if not block.endswith(b"\n") or (len(block) < SMALL_BYTES and "pyarrow" not in sys.modules):
             return False
         old, new = (text.encode() for text in self._spelling)

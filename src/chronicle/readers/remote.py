@@ -55,15 +55,9 @@ class Run:
 
 
 def of_tracker(address: str, mirror: Path) -> Path:
-    """Asks a client for the runs behind an address and keeps them in its mirror, which is given.
-
-    Raises:
-        UsageError: the address names no place that the client knows how to ask for.
-        MissingExtra: the client is not installed.
-        NothingToRead: there is no run.
-        LogError: there are more runs than are asked for at once.
-        Exception: whatever the client raises where its server refuses or is not there.
-    """
+    """Asks a client for the runs behind an address and keeps them in its mirror, which is given. Raises
+    UsageError where the address names no place, MissingExtra without the client, NothingToRead without a run,
+    LogError where there are more than are asked for at once, and whatever the client raises."""
     scheme, _, place = address.partition("://")
     client = CLIENTS[scheme]
     parts = client.place.fullmatch(place)
@@ -263,16 +257,10 @@ Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 
 def fetch(address: str, confines: Confines | None = None) -> Path:
-    """The mirror of an address, up to date: a file or a folder.
-
-    ``confines`` say where a server may send the fetch on to.
-
-    Raises:
-        LogError: it cannot be listed or fetched, or is more than may be fetched.
-        NothingToRead: there is nothing behind it.
-        MissingExtra: the package that reads such addresses is not installed.
-        UsageError: nothing reads such addresses, or this one names a scheme and no place.
-    """
+    """The mirror of an address, up to date: a file or a folder. ``confines`` say where a server may send the
+    fetch on to. Raises LogError where it cannot be listed or fetched, or is too large; NothingToRead where
+    nothing is behind it; MissingExtra without the package that reads such addresses; UsageError where nothing
+    reads them, or where this one names no place."""
     if not address.partition("://")[2].strip("/"):
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")

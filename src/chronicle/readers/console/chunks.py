@@ -44,13 +44,10 @@ _MOVE = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Lines of a log that follow each other.
-
-    ``data`` is UTF-8, its lines parted by ``\\n`` without one at the end. ``numbers`` are their numbers in
-    the file, from 1. ``unfinished``: the last line has no end yet. ``cut``: lines that were too long and lost
-    their end. ``following`` is the number of the line behind it. ``mark`` is its end, where a whole block was
-    read: however the file grows, the blocks from there on are the same.
-    """
+    """Lines of a log that follow each other. ``data`` is UTF-8, parted by ``\\n`` without one at the end;
+    ``numbers`` count the lines of the file from 1, up to before ``following``. ``unfinished``: the last line
+    has no end yet; ``cut``: lines that were too long and lost their end. ``mark`` is its end, if a whole
+    block was read: however the file grows, the blocks from there on are the same."""
 
     data: bytes
     numbers: Sequence[int]

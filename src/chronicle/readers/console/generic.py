@@ -394,7 +394,7 @@ def read(path: Path) -> list[Attempt]:
 
 def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
     """The step of a record, and whether it holds what counts. Behind a line that announces a launch, a step
-    that does not grow is the first of that launch; behind one that resumes, any step is."""
+    that does not grow is the first of another one; behind one that resumes, any step is."""
     so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
     before = course.place if begun else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)

@@ -85,12 +85,10 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
 def frames(
     buffer: U8, stops: Sequence[int], *, last: bool = True, follow: int = 0, gap: Gap | None = None
 ) -> list[Frames]:
-    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``.
-
-    Where a chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
-    part that others follow, of ``follow`` bytes in all: what is not whole there is left to them. ``gap`` is
-    what the part before ended with.
-    """
+    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``. A
+    broken chain goes on at the next header with a right checksum. What is not whole in a part that others
+    follow (not ``last``), of ``follow`` bytes in all, is left to them; ``gap`` is what the part before ended
+    with."""
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
     result = []
