@@ -1,10 +1,8 @@
 """The ordered alias table behind `chronicle.metrics.roles`: names of metrics as real logs spell them.
 
-A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`): lower case, words parted
-by one blank. Order matters: what is logged of an evaluation, for example, comes before the same word alone.
-docs/metrics.md prints the table; a test holds the two together. Words of training in other languages stand
-behind it. Below them, what counts the steps of a log, by name, how far apart they are, and clocks that tell
-no year.
+A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`). Order matters: what is
+logged of an evaluation, for example, comes before the same word alone. docs/metrics.md prints the table.
+Below it: words of training in other languages, names of what counts the steps, and clocks without a year.
 """
 
 from __future__ import annotations

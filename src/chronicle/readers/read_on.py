@@ -3,10 +3,10 @@
     with kept_in(folder, version):        # around all reading of a build
         read_all(path)
 
-A reader that can go on tells its state after the last whole record, as JSON and columns. That is kept in a
-file of its own, beside the length and the SHA-256 of all that stands before that place. Whenever the log is
-read again, these are compared: a log that was replaced, cut or changed anywhere is read from its beginning.
-Nothing is kept of a log that was not written to for a day, and whatever is kept may be removed at any time.
+What a reader knows after the last whole record (`state_of`) is kept in a file of its own, beside the length
+and the SHA-256 of all that stands before that place. Whenever the log is read again, these are compared: a
+log that was replaced, cut or changed anywhere is read from its beginning. Nothing is kept of a log that was
+not written to for a day, and whatever is kept may be removed at any time.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """What all readers share: the head a format is known by, lines and blocks of text, encoding, faults up to a
-limit, logs that are packed, and a reader as one row of a table.
+limit, logs that are packed, and a reader as a row, whose module is only imported when it is asked.
 
-A packed log is known by its first bytes, and unpacked to a file that goes away after reading. An archive that
-is cut or damaged gives what stands before. What it unpacks to is bounded, in bytes and as a multiple of the
-archive, so that an archive made to fill a disk does not. The module of a reader is imported when it is asked:
-importing all of them takes longer than reading most logs.
+A packed log is known by its first bytes, and unpacked to a file that goes away after reading. One that is cut
+or damaged gives what stands before. What it unpacks to is bounded, in bytes and as a multiple of its size.
 """
 
 from __future__ import annotations

@@ -1,12 +1,9 @@
-"""What a join carries: what the logs say on both sides of it, what changed there, and what it cost.
+"""What a join carries: what the logs say on both sides of it, what changed there, and what it cost; and what
+tells two trainings beside each other apart. Series are compared at the first steps that both logged; without
+one, as in a plain resume, the earlier one is extended along its last samples to where the later one begins.
 
-Two trainings beside each other carry what tells them apart.
-
-Series are compared at the first steps that both logged. Where there is none (a plain resume) the earlier one
-is extended along its last samples to the first step of the later one.
-
-And what became of each attempt, as far as logs tell, with the faults beside the curves that may have ended
-it: which are of this run, when they happened, and at which step the run was then.
+And what became of each attempt, with the faults beside the curves that may have ended it: which are of this
+run, when they happened, and at which step.
 """
 
 from __future__ import annotations

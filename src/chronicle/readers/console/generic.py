@@ -1,10 +1,10 @@
 """Any text log that repeats lines of names and numbers with a counter: ``step 5 | loss: 2.5 | lr 1e-4``.
 
 Only what no other reader knows is read so, and only where the same record comes again and again with a
-counter that grows. The counter is the best step name in it (`counters.STEP_NAMES`), else a batch of an epoch,
-else ``12/100`` without a name; steps that begin again in a later epoch go on counting. Records without a
-counter belong to the last step; before the first one they are facts (``config/lr``). Where nothing counts at
-all, but a loss is told again and again, the rows are counted.
+counter that grows: the best step name in it (`aliases.STEP_NAMES`), else a batch of an epoch, else ``12/100``
+without a name. Steps that begin again in a later epoch go on counting. Records without a counter belong to
+the last step, or are facts (``config/lr``) before the first. Where nothing counts, but a loss is told again
+and again, the rows are counted.
 """
 
 from __future__ import annotations

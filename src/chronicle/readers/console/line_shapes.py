@@ -1,11 +1,9 @@
 """Lines that are read as lines before them say: rows under the header of a table, and lines of one shape.
 
-Lines that differ in their digits alone are read alike: how, is learned from the first of them.
-
-A trainer prints one shape of line again and again. The slow way (`prefixes.split`, `pairs.pairs`) reads the
-first one, and again with each run of digits changed. A run that changes a number is part of it, one that
-changes nothing (a clock, the time that is left) is free, and one that changes anything else (``top5``) has to
-stay as it is. The numbers of further lines are then cut out where they stand, clocks and ranks too.
+A trainer prints one shape of line again and again, with other digits. The slow way (`chunks.split`,
+`pairs.pairs`) reads the first one, and again with each run of digits changed. A run that changes a number is
+part of it, one that changes nothing (a clock, the time that is left) is free, and one that changes anything
+else (``top5``) has to stay. The numbers of further lines are then cut out, clocks and ranks too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """What stores of trackers have in common: names of runs, a counter of calls for an axis, rows that sum up,
-runs whose points come one by one (`PointLog`): those of MLflow, Neptune, Comet, SwanLab and Sacred; and
-SQLite databases, read without a chance for their content to do anything.
+runs whose points come one by one (`PointLog`), and SQLite databases.
 
 A database is a stranger's file: its schema may hold views, triggers, virtual tables and generated columns
 that compute, and its pages may point at each other in circles. Only plain columns of plain tables are read,
