@@ -54,12 +54,8 @@ Wanted = Callable[[Path], bool]
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file: a FALLBACK is asked only where no other does.
-
-    Raises:
-        Defect: one of them failed on it.
-        OSError: it cannot be read.
-    """
+    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises Defect where
+    one of them failed on it, and OSError where it cannot be read."""
     return _claiming(Head.of(path))
 
 
@@ -89,10 +85,8 @@ def log_like(path: Path) -> bool:
 
 
 def is_log(path: Path) -> bool:
-    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it.
-
-    An event file or a run file of W&B of no bytes (a job that died at once) is none.
-    """
+    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it. An
+    event file or a run file of W&B of no bytes (a job that died at once) is none."""
     try:
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
@@ -175,10 +169,8 @@ def run_key(path: Path) -> str:
 
 @dataclass(frozen=True)
 class RunSource:
-    """One run: its id (a relative path) and its files; a folder stands for all logs below it.
-
-    ``only`` is the name of one run in a store of several (the fact "run" of its attempts).
-    """
+    """One run: its id (a relative path) and its files; a folder stands for all logs below it. ``only`` is the
+    name of one run in a store of several (the fact "run" of its attempts)."""
 
     run_id: str
     paths: tuple[Path, ...]
@@ -187,10 +179,8 @@ class RunSource:
 
 @dataclass
 class Folder:
-    """A folder with the logs in it, and the folders in it that hold logs at any depth.
-
-    ``whole`` are the folders in it that are one log each.
-    """
+    """A folder with the logs in it, and the folders in it that hold logs at any depth. ``whole`` are the
+    folders in it that are one log each."""
 
     path: Path
     logs: list[Path] = field(default_factory=list)
@@ -309,8 +299,7 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by their key, else by the first word of their names, if two or more of
-    those name a run."""
+    """The logs of one folder by run: by their key, else by a first word of names that two or more share."""
     by_word: dict[str, list[Path]] = {}
     for log in logs:
         key = run_key(log)

@@ -13,9 +13,8 @@ import re
 import tomllib
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical
@@ -83,10 +82,8 @@ _LEAD = re.compile(
 
 
 def fault_in(line: str) -> Fault | None:
-    """The fault that a line tells of, without place and time; None for every other line.
-
-    ``host`` is filled where the message itself names it. A line of 4,000 characters is looked at.
-    """
+    """The fault that a line tells of, without place and time; None for every other line. ``host`` is filled
+    where the message itself names it. A line of 4,000 characters is looked at."""
     line = line[:_LOOKED_AT]
     lower = line.lower()
     if not any(map(lower.__contains__, WORDS)):
@@ -150,10 +147,9 @@ _SYSTEM_LINE = re.compile(
 
 
 class Faults:
-    """Faults and facts of one log, gathered line by line.
+    """Faults and facts of one log, by line. What is told again within ten minutes is counted, not listed."""
 
-    What is told again within ten minutes is counted, not listed; at most 1,000 are listed.
-    """
+    FRESH = ("path",)
 
     def __init__(self, path: Path) -> None:
         self.path, self.facts = path, dict[str, str]()
@@ -163,35 +159,15 @@ class Faults:
         self._before: deque[str] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        latest = [[*key, *place] for key, place in self._latest.items()]
-        times = self._booted, self._dated
-        lines = sorted(self._open), list(self._before)
-        return self.facts, list(map(astuple, self._listed)), latest, *lines, times, self._more
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self.facts, listed, latest, opened, before, (self._booted, self._dated), self._more = state
-        self._listed = [Fault(Place(*place), *values) for place, *values in listed]
-        self._latest = {tuple(key): (index, line) for *key, index, line in latest}
-        self._open = set(opened)
-        self._before.extend(before)
-
     def worth_a_look(self, data: bytes) -> bool:
-        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none.
-
-        Looking for all words in a megabyte at once costs a tenth of looking at its lines one by one.
-        """
+        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none. Looking
+        for all words in a megabyte at once costs a tenth of looking at its lines one by one."""
         lower = data.lower()
         return bool(self._open) or any(map(lower.__contains__, _BYTES))
 
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> None:
-        """Takes note of a line of the log.
-
-        ``step`` and ``time`` are where the log is, as far as its other lines say; a clock in the line
-        itself, or in the few before it, goes before ``time``.
-        """
+        """Takes note of a line of the log. ``step`` and ``time`` are where the log is, as far as its other
+        lines say; a clock in the line itself, or in the few before it, goes before ``time``."""
         if math.isnan(self._booted) and (clock := SYSTEM_CLOCK.search(line[:300])):
             self._booted = float(clock[2]) - float(clock[1])
         fault = self._of_traceback(line) or fault_in(line)
@@ -284,11 +260,9 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt without a series: what the log says of machines and jobs.
-
-    The fact "log_of" is "host" for a kernel or system log, which tells of other jobs too, and "job" for any
-    other. Times of an unnamed year stay so until the run is stitched.
-    """
+    """One attempt without a series: what the log says of machines and jobs. The fact "log_of" is "host" for a
+    kernel or system log, which tells of other jobs too, and "job" for any other. Times of an unnamed year
+    stay so until the run is stitched."""
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)

@@ -50,10 +50,8 @@ class Gap(NamedTuple):
 @dataclass
 class Frames:
     """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong).
-
     ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on. What
-    need not be kept until then is a ``gap``, which the next part takes up.
-    """
+    need not be kept until then is a ``gap``, which the next part takes up."""
 
     begin: Ints
     end: Ints
@@ -64,10 +62,8 @@ class Frames:
 
 
 def is_event_log(buffer: U8 | bytes) -> bool:
-    """The first record is an event, or its version stands near the start (where the first is damaged).
-
-    It may stand so in an archive, which is none.
-    """
+    """The first record is an event, or its version stands near the start (where the first is damaged). It may
+    stand so in an archive, which is none."""
     start = bytes(buffer[:64])
     if b"brain.Event:" in start:
         return not begins_archive(start)
@@ -89,12 +85,10 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
 def frames(
     buffer: U8, stops: Sequence[int], *, last: bool = True, follow: int = 0, gap: Gap | None = None
 ) -> list[Frames]:
-    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``.
-
-    Where a chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
-    part that others follow, of ``follow`` bytes in all: what is not whole there is left to them. ``gap`` is
-    what the part before ended with.
-    """
+    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``. A
+    broken chain goes on at the next header with a right checksum. What is not whole in a part that others
+    follow (not ``last``), of ``follow`` bytes in all, is left to them; ``gap`` is what the part before ended
+    with."""
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
     result = []
@@ -105,10 +99,8 @@ def frames(
 
 
 def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
-    """Begin and end of all frames that can only be events, and the begin of those that are not whole here.
-
-    A few may stand inside another one.
-    """
+    """Begin and end of all frames that can only be events, and the begin of those that are not whole here. A
+    few may stand inside another one."""
     last = max(0, len(buffer) - HEADER - FOOTER)
     at = np.flatnonzero(buffer[HEADER : HEADER + last] == FIRST_BYTE)
     length = word(buffer, at, "<u8")
@@ -322,10 +314,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: int for varints, else the bytes.
-
-    Raises ValueError where the bytes are no protobuf message.
-    """
+    """(number, wire type, value) of each field: int for varints, else the bytes. Raises ValueError."""
     at, end = 0, len(message)
     while at < end:
         key, at = varint(message, at)
