@@ -3,11 +3,10 @@
 A run becomes a `Scene`, a `Plan` says what stands where at one width, and is painted on a `Sheet`, whose file
 serves both themes. The bytes depend on the run and on the versions of the libraries alone.
 
-The data of a run's interactive view are a script that hands numbers, axes and events to assets/view.js.
-
-A page that is opened from disk may not fetch, so the data are a script. Numbers are one block of binary
-columns, compressed and in base64; a browser unpacks it with what it has. Of a long run each bucket of samples
-keeps its lowest and its highest one, and its first that is no number: no spike of one sample is lost.
+The data of a run's interactive view are a script that hands numbers, axes and events to assets/view.js, since
+a page that is opened from disk may not fetch. Numbers are one block of binary columns, compressed and in
+base64. Of a long run each bucket of samples keeps its lowest and its highest one, and its first that is no
+number: no spike of one sample is lost.
 """
 
 from __future__ import annotations
@@ -57,20 +56,21 @@ def draw(
 
     With ``x`` (what `chronicle.timeline.on_axis` gives) the whole run is drawn over that axis; a zoom shows
     single steps, and stays over them. ``edge`` is what `chronicle.story.picture_edge` gives.
-
-    Returns:
-        "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a
-        PNG for the cards that other sites make of a link.
-        A run without any value has only a "whole", which says so.
+    Returns "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share"
+    (a PNG for cards that other sites make of a link); of a run without any value a "whole" that says so.
     """
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
         return (Figure("whole", _written("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
-    over = scene(timeline, diagnosis, x, edge) if x is not None else None
+    over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
-    figures = [_whole(over or run, folder, title, marked, x), *_zooms(run, folder, marked)]
-    small, shared = thumb(run), share(over or run).paint()
+    plans = {variant: whole(over, width) for variant, width in _WIDTHS.items()}
+    alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, plans["wide"])
+    if x is not None and x.axis != "step":
+        caption += f" x axis: {x.axis}s ({literal(x.how)})."
+    figures = [Figure("whole", _written("whole", plans, folder), alt, caption), *_zooms(run, folder, marked)]
+    small, shared = thumb(run), share(over).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
     (folder / "share.png").write_bytes(shared.png(2))
     width, height = shared.size
@@ -84,8 +84,7 @@ def picture(
 ) -> bytes:
     """The figure of a run, or the zoom into the finding of a mark, as a PNG of two pixels to each of CSS.
 
-    Raises:
-        UsageError: there is nothing to draw, or no finding of this mark.
+    Raises UsageError: there is nothing to draw, or no finding of this mark.
     """
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
@@ -97,14 +96,6 @@ def picture(
     return plan.paint().png(2, DARK if dark else LIGHT)
 
 
-def _whole(run: Scene, folder: Path, title: str, marked: Marked, x: OnAxis | None) -> Figure:
-    plans = {variant: whole(run, width) for variant, width in _WIDTHS.items()}
-    alt, caption = whole_alt(title, run, plans["wide"], marked), whole_caption(run, plans["wide"])
-    if x is not None and x.axis != "step":
-        caption += f" x axis: {x.axis}s ({literal(x.how)})."
-    return Figure("whole", _written("whole", plans, folder), alt, caption)
-
-
 def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
     for item in run.zooms():
         name = f"finding-{item.number}"
@@ -113,8 +104,7 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
         as_whole = "Bands and numbers as in the figure of the whole run."
         caption = " ".join([*shared, as_whole, *_reading(plan)])
-        alt = zoom_alt(item.number, marked, plan)
-        yield Figure(name, _written(name, plans, folder), alt, caption)
+        yield Figure(name, _written(name, plans, folder), zoom_alt(item.number, marked, plan), caption)
 
 
 def _written(
@@ -136,8 +126,7 @@ def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
         parts.append(plural(more, "more finding"))
     findings = f"{'; '.join(parts)}." if parts else "No findings."
     restarts = f" {plural(len(run.joins), 'restart')}." if run.joins else ""
-    marks = plan.faults.marks[:_LISTED]
-    axis = Axis(plan.axis)
+    axis, marks = Axis(plan.axis), plan.faults.marks[:_LISTED]
     failed = "; ".join(f"{mark.words} at {axis.place(round(mark.step))}" for mark in marks)
     faults = f" Faults beside the curves: {failed}." if failed else ""
     return f"{literal(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
@@ -153,16 +142,13 @@ def whole_caption(run: Scene, plan: Plan) -> str:
 def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
     """``Finding 2, Spike, not fully recovered: 2.26 → 4.17 at step 58 897. train/loss over steps …``"""
     event = marked.get(str(number))
-    what = f"{event.title}: {event.short}. " if event else ""
-    return f"Finding {number}, {what}{_shown(plan)}."
+    return f"Finding {number}, {f'{event.title}: {event.short}. ' if event else ''}{_shown(plan)}."
 
 
 def _reading(plan: Plan) -> Iterator[str]:
     strokes = [stroke for curves in plan.curves for stroke in curves.strokes]
-    if any(stroke.low is not None for stroke in strokes):
-        yield "Line: median of a pixel column; shade: minimum to maximum."
-    else:
-        yield "Every logged point."
+    shaded = any(stroke.low is not None for stroke in strokes)
+    yield "Line: median of a pixel column; shade: minimum to maximum." if shaded else "Every logged point."
     if any(curves.clips for curves in plan.curves):
         yield "Triangle: the curve goes on to the value beside it."
     if plan.faults.marks:
@@ -207,12 +193,9 @@ def view_script(
     can be put on it. ``headline`` and ``facts`` are for a comparison with other runs.
     """
     panels = all_panels(timeline, diagnosis)[:MOST_PANELS]
-    axes = dict(_axes(timeline, tokens_per_step))
-    block = _Block()
-    parts = sum(len(line.segments) for panel in panels for line in panel.lines)
-    most = max(_FEWEST, MOST_POINTS // max(parts, 1))
-    names = [attempt.name for attempt in timeline.attempts]
-    joins = dict(lettered(diagnosis))
+    axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(diagnosis))
+    block, names = _Block(), [attempt.name for attempt in timeline.attempts]
+    most = max(_FEWEST, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
     view = {
         "title": title,
         "verdict": diagnosis.verdict.value,
@@ -308,25 +291,17 @@ def _event(
     """``left`` is where a restart happened, on each axis; ``x`` is where the run then went on."""
     attempt = names.index(event.attempt) if event.attempt in names else None
     begin = event.step or 0
-    ends = begin, begin if event.end_step is None else event.end_step
+    end = begin if event.end_step is None else event.end_step
     is_open = event.kind is EventKind.FINDING and event.end_step is None
 
     def place(name: str, of: int | None, at: int) -> float:
         return float(axes[name].place(of, at) if name in axes else at)
 
-    def places(name: str) -> list[float | None]:
-        first, last = (place(name, attempt, at) for at in ends)
-        return [first, None if is_open else last]
-
+    fields = ("id", "kind", "mark", "title", "sentence", "verdict", "live")
+    shown: dict[str, Any] = {name: getattr(event, name) for name in fields}
     every = ("step", *axes)
-    left = {name: place(name, join.before, join.from_step) for name in every} if join else None
-    return {
-        "id": event.id,
-        "kind": event.kind.value,
-        "mark": event.mark,
-        "title": event.title,
-        "sentence": event.sentence,
-        "verdict": event.verdict.value if event.verdict else "",
-        "live": event.live,
-        "x": {name: places(name) for name in every},
-    } | ({"left": left} if left else {})
+    x = {
+        name: [place(name, attempt, begin), None if is_open else place(name, attempt, end)] for name in every
+    }
+    left = {"left": {name: place(name, join.before, join.from_step) for name in every}} if join else {}
+    return {**shown, "verdict": event.verdict or "", "x": x, **left}

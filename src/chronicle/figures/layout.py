@@ -23,12 +23,12 @@ from chronicle.figures.annotations import (
     Occurrence,
     bars,
 )
-from chronicle.figures.panels import MOST_PANELS, Panel, Segment, finding_panels, run_panels
+from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
 from chronicle.figures.sheet import WIDE, Sheet, literal
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
-from chronicle.model import Diagnosis, Floats, Timeline, Verdict
+from chronicle.model import Diagnosis, Timeline, Verdict
 from chronicle.story.measured import Happening, axis_of, happenings, ranked
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
@@ -43,17 +43,15 @@ _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 
 class Scene:
-    """A run from step ``first`` to ``last``; ``axis`` is what the steps count.
-
-    From ``edge`` on a loss may be cut off by the picture that it was read from.
-    """
+    """A run from step ``first`` to ``last``; ``axis`` is what the steps count. From ``edge`` on a loss may be
+    cut off by the picture that it was read from."""
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge
         self.panels = run_panels(self.timeline, diagnosis)
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
         self.bars = every if len(every) > 1 else {}
-        seen = [_seen(s) for panel in self.panels for s in panel.segments()]
+        seen = [s.steps[np.isfinite(s.values)] for panel in self.panels for s in panel.segments()]
         # Of the judged metric NaN is drawn too, and so are attempts without a value.
         judged = chain(*(panel.lines[0].segments for panel in self.panels[:1]), *every.values())
         seen = [steps for steps in (*seen, *(s.steps for s in judged)) if len(steps)]
@@ -130,31 +128,24 @@ class Scene:
 def scene(
     timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
 ) -> Scene | None:
-    """The run to draw; None if no attempt logged a value.
-
-    With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
-    over steps.
-    """
+    """The run to draw; None if no attempt logged a value. With ``x`` it is drawn over that axis; findings and
+    joins keep the numbers and letters that they have over steps."""
     run = Scene(timeline, diagnosis, x, edge)
     return run if run.panels else None
-
-
-def _seen(segment: Segment) -> Floats:
-    return segment.steps[np.isfinite(segment.values)]
 
 
 def _occurrences(
     timeline: Timeline, gravest: Sequence[Happening], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
-    names = [attempt.name for attempt in timeline.attempts]
+    place_of = {attempt.name: place for place, attempt in enumerate(timeline.attempts)}
     occurrences = []
     for rank, group in enumerate(gravest):
         marked = drawn(group.lead)
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
         if end is None:
-            at = names.index(finding.attempt) if finding.attempt in names else None
+            at = place_of.get(finding.attempt or "")
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
@@ -222,10 +213,9 @@ class Plan:
         for strip, pane in zip(self.strips, below, strict=True):
             strip.paint(pane, panels)
             sheet.write(strip.title(self.narrow), LEFT_PX, pane.top - 6)
-        *upper, lowest = panes
-        for each in upper:
-            each.paint_steps()
-        lowest.paint_steps(self.axis, 4 if self.narrow else 8)
+        for pane in panes[:-1]:
+            pane.paint_steps()
+        panes[-1].paint_steps(self.axis, 4 if self.narrow else 8)
         return sheet
 
 
@@ -273,13 +263,11 @@ def empty(width: float, words: str) -> Sheet:
 def thumb(run: Scene) -> Sheet:
     """The shape of the first line's curve and nothing else, so that it can be a quiz; for both themes."""
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
-    first = run.panels[0]
-    panel = Panel(first.name, first.unit, first.role, first.lines[:1])
+    panel = replace(run.panels[0], lines=run.panels[0].lines[:1])
     segments = panel.segments()
     scale = body_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
-    start, end = (start, end) if end > start else (start - 0.5, end + 0.5)
-    window = Window(start, end, _THUMB_COLUMNS)
+    window = Window(*((start, end) if end > start else (start - 0.5, end + 0.5)), _THUMB_COLUMNS)
     pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)
     for stroke in strokes(panel, scale, window):
         stroke.paint(pane, 1.8)

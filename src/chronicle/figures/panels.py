@@ -31,10 +31,8 @@ _LARGEST = 1e290  # what is beyond would overflow when a margin is added
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Points of one attempt that are all live or all dead: ascending steps, both arrays float64[n].
-
-    ``attempt`` is its index in the timeline.
-    """
+    """Points of one attempt (its index in the timeline) that are all live or all dead: ascending steps, both
+    arrays float64[n]."""
 
     steps: Floats
     values: Floats
@@ -46,10 +44,8 @@ class Segment:
         return len(self.steps) > 0 and bool(self.steps[0] <= last and self.steps[-1] >= first)
 
     def inside(self, first: float, last: float, reach: int = 0) -> Segment:
-        """The points in [first, last], a view and maybe empty.
-
-        With ``reach`` also so many neighbours on each side, so that a curve reaches the frame.
-        """
+        """The points in [first, last], a view and maybe empty; with ``reach`` also so many neighbours on each
+        side, so that a curve reaches the frame."""
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
         rows = slice(0)  # all points are on one side of the frame
         if a < b or 0 < a < len(self.steps):
@@ -115,10 +111,8 @@ def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
 
 
 def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """The judged loss, then at most two panels of other metrics that findings speak of or need.
-
-    Without a loss the first panel shows what findings speak of, or the longest track.
-    """
+    """The judged loss, then at most two panels of other metrics that findings speak of or need. Without
+    a loss the first panel shows what findings speak of, or the longest track."""
     tracks = _drawable(timeline)
     named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
     main = shown_metric(timeline.series.values())
@@ -132,10 +126,7 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """Those of the run, then one for each metric that they do not show, those with most points first.
-
-    Counters are left out.
-    """
+    """Those of the run, then one for each metric but counters that they do not show, the longest first."""
     first = run_panels(timeline, diagnosis)
     shown = {metric for panel in first for metric in panel.metrics}
     return [*first, *_single(_longest_first(_drawable(timeline)), shown, {})]
@@ -148,10 +139,8 @@ def _longest_first(tracks: dict[str, Track]) -> list[Track]:
 def finding_panels(
     timeline: Timeline, first: Panel, finding: Finding, single: dict[str, Panel]
 ) -> Iterator[Panel]:
-    """The first panel, then what the finding speaks of, then its context; as many as there are.
-
-    ``single`` keeps the panels of single metrics from one finding to the next.
-    """
+    """The first panel, then what the finding speaks of, then its context; as many as there are. ``single``
+    keeps the panels of single metrics from one finding to the next."""
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
     yield first
@@ -178,8 +167,8 @@ def _fit_on_one_axis(*losses: Track) -> bool:
 
 def _spoken_of(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
     named = [tracks[finding.metric]] if finding.metric in tracks else []
-    roles = [role for role in BY_ID[finding.pattern].needs if role is not Role.LOSS]
-    return named + [track for role in roles for track in _of_role(tracks, role)[:1]]
+    needs = (role for role in BY_ID[finding.pattern].needs if role is not Role.LOSS)
+    return named + [track for role in needs for track in _of_role(tracks, role)[:1]]
 
 
 def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
