@@ -143,10 +143,8 @@ _NUMBERS = re.compile(
 
 
 class Redactor:
-    """Withholds by the rules of chronicle.toml. ``texts`` counts what was changed, by what it held.
-
-    ``names`` maps each number that stands for a host or a user back to it; it is never published.
-    """
+    """Withholds by the rules of chronicle.toml. ``texts`` counts what was changed, by what it held. ``names``
+    maps each number that stands for a host or a user back to it; it is never published."""
 
     def __init__(self, rules: Redact, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> None:
         self._secrets, self._identities = rules.secrets, rules.identities
@@ -256,10 +254,8 @@ class Redactor:
         return text
 
     def _assignments(self, text: str) -> str:
-        """The text without the values that stand under names of secrets.
-
-        What stands under another name is looked into: a command line may, with keys among its options.
-        """
+        """The text without the values that stand under names of secrets. What stands under another name is
+        looked into: a command line may, with keys among its options."""
         parts, at = [], 0
         while match := _ASSIGNED.search(text, at):
             name = match["name"] or match["option"] or match["title"]
@@ -314,10 +310,8 @@ def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
 @cache
 def _shapes() -> tuple[re.Pattern[str], ...]:
     """The shapes of secrets: those of detect-secrets (its rules of words and of entropy left out), and ours.
-
-    Its rule of private keys knows their first line only, its rule of passwords in addresses no user, and
-    its rule of networks is one of identities: ours stand in for them.
-    """
+    Its rule of private keys knows their first line only, its rule of passwords in addresses no user, and its
+    rule of networks is one of identities: ours stand in for them."""
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
         from detect_secrets.plugins.base import RegexBasedDetector

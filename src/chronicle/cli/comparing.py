@@ -106,11 +106,9 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
 
 
 def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
-    """The events of all runs by step, each with the letter of its run.
-
-    Each run keeps its own order: a rollback stands at the step where it happened, behind what led to it, and
-    what came after it behind the rollback.
-    """
+    """The events of all runs by step, each with the letter of its run. Each run keeps its own order: a
+    rollback stands at the step where it happened, behind what led to it, and what came after it behind the
+    rollback."""
     events: list[tuple[float, str, Event]] = []
     for letter, (*_, diagnosis, story) in zip(letters, runs, strict=True):
         left = {mark: join.from_step for mark, join in lettered(diagnosis)}

@@ -138,10 +138,8 @@ def _encoding(start: bytes) -> dict[str, str]:
 
 
 def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
-    """The kinds of lines of the logs that were read, and how many lines were taken for what.
-
-    All logs are of ``file``, if it is given, though it had another name when they were read.
-    """
+    """The kinds of lines of the logs that were read, and how many lines were taken for what. All logs are of
+    ``file``, if it is given, though it had another name when they were read."""
     paths = dict.fromkeys(file or log.path for log in logs)
     of_file = {path: [log for log in logs if path in (file, log.path)] for path in paths}
     kinds = [kind for path in paths for kind in _kinds_of_file(path, of_file[path])]

@@ -83,9 +83,7 @@ def picture(
     timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool = False, edge: float = math.inf
 ) -> bytes:
     """The figure of a run, or the zoom into the finding of a mark, as a PNG of two pixels to each of CSS.
-
-    Raises UsageError: there is nothing to draw, or no finding of this mark.
-    """
+    Raises UsageError: there is nothing to draw, or no finding of this mark."""
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         raise UsageError(_EMPTY)
@@ -188,10 +186,8 @@ def view_script(
     tokens_per_step: float = 0.0,
 ) -> str:
     """The script of a run: ``chronicleView({...})``, safe inside of any page and the same for the same run.
-
     Panels are those of the figure of the run first, then the other metrics; an axis is there if every attempt
-    can be put on it. ``headline`` and ``facts`` are for a comparison with other runs.
-    """
+    can be put on it. ``headline`` and ``facts`` are for a comparison with other runs."""
     panels = all_panels(timeline, diagnosis)[:MOST_PANELS]
     axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(diagnosis))
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
@@ -266,9 +262,8 @@ def _part(segment: Segment, block: _Block, most: int, axes: Mapping[str, OnAxis]
 
 def kept_rows(values: Floats, most: int) -> Any:
     """The rows that are kept of n samples: all, or of each bucket the lowest, the highest, the first NaN.
-
-    Ascending indices (int64), at most ``most`` and three more; the first and the last sample are among them.
-    """
+    Ascending indices (int64), at most ``most`` and three more; the first and the last sample are among
+    them."""
     n = len(values)
     if n <= most:
         return np.arange(n)

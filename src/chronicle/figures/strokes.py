@@ -263,10 +263,8 @@ def _alone(values: Floats) -> Mask:
 
 
 class Envelope(NamedTuple):
-    """One entry a column that holds a sample: its centre on the step axis, and minimum, median, maximum.
-
-    A column of NaN and Inf alone has NaN: the line breaks there. It goes on over columns without a sample.
-    """
+    """One entry a column that holds a sample: its centre on the step axis, and minimum, median, maximum. A
+    column of NaN and Inf alone has NaN: the line breaks there. It goes on over columns without a sample."""
 
     centre: Floats
     low: Floats

@@ -41,9 +41,7 @@ _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 @dataclass(frozen=True)
 class Story:
     """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
-
-    ``verdict`` is that of the last review by a person; without one it is the diagnosis'.
-    """
+    ``verdict`` is that of the last review by a person; without one it is the diagnosis'."""
 
     verdict: Verdict
     badge: str
@@ -91,9 +89,7 @@ def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
 
 def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     """The findings that make a verdict, the gravest first: on the course that the run kept, of this verdict.
-
-    Of a good run these are its calm course, then what it survived.
-    """
+    Of a good run these are its calm course, then what it survived."""
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
         findings = [event for event in findings if set(event.patterns) & _ODD]
@@ -139,11 +135,9 @@ def _restarts(run: RunView) -> str:
 
 
 def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """What the headline and the first paragraph tell one by one.
-
-    The findings that count, those of the headline above all; restarts where they are few, with what they
-    discarded; and what may be the cause of these.
-    """
+    """What the headline and the first paragraph tell one by one. The findings that count, those of the
+    headline above all; restarts where they are few, with what they discarded; and what may be the cause of
+    these."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     same = (events for events in _alike([e for e in grave if _counts(e)]).values())
     shown = sorted(chain.from_iterable(one[:_ALIKE] for one in same), key=grave.index)[:_MOST_FINDINGS]

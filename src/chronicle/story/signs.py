@@ -245,11 +245,8 @@ Ask = Callable[[Scene], bool | None]
 
 
 class Sign(StrEnum):
-    """What may be true of an event's surroundings: how it is asked, and how it is said.
-
-    ``holds`` are the words where it is true, ``fails`` where it is not, ``needs`` what was not logged where
-    nobody can tell.
-    """
+    """What may be true of an event's surroundings: how it is asked, and how it is said. ``holds`` are the
+    words where it is true, ``fails`` where it is not, ``needs`` what was not logged where nobody can tell."""
 
     ask: Ask
     holds: str

@@ -414,10 +414,8 @@ def changes(run: RunView) -> Iterator[Event]:
 
 
 def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
-    """Rows of the track after which the value is another one, and moved far more than around it.
-
-    Jumps of neighbouring samples in one direction, such as a warm-up of few samples, are together.
-    """
+    """Rows of the track after which the value is another one, and moved far more than around it. Jumps of
+    neighbouring samples in one direction, such as a warm-up of few samples, are together."""
     rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
     moves = np.diff(np.log(track.values[rows]))
     # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
