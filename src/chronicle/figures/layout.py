@@ -14,15 +14,7 @@ from itertools import chain
 import numpy as np
 
 from chronicle.classify.report import drawn
-from chronicle.figures.annotations import (
-    AttemptStrip,
-    Bars,
-    FaultLane,
-    FindingMarks,
-    JoinMarks,
-    Occurrence,
-    bars,
-)
+from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
 from chronicle.figures.sheet import WIDE, Sheet, literal
@@ -164,10 +156,10 @@ PanelRow = tuple[Panel, Scale, float]
 
 class Plan:
     """A whole figure over the steps between ``ends``: panels with their y axes and heights, and below them
-    strips: faults beside the curves, and where they are asked for ``bars`` of attempts."""
+    strips: faults beside the curves, and where they are asked for bars of attempts."""
 
     def __init__(
-        self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], bars: Bars | None = None
+        self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], with_bars: bool = False
     ) -> None:
         self.width, self.axis, self.window = width, run.axis, Window(*ends, inner_px(width))
         self.curves = [Curves(*panel, self.window, run.edge) for panel in panels]
@@ -175,8 +167,8 @@ class Plan:
         self.joins = JoinMarks(run.joins, self.window)
         self.faults = FaultLane(run.timeline.faults, self.window)
         self.strips: list[FaultLane | AttemptStrip] = [self.faults] if self.faults.marks else []
-        if bars:
-            self.strips.append(AttemptStrip(bars, self.joins))
+        if with_bars and run.bars:
+            self.strips.append(AttemptStrip(run.bars, self.joins))
 
     @property
     def narrow(self) -> bool:  # for a phone
@@ -229,7 +221,7 @@ def whole(run: Scene, width: float) -> Plan:
     alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
     panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
-    return Plan(run, width, run.ends, panels, run.bars)
+    return Plan(run, width, run.ends, panels, with_bars=True)
 
 
 def share(run: Scene) -> Plan:

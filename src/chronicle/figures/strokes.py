@@ -140,16 +140,20 @@ class Clip(NamedTuple):
     token: str
     least: bool
 
+    @property
+    def words(self) -> str:
+        return f"{'≥ ' * self.least}{true_value(self.value)}"
+
     def paint(self, pane: Pane, room: Room) -> None:
         """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
-        x, words = pane.x(self.x), f"{'≥ ' * self.least}{true_value(self.value)}"
+        x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
-        width = label_px(words)
+        width = label_px(self.words)
         lows = [y + way * (2 + row * (ROW_PX - 1)) for row in range(4)]
         tops = [low if self.above else low - ROW_PX for low in lows]
         lefts = x + 6, x + 18, x - 6 - width, x - 18 - width
-        room.write(words, [(left, top) for top in tops for left in lefts], self.token, 900)
+        room.write(self.words, [(left, top) for top in tops for left in lefts], self.token, 900)
 
 
 class Curves:

@@ -79,10 +79,8 @@ class Axis:
 
     def place(self, *at: float) -> str:
         """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
-        ends = " to ".join(map(count, at))
-        return (
-            f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}{'s' * (len(at) > 1)} {ends}"
-        )
+        ends, noun = " to ".join(map(count, at)), self.noun
+        return f"{ends} {noun}" if noun.endswith("s") else f"{noun}{'s' * (len(at) > 1)} {ends}"
 
     def way(self, first: int, last: int) -> str:
         """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
@@ -334,11 +332,9 @@ class Teller:
 
     def from_to(self, rise: Rise) -> str:
         """``from 2.22 to 4.1``; keeps the two numbers."""
-        before, least = plainly(rise.before), "at least " * rise.least
+        before, peak = plainly(rise.before), f"{'at least ' * rise.least}{plainly(rise.peak)}{rise.unit}"
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-        return (
-            f"from {before} to {self.number('peak', rise.peak, lambda v: f'{least}{plainly(v)}{rise.unit}')}"
-        )
+        return f"from {before} to {self.number('peak', rise.peak, lambda value: peak)}"
 
     def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
@@ -394,14 +390,15 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
-    attempts = list(enumerate(timeline.attempts))
-    place_of = {attempt.name: place for place, attempt in reversed(attempts)}
-    begins = [
-        (k, min((s.steps.min() for s in a.series.values() if len(s)), default=math.inf)) for k, a in attempts
-    ]
-    return lambda attempt, step: place_of.get(
-        attempt or "", max((k for k, b in begins if b <= step), default=0)
-    )
+    place_of = {attempt.name: k for k, attempt in reversed([*enumerate(timeline.attempts)])}
+    series = [attempt.series.values() for attempt in timeline.attempts]
+    begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
+
+    def owner(attempt: str | None, step: float) -> int:
+        last = max((k for k, begin in enumerate(begins) if begin <= step), default=0)
+        return place_of.get(attempt or "", last)
+
+    return owner
 
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:

@@ -17,24 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import (
-    FACTOR_LOG,
-    clipped,
-    count,
-    duration,
-    fallen,
-    percent,
-    plainly,
-    plural,
-    share,
-    stated,
-    times,
-)
+from chronicle.metrics import values
+from chronicle.metrics.values import FACTOR_LOG, clipped, count, percent, plainly, plural, times
 from chronicle.model import Finding, Quantity
 from chronicle.story.measured import RISES, RunView, Teller, is_cut
 
+_OF_VALUES = "times percent fallen share plainly stated count duration"
 _FORMATS: Mapping[str, Callable[[float], str]] = {
-    **{form.__name__: form for form in (times, percent, fallen, share, plainly, stated, count, duration)},
+    **{name: getattr(values, name) for name in _OF_VALUES.split()},
     "hundredths": lambda part: f"{count(100 * abs(part))} %",
     "calmer": lambda left: f"{count(100 * (1 - left))} %",
     "fold": lambda factor: times(factor) if factor > 1 else f"{count(100 * factor)} % of",
