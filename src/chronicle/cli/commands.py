@@ -65,9 +65,8 @@ VERDICTS = Words("model", "Verdict")
 PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-FAIL_ON = click.option(
-    "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
-)
+GRAVE = "Exit with 1 when a run has this verdict or a graver one."
+FAIL_ON = click.option("--fail-on", type=VERDICTS, help=GRAVE)
 ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine.")
 
 

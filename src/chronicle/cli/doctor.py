@@ -8,6 +8,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -140,9 +141,10 @@ def _encoding(start: bytes) -> dict[str, str]:
 def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
     """The kinds of lines of the logs that were read, and how many lines were taken for what. All logs are of
     ``file``, if it is given, though it had another name when they were read."""
-    paths = dict.fromkeys(file or log.path for log in logs)
-    of_file = {path: [log for log in logs if path in (file, log.path)] for path in paths}
-    kinds = [kind for path in paths for kind in _kinds_of_file(path, of_file[path])]
+    of_file: dict[Path, list[Log]] = {}
+    for log in logs:
+        of_file.setdefault(file or log.path, []).append(log)
+    kinds = [kind for path, its_logs in of_file.items() for kind in _kinds_of_file(path, its_logs)]
     counts: Counter[str] = Counter()
     for kind in kinds:
         counts[kind["taken_for"]] += kind["n_lines"]
@@ -207,12 +209,10 @@ def _joined(parts: Iterable[Steps]) -> Steps:
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-def _texts(
-    path: Path, wanted: set[int], known: Steps
-) -> tuple[dict[int, str], list[tuple[int, str]], int, int]:
+def _texts(path: Path, wanted: set[int], known: Steps) -> tuple[dict[int, str], Numbered, int, int]:
     """The texts of lines; the first of those not known; how many of these there are, and blank ones."""
     texts, unread, n_unread, n_blank = dict[int, str](), list[tuple[int, str]](), 0, 0
-    try:
+    with suppress(OSError):  # a copy that was made for reading, and is gone
         for chunk in chunks(path):
             numbers, lines = np.asarray(chunk.numbers), chunk.lines
             strange = ~np.isin(numbers, known)
@@ -227,8 +227,6 @@ def _texts(
                     n_unread += 1
                     if len(unread) < MOST_UNREAD:
                         unread.append((number, _excerpt(text)))
-    except OSError:  # a copy that was made for reading, and is gone
-        pass
     return texts, unread, n_unread, n_blank
 
 

@@ -40,6 +40,7 @@ _EMPTY = "No metric to draw: the log holds no values."
 
 Marked = Mapping[str, Event]
 """The events of findings by their marks."""
+Axes = Mapping[str, OnAxis]
 
 
 def draw(
@@ -105,9 +106,7 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         yield Figure(name, _written(name, plans, folder), zoom_alt(item.number, marked, plan), caption)
 
 
-def _written(
-    name: str, plans: Mapping[str, Plan | Sheet], folder: Path
-) -> Mapping[str, tuple[str, int, int]]:
+def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> dict[str, tuple[str, int, int]]:
     files = {}
     for variant, plan in plans.items():
         file, sheet = f"{name}-{variant}.svg", plan.paint() if isinstance(plan, Plan) else plan
@@ -229,7 +228,7 @@ def _axes(timeline: Timeline, tokens_per_step: float) -> Iterator[tuple[str, OnA
             continue
 
 
-def _panel(panel: Panel, block: _Block, most: int, axes: Mapping[str, OnAxis]) -> dict[str, Any]:
+def _panel(panel: Panel, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
     lines = [
         {
             "name": line.name,
@@ -242,7 +241,7 @@ def _panel(panel: Panel, block: _Block, most: int, axes: Mapping[str, OnAxis]) -
     return {"name": panel.name, "unit": panel.unit or "", "role": panel.role.value, "lines": lines}
 
 
-def _part(segment: Segment, block: _Block, most: int, axes: Mapping[str, OnAxis]) -> dict[str, Any]:
+def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
     rows = kept_rows(segment.values, most)
     sizes = np.abs(segment.finite())  # of which float32 would lose more than what a figure shows
     fine = bool(len(sizes)) and (sizes.max() > 1e30 or 0 < sizes[sizes > 0].min(initial=1.0) < 1e-30)
@@ -280,9 +279,7 @@ def kept_rows(values: Floats, most: int) -> Any:
     return np.unique(rows[rows < n])
 
 
-def _event(
-    event: Event, join: Join | None, names: Sequence[str], axes: Mapping[str, OnAxis]
-) -> dict[str, Any]:
+def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) -> dict[str, Any]:
     """``left`` is where a restart happened, on each axis; ``x`` is where the run then went on."""
     attempt = names.index(event.attempt) if event.attempt in names else None
     begin = event.step or 0
@@ -295,8 +292,7 @@ def _event(
     fields = ("id", "kind", "mark", "title", "sentence", "verdict", "live")
     shown: dict[str, Any] = {name: getattr(event, name) for name in fields}
     every = ("step", *axes)
-    x = {
-        name: [place(name, attempt, begin), None if is_open else place(name, attempt, end)] for name in every
-    }
+    ends = [begin] if is_open else [begin, end]
+    x = {name: [*(place(name, attempt, at) for at in ends), *[None] * is_open] for name in every}
     left = {"left": {name: place(name, join.before, join.from_step) for name in every}} if join else {}
     return {**shown, "verdict": event.verdict or "", "x": x, **left}

@@ -201,18 +201,16 @@ def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
     return spread(wanted, gap_px, width_px)
 
 
-def spread(
-    wanted: Sequence[tuple[float, str]], gap_px: float, width_px: float, most_rows: int = 4
-) -> list[Mark]:
+def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, rows: int = 4) -> list[Mark]:
     """Marks near where they belong, none closer than ``gap_px`` to another on its row, in order. One row if
     nobody has to go far, else more: marks of a crowd take the rows in turn, and stand so that the leader of
     an upper one passes between two lower ones."""
     order = sorted(wanted)
     places: list[float] = []
-    for rows in range(1, most_rows + 1):
-        places = _apart([at for at, _ in order], gap_px / rows, gap_px / 2, width_px - gap_px / 2)
+    for n in range(1, rows + 1):
+        places = _apart([at for at, _ in order], gap_px / n, gap_px / 2, width_px - gap_px / 2)
         farthest = max((abs(place - at) for place, (at, _) in zip(places, order, strict=True)), default=0)
-        if farthest <= 2 * gap_px and (len(order) - 1) * gap_px / rows <= width_px - gap_px:
+        if farthest <= 2 * gap_px and (len(order) - 1) * gap_px / n <= width_px - gap_px:
             break
     ends: list[float] = []  # of each row; a mark takes the lowest that has room for it
     marks = []
@@ -249,7 +247,7 @@ class JoinMarks:
         costliest = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
         wanted = [(window.px(join.to_step), letter) for letter, join in costliest]
         self.joins = [join for _, join in joins]
-        self.letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
+        self.letters = spread(wanted, LETTER_PX, window.width, rows=2)
         lined = inside if len(inside) <= _EVERY_LINE else costliest
         self.lines = sorted({float(join.to_step) for _, join in lined})
 

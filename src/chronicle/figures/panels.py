@@ -84,6 +84,9 @@ class Panel:
         return [segment for line in self.lines for segment in line.segments]
 
 
+Panels = dict[str, Panel]
+
+
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
     """The track (or one attempt of it) cut where the attempt changes and where a later one overtook it."""
     which = np.unique(track.attempt).tolist() if attempt is None else [attempt]
@@ -136,9 +139,7 @@ def _longest_first(tracks: dict[str, Track]) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
-def finding_panels(
-    timeline: Timeline, first: Panel, finding: Finding, single: dict[str, Panel]
-) -> Iterator[Panel]:
+def finding_panels(timeline: Timeline, first: Panel, finding: Finding, single: Panels) -> Iterator[Panel]:
     """The first panel, then what the finding speaks of, then its context; as many as there are. ``single``
     keeps the panels of single metrics from one finding to the next."""
     tracks = _drawable(timeline)
@@ -175,7 +176,7 @@ def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
 
 
-def _single(tracks: Iterable[Track], shown: set[str], single: dict[str, Panel]) -> Iterator[Panel]:
+def _single(tracks: Iterable[Track], shown: set[str], single: Panels) -> Iterator[Panel]:
     for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
         if metric not in single:
             single[metric] = _panel([track])

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -197,9 +197,8 @@ class Curves:
             ends = [(left, *alone.over(left, width)) for left in lefts]
             over = [(left, tops.min(initial=np.inf) - ROW_PX - 2 - away) for left, tops, _ in ends]
             under = [(left, feet.max(initial=-np.inf) + 2 + away) for left, _, feet in ends]
-            near = [
-                place for both in zip(over, under, strict=True) for place in both if math.isfinite(place[1])
-            ]
+            both = chain.from_iterable(zip(over, under, strict=True))
+            near = [place for place in both if math.isfinite(place[1])]
             there += sorted(near, key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
         # Beside it where all of the line is shorter than its name.
         there += [(end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2)]

@@ -198,10 +198,8 @@ def cited(text: Any) -> Html:
 
 def _with_links(text: Any, pattern: re.Pattern[str], address: Callable[[str], str]) -> Html:
     parts = pattern.split(plain(text))  # text, what becomes a link, text, ...
-    links = (
-        f'<a href="{as_html(address(part))}" rel="noopener noreferrer">{as_html(part)}</a>'
-        for part in parts[1::2]
-    )
+    hrefs = ((as_html(address(part)), as_html(part)) for part in parts[1::2])
+    links = (f'<a href="{href}" rel="noopener noreferrer">{part}</a>' for href, part in hrefs)
     words = map(as_html, parts[::2])
     return Html("".join(f"{before}{link}" for before, link in zip_longest(words, links, fillvalue="")))
 

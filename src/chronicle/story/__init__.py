@@ -33,6 +33,7 @@ _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
+Events = Sequence[Event]
 _CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
@@ -160,9 +161,7 @@ def _alike(listed: Sequence[Event]) -> dict[str, list[Event]]:
     return alike
 
 
-def _sequence(
-    run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
-) -> str:
+def _sequence(run: RunView, happened: Events, chosen: Events, shown: Events) -> str:
     """What happened beside what the headline tells, in sequence."""
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]

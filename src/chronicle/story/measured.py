@@ -403,9 +403,8 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
     """Those first that make the verdict, then by their own verdict and severity."""
-    return sorted(
-        groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity, g.number)
-    )
+    in_order = sorted(groups, key=lambda g: g.number)
+    return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
 
 
 def sample_gap(timeline: Timeline) -> float:

@@ -204,13 +204,9 @@ class Sentences(Teller):
 
     def failed_run(self) -> Words:
         if self.has("attempts"):
-            none = self.value("died", 0) == self.value("attempts")
-            held = (
-                "none of {attempts:attempts} held"
-                if none
-                else "{died:count} of {attempts:attempts} were lost"
-            )
-            return self.words(held, held)
+            all_died = self.value("died", 0) == self.value("attempts")
+            held = "none of {attempts:attempts} held"
+            return self.words(*[held if all_died else "{died:count} of {attempts:attempts} were lost"] * 2)
         known = self.samples[1][np.isfinite(self.samples[1])]
         if len(known) < 2:
             return Words("the run did not learn", "did not learn")
@@ -236,10 +232,8 @@ class Sentences(Teller):
             steps = self.finding.start_step, self.finding.end_step or 0
             ends = np.interp(steps, *self.samples).tolist()
             low, high = (self.number(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
-            learned = self.told(
-                "long after the training data had been learned at {train_saturated_step:place}"
-            )
-            sentence = f"{self.what} went from {low} to {high} over {self.span}, {learned}"
+            learned = self.told("the training data had been learned at {train_saturated_step:place}")
+            sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
