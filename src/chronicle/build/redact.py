@@ -197,11 +197,8 @@ class Redactor:
     def withheld(self) -> list[str]:
         """What a page says of what was withheld: how much of which kind, and never what."""
         what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
-        return [
-            f"Withheld by [redact] of chronicle.toml: {plural(len(texts), 'text')} {what[kind]}"
-            for kind, texts in self.texts.items()
-            if texts
-        ]
+        texts = [f"{plural(len(found), 'text')} {what[kind]}" for kind, found in self.texts.items() if found]
+        return [f"Withheld by [redact] of chronicle.toml: {text}" for text in texts]
 
     def _numbered(self, text: str) -> str:
         """The numbers of the hosts of a node list, in its short form, or of the user that ``text`` is."""

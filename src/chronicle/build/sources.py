@@ -137,10 +137,8 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     elif path.is_dir() and any(map(is_run_folder, path.iterdir())):
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        yield from (
-            RunFolder(safe_id(s.run_id), s.paths, only=s.only, readings=readings)
-            for s, readings in joined(runs_below(local(path, confines)))
-        )
+        for source, readings in joined(runs_below(local(path, confines))):
+            yield RunFolder(safe_id(source.run_id), source.paths, only=source.only, readings=readings)
 
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:

@@ -91,16 +91,14 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
     """What a reader of the report should know before trusting it: a table of other data is read as well."""
     filled = [attempt for attempt in attempts if attempt.series]
     for attempt in (attempt for attempt in filled if attempt.axis == "item"):
-        yield (
-            f"its rows are {attempt.facts['rows']} of a training, and nothing of it is judged. If they are"
-            " steps, name the loss with `roles` in run.toml"
-        )
+        what = f"its rows are {attempt.facts['rows']} of a training, and nothing of it is judged"
+        yield f"{what}. If they are steps, name the loss with `roles` in run.toml"
     filled = [attempt for attempt in filled if attempt.axis != "item"]
     if filled and not any(s.role in _OF_TRAINING for attempt in filled for s in attempt.series.values()):
-        yield (
-            "no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
-            " training? If it is, say so with `roles` in run.toml"
+        what = (
+            "no metric is known for a loss, a score, a norm or a learning rate: is this the log of a training"
         )
+        yield f"{what}? If it is, say so with `roles` in run.toml"
     if any(attempt.axis == "row" for attempt in filled):
         yield "nothing in it counts the steps: its rows are counted"
 

@@ -240,10 +240,9 @@ def _finding(finding: Finding) -> Iterator[str]:
     sure = f"severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
     yield f"   {finding.pattern}{f' in {where}' if where else ''}: {sure}"
     rows = [
-        (f"{_MARKS[words.met_words(c)[0]]} {c.name}", words.criterion_value(c), words.threshold(c))
-        for c in finding.criteria
+        (words.met_words(c)[0], c, words.criterion_value(c), words.threshold(c)) for c in finding.criteria
     ]
-    yield from columns(rows, "     ")
+    yield from columns([(f"{_MARKS[met]} {c.name}", *shown) for met, c, *shown in rows], "     ")
     measured = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
     if evidence := "; ".join(f"{key} {value}" for key, value in measured.items() if value):
         yield f"     evidence: {evidence}"

@@ -229,15 +229,10 @@ def _axes(timeline: Timeline, tokens_per_step: float) -> Iterator[tuple[str, OnA
 
 
 def _panel(panel: Panel, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
-    lines = [
-        {
-            "name": line.name,
-            "token": line.token,
-            "dash": list(line.dash),
-            "parts": [_part(segment, block, most, axes) for segment in line.segments if len(segment.steps)],
-        }
-        for line in panel.lines
-    ]
+    lines = []
+    for line in panel.lines:
+        parts = [_part(segment, block, most, axes) for segment in line.segments if len(segment.steps)]
+        lines.append({"name": line.name, "token": line.token, "dash": list(line.dash), "parts": parts})
     return {"name": panel.name, "unit": panel.unit or "", "role": panel.role.value, "lines": lines}
 
 

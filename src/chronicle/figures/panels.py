@@ -189,10 +189,8 @@ def _drawable(timeline: Timeline) -> dict[str, Track]:
 
 def _panel(tracks: Sequence[Track]) -> Panel:
     names = _names(tracks)
-    lines = [
-        Line(literal(name, 24), t.metric, segments(t), token, dash)
-        for t, name, (token, dash) in zip(tracks, names, _STYLES, strict=False)
-    ]
+    styled = zip(tracks, names, _STYLES, strict=False)
+    lines = [Line(literal(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
     title = " · ".join([tracks[0].metric, *names[1:]])
     return Panel(title, tracks[0].unit, tracks[0].role, lines)
 

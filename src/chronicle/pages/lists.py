@@ -104,11 +104,9 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     """reviews.md: what people judged, disagreements first; only where they did."""
     if not has_reviews(site):
         return
-    runs = [
-        (entry, review, verdict, verdict is entry.diagnosis.verdict)
-        for entry in site.entries
-        if (review := last_review(entry.notes)) and (verdict := verdict_of(review))
-    ]
+    reviewed = ((entry, review) for entry in site.entries if (review := last_review(entry.notes)))
+    judgements = ((entry, review, verdict_of(review)) for entry, review in reviewed)
+    runs = [(*judgement, judgement[2] is judgement[0].diagnosis.verdict) for judgement in judgements]
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
     stances = [row for entry in site.entries for row in _stances(entry)]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
@@ -235,12 +233,10 @@ def _caption(text: str) -> str:
 
 def precedents(site: SiteData, pattern: str) -> list[Happened]:
     """The events that a pattern names: those that somebody spoke of first, then the newest."""
-    happened = [
-        Happened(entry, event)
-        for entry in site.showing.get(pattern, ())
-        for event in entry.events
-        if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
-    ]
+    events = (Happened(entry, event) for entry in site.showing.get(pattern, ()) for event in entry.events)
+    happened = (
+        row for row in events if row.kind == EventKind.FINDING and row.event.patterns[:1] == (pattern,)
+    )
     return sorted(happened, key=lambda row: (not row.notes, -moment(row.time)))
 
 
@@ -358,11 +354,8 @@ def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
         project = str(entry.about.get("project", ""))
         of.setdefault(project if number[project] > 1 else "", []).append(entry)
     named = [project for project in of if project][:SHELVES]
-    return [
-        (project, len(of[project]), [card(run) for run in of[project][:ON_A_SHELF]])
-        for project in [*named, ""]
-        if project in of
-    ]
+    shown = [(project, of[project]) for project in [*named, ""] if project in of]
+    return [(project, len(runs), [card(run) for run in runs[:ON_A_SHELF]]) for project, runs in shown]
 
 
 def hero(site: SiteData) -> Entry | None:

@@ -96,10 +96,10 @@ def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Ha
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
     by_id = {finding.id: finding for finding in entry.diagnosis.findings}
-    reasons = [
-        (event, [by_id[part] for part in event.parts if part in by_id and by_id[part].criteria])
-        for event in gravest(entry.events, entry.verdict)
-    ]
+    parts = [(event, map(by_id.get, event.parts)) for event in gravest(entry.events, entry.verdict)]
+    reasons = (
+        (event, [finding for finding in part if finding and finding.criteria]) for event, part in parts
+    )
     return [reason for reason in reasons if reason[1]][:TABLES]
 
 

@@ -233,11 +233,10 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in chosen for event in decide):
         return ""
-    same = _alike(sorted(decide, key=happened.index)).items()
-    words = [
-        f"{plural(len(one), name) if len(one) > 1 else f'the {name}'} {_where(run, one)}".rstrip()
-        for name, one in same
-    ]
+    words = []
+    for name, same in _alike(sorted(decide, key=happened.index)).items():
+        several = plural(len(same), name) if len(same) > 1 else f"the {name}"
+        words.append(f"{several} {_where(run, same)}".rstrip())
     return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 

@@ -224,11 +224,8 @@ def _meant(note: Note, listed: Sequence[Event]) -> int | None:
     if match is not None:  # the event was found elsewhere, or under another name, when the note was written
         step = int(match["place"])
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
-        near = [
-            (abs(event.step - step), place)
-            for place, event in enumerate(listed)
-            if event.step is not None and event.id.startswith(family)
-        ]
+        of_family = ((place, e.step) for place, e in enumerate(listed) if e.id.startswith(family))
+        near = [(abs(at - step), place) for place, at in of_family if at is not None]
         return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
     if note.step is None or note.event:
         return None
@@ -298,17 +295,17 @@ def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[boo
 
 def changes(run: RunView) -> Iterator[Event]:
     """Each jump of the learning rate and of the batch size on its own, or all in one where they are many."""
-    for role, kind, name, least in (
-        (Role.LEARNING_RATE, EventKind.SCHEDULE, "learning rate", _RATE_LOG),
-        (Role.BATCH_SIZE, EventKind.BATCH, "batch size", _BATCH_LOG),
-    ):
-        tracks = run.timeline.by_role(role)
-        track = max(tracks, key=len, default=None)
+    kinds = (
+        (Role.LEARNING_RATE, EventKind.SCHEDULE, _RATE_LOG),
+        (Role.BATCH_SIZE, EventKind.BATCH, _BATCH_LOG),
+    )
+    for role, kind, least in kinds:
+        track = max(run.timeline.by_role(role), key=len, default=None)
         if track is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
             if len(groups) > _MOST:
                 groups = [list(chain.from_iterable(groups))]
-            yield from (_event(run, track, kind, name, group) for group in groups)
+            yield from (_event(run, track, kind, group) for group in groups)
 
 
 def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
@@ -330,8 +327,8 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
     return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
 
 
-def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
-    first, last = jumps[0], jumps[-1]
+def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Event:
+    first, last, name = jumps[0], jumps[-1], track.role.value.replace("-", " ")
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
     ends, verb = f"from {stated(before)} to {stated(after)}", "rose" if after > before else "fell"

@@ -364,10 +364,9 @@ def require_no_link(root: Path, *folders: Path) -> None:
     removes what it does not know from its folders, and must not do so elsewhere."""
     for place in (place for folder in folders for place in (folder, *folder.parents)):
         if place != root and place.is_relative_to(root) and place.is_symlink():
-            raise UsageError(
-                f"{place} is a link, and chronicle removes what it does not know from that folder. "
-                "Remedy: put a folder in its place, or name another --out"
-            )
+            remedy = "put a folder in its place, or name another --out"
+            what = "is a link, and chronicle removes what it does not know from that folder"
+            raise UsageError(f"{place} {what}. Remedy: {remedy}")
 
 
 def _parts(address: str) -> list[str]:
