@@ -102,20 +102,14 @@ class FindingMarks:
     def __init__(self, findings: Sequence[Occurrence], window: Window) -> None:
         self.bands = bands(findings, window)
         self.badges = badges(self.bands, window.width)
-
-    @property
-    def badge_base(self) -> float:
-        """From the frame to the middle of the lowest badges; more where leaders or lanes need room."""
         lanes_px = max((band.lift for band in self.bands), default=0)
-        return 14 + 6 * any(badge.moved for badge in self.badges) + lanes_px
-
-    @property
-    def lift(self) -> float:
-        """How far the first panel's label stands above its frame to leave room for caps and badges."""
-        if not self.badges:
-            lanes = min(_MOST_LANES, max((band.lane + 1 for band in self.bands), default=0))
-            return 4 + _CAP_LANE_PX * lanes
-        return self.badge_base + 13 + _BADGE_ROW_PX * max(badge.row for badge in self.badges)
+        # From the frame to the middle of the lowest badges; more where leaders or lanes need room.
+        self.badge_base = 14 + 6 * any(badge.moved for badge in self.badges) + lanes_px
+        # How far the first panel's label stands above its frame to leave room for caps and badges.
+        lanes = min(_MOST_LANES, max((band.lane + 1 for band in self.bands), default=0))
+        rows = max((badge.row for badge in self.badges), default=0)
+        has_badges = bool(self.badges)
+        self.lift = self.badge_base + 13 + _BADGE_ROW_PX * rows if has_badges else 4 + _CAP_LANE_PX * lanes
 
     def paint(self, panes: Sequence[Pane]) -> None:
         top, sheet = panes[0], panes[0].sheet

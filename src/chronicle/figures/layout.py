@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -52,15 +51,11 @@ class Scene:
         gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
+        pad = PAD * (self.last - self.first) or 2
+        self.ends: Pair = (self.first - pad, self.last + pad)  # of the figure of the whole run
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
         self.axis = literal(axis_of(self.timeline).noun, 24)
         self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
-
-    @property
-    def ends(self) -> Pair:
-        """The first and the last step of the figure of the whole run."""
-        pad = PAD * (self.last - self.first) or 2
-        return self.first - pad, self.last + pad
 
     def body(self, panel: Panel) -> Scale:
         """The y axis of a panel of the whole run: its body, and the largest value of each finding on it."""
@@ -169,32 +164,21 @@ class Plan:
         self.strips: list[FaultLane | AttemptStrip] = [self.faults] if self.faults.marks else []
         if with_bars and run.bars:
             self.strips.append(AttemptStrip(run.bars, self.joins))
-
-    @property
-    def narrow(self) -> bool:  # for a phone
-        return self.width < WIDE / 2
-
-    @cached_property
-    def tops(self) -> list[float]:
-        """Where each panel and each strip begins, and where one more strip would."""
+        self.narrow = width < WIDE / 2  # for a phone
         tops = [self.findings.lift + _LABEL_ROW_PX]
         for curves in self.curves:
             tops.append(tops[-1] + curves.height + GAP_PX)
         tops[-1] += _STRIP_GAP_PX - GAP_PX
         for strip in self.strips:
             tops.append(tops[-1] + strip.height + _STRIP_GAP_PX)
-        return tops
-
-    @property
-    def height(self) -> float:
-        return round(self.tops[-1] - _STRIP_GAP_PX + BOTTOM_PX)
+        self.tops = tops  # where each panel and each strip begins, and where one more strip would
+        self.height: float = round(tops[-1] - _STRIP_GAP_PX + BOTTOM_PX)
 
     def paint(self) -> Sheet:
         sheet = Sheet(self.width, self.height)
-        panes = [
-            Pane(sheet, LEFT_PX, top, part.height, self.window, getattr(part, "scale", None))
-            for top, part in zip(self.tops, (*self.curves, *self.strips), strict=False)
-        ]
+        shown = zip(self.tops, (*self.curves, *self.strips), strict=False)
+        scales = ((top, part.height, getattr(part, "scale", None)) for top, part in shown)
+        panes = [Pane(sheet, LEFT_PX, top, height, self.window, scale) for top, height, scale in scales]
         panels, below = panes[: len(self.curves)], panes[len(self.curves) :]
         for curves, pane in zip(self.curves, panels, strict=True):
             taken = self.joins.boxes(pane) if pane is panels[-1] else ()

@@ -35,17 +35,9 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 }
 _CHOICE, _KEY = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+):")
 _DOWNWARDS = {
-    "jumped": "dropped",
-    "rose": "fell",
-    "fell": "rose",
-    "falling": "rising",
-    "upwards": "downwards",
-    "come down": "come back",
-    "above": "below",
-    "higher": "lower",
-    "at least": "at most",
-    "≥": "≤",
-}
+    "jumped": "dropped", "rose": "fell", "fell": "rose", "falling": "rising", "upwards": "downwards",
+    "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
+}  # fmt: skip
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
 _NAMED = 4  # data sets that a sentence names
 
