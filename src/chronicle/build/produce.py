@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import gc
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from gzip import GzipFile
@@ -266,16 +266,12 @@ def _write(
         headline=entry.headline,
         tokens_per_step=config.tokens_per_step,
     )
-    for file, text in (*_entry_files(entry, redact.names), (_VIEW, view)):
+    row = {"entry": to_json(listed(entry)), "names": redact.names}  # of the lists, with what was withheld
+    whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
+    for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
     write_points(folder / POINTS, timeline)
     return entry
-
-
-def _entry_files(entry: Entry, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The row of the lists, with the ``names`` that were withheld, and the whole entry, as text."""
-    yield ROW, json.dumps({"entry": to_json(listed(entry)), "names": names}, ensure_ascii=False)
-    yield ENTRY, json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _drawn_over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:

@@ -108,7 +108,13 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     judgements = ((entry, review, verdict_of(review)) for entry, review in reviewed)
     runs = [(*judgement, judgement[2] is judgement[0].diagnosis.verdict) for judgement in judgements]
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
-    stances = [row for entry in site.entries for row in _stances(entry)]
+    stances = []  # findings that people judged, each with the last word on it, and whether that confirms it
+    for entry in site.entries:
+        findings = {event.id: event for event in entry.events if event.patterns}
+        by_time = sorted(entry.events, key=lambda event: moment(event.time))
+        last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
+        words = ((Happened(entry, findings[of]), review) for of, review in last.items())
+        stances += [(row, review, review.title.lower() == STANCES[0]) for row, review in words]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
@@ -127,15 +133,6 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
 def has_reviews(site: SiteData) -> bool:
     """Whether anybody has reviewed anything."""
     return any(e.kind is EventKind.REVIEW for entry in site.entries for e in entry.events)
-
-
-def _stances(entry: Entry) -> Iterator[tuple[Happened, Event, bool]]:
-    """The findings that people judged, each with the last word on it, and whether that confirms it."""
-    findings = {event.id: event for event in entry.events if event.patterns}
-    by_time = sorted(entry.events, key=lambda event: moment(event.time))
-    last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-    for of, event in last.items():
-        yield Happened(entry, findings[of]), event, event.title.lower() == STANCES[0]
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:

@@ -125,11 +125,6 @@ def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[
     return {needs: ", ".join(names) for needs, names in patterns.items()}
 
 
-def wide(text: str) -> str:
-    """The class of a table's cell whose text is too long to stay in one line."""
-    return " ch-long" if len(text) > 24 else ""
-
-
 def steps(row: Mapping[str, Any]) -> str:
     """First and last step of a row of an attempts or metrics table: ``0 – 61 400``."""
     first, last = row.get("first_step"), row.get("last_step")

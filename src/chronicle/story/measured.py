@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,19 +26,11 @@ from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import count, percent, plainly, rounded
-from chronicle.model import (
-    VERDICTS,
-    Diagnosis,
-    Finding,
-    Floats,
-    Quantity,
-    Role,
-    Steps,
-    Timeline,
-    Track,
-    Verdict,
-)
+from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
 from chronicle.workspace.config import RunConfig
+
+if TYPE_CHECKING:
+    from chronicle.model import Diagnosis, Floats, Steps, Timeline, Track
 
 BEFORE = 8  # samples whose median is the level before a happening, as the classifier has it
 _AT_ONSET = 3

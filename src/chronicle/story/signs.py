@@ -22,6 +22,7 @@ from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
 
+_ENDS = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _WITH = 8  # samples: so much may lie between two sides of one happening
 _AROUND = 50  # samples before an event that tell what was usual
@@ -67,15 +68,11 @@ class Scene:
         """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
         if set(self.event.patterns) & OVERALL:
             return []
-        before = ((self.step - e.step, e) for e in self.others if e.step is not None and self._may_cause(e))
-        near = (pair for pair in before if 0 <= pair[0] <= shortly(self.run))
-        return sorted(near, key=itemgetter(0))
-
-    def _may_cause(self, other: Event) -> bool:
-        """Whether it is another kind of happening, in this attempt or in none."""
-        same = other.id == self.event.id or other.title == self.event.title
-        happens = other.kind not in (EventKind.LAUNCH, EventKind.END) and not set(other.patterns) & _NO_CAUSE
-        return happens and not same and other.attempt in ("", self.event.attempt)
+        others = (o for o in self.others if o.id != self.event.id and o.title != self.event.title)
+        others = (o for o in others if o.attempt in ("", self.event.attempt))
+        others = (o for o in others if o.kind not in _ENDS and not set(o.patterns) & _NO_CAUSE)
+        before = ((self.step - other.step, other) for other in others if other.step is not None)
+        return sorted((pair for pair in before if 0 <= pair[0] <= shortly(self.run)), key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
         """``40 steps after the batch change``: what came shortly before, in words, of one step together."""
