@@ -127,8 +127,7 @@ def _make(product: Product) -> Outcome:
 
     attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
     timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
-    facts = run.config.facts
-    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, facts)
+    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, run.config.facts)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
     problems = [redact(run.published(problem)) for problem in problems]
     for old in folder.iterdir():
@@ -257,15 +256,7 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    view = view_script(
-        timeline,
-        diagnosis,
-        entry.events,
-        facts=(*entry.facts, *entry.costs),
-        title=entry.title,
-        headline=entry.headline,
-        tokens_per_step=config.tokens_per_step,
-    )
+    view = view_script(timeline, entry, config.tokens_per_step)
     row = {"entry": to_json(listed(entry)), "names": redact.names}  # of the lists, with what was withheld
     whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):

@@ -317,8 +317,7 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
     ours = {"Private Key", "Basic Auth Credentials", "Public IP (ipv4)"}
     kinds: list[tuple[str, Any]] = sorted(get_mapping_from_secret_type_to_class().items())
     rules = [kind() for name, kind in kinds if issubclass(kind, RegexBasedDetector) and name not in ours]
-    theirs = [pattern for rule in rules for pattern in rule.denylist]
-    return (*map(re.compile, _SHAPES), *theirs)
+    return (*map(re.compile, _SHAPES), *(pattern for rule in rules for pattern in rule.denylist))
 
 
 @cache

@@ -27,7 +27,7 @@ from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, wh
 from chronicle.figures.panels import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, literal
 from chronicle.metrics.values import plural, with_unit
-from chronicle.model import Diagnosis, Event, EventKind, Fact, Figure, Floats, Join, Timeline
+from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline
 from chronicle.story.measured import Axis
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
@@ -174,35 +174,25 @@ _OTHER_AXES = ("time", "tokens", "samples")
 _SAFE = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
-def view_script(
-    timeline: Timeline,
-    diagnosis: Diagnosis,
-    events: Sequence[Event],
-    *,
-    title: str,
-    headline: str = "",
-    facts: Sequence[Fact] = (),
-    tokens_per_step: float = 0.0,
-) -> str:
+def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) -> str:
     """The script of a run: ``chronicleView({...})``, safe inside of any page and the same for the same run.
     Panels are those of the figure of the run first, then the other metrics; an axis is there if every attempt
-    can be put on it. ``headline`` and ``facts`` are for a comparison with other runs."""
-    panels = all_panels(timeline, diagnosis)[:MOST_PANELS]
-    axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(diagnosis))
+    can be put on it. Headline, facts and costs of the entry are for a comparison with other runs."""
+    panels = all_panels(timeline, entry.diagnosis)[:MOST_PANELS]
+    axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(entry.diagnosis))
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
     most = max(_FEWEST, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
+    facts, events = (*entry.facts, *entry.costs), [event for event in entry.events if event.step is not None]
     view = {
-        "title": title,
-        "verdict": diagnosis.verdict.value,
-        "headline": headline,
+        "title": entry.title,
+        "verdict": entry.diagnosis.verdict.value,
+        "headline": entry.headline,
         "facts": [[f.quantity, with_unit(f.value, f.unit)] for f in facts if f.value is not None],
         "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
         "panels": [_panel(panel, block, most, axes) for panel in panels],
-        "events": [
-            _event(event, joins.get(event.mark), names, axes) for event in events if event.step is not None
-        ],
+        "events": [_event(event, joins.get(event.mark), names, axes) for event in events],
         "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
     }
     return f"chronicleView({json.dumps(view, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"

@@ -156,8 +156,7 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
     validation = [t for t in others if t.role is Role.VALIDATION_LOSS][:1]
-    family = {t.metric: t for t in [main, *spoken, *sets, *validation]}
-    return list(family.values())[: len(_STYLES)]
+    return list({t.metric: t for t in [main, *spoken, *sets, *validation]}.values())[: len(_STYLES)]
 
 
 def _fit_on_one_axis(*losses: Track) -> bool:
@@ -191,8 +190,7 @@ def _panel(tracks: Sequence[Track]) -> Panel:
     names = _names(tracks)
     styled = zip(tracks, names, _STYLES, strict=False)
     lines = [Line(literal(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
-    title = " · ".join([tracks[0].metric, *names[1:]])
-    return Panel(title, tracks[0].unit, tracks[0].role, lines)
+    return Panel(" · ".join([tracks[0].metric, *names[1:]]), tracks[0].unit, tracks[0].role, lines)
 
 
 def _names(tracks: Sequence[Track]) -> list[str]:

@@ -227,8 +227,7 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
     """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        calm = any(set(e.patterns) & _CALM for e in chosen)
-        return "" if calm else diagnosis.because
+        return "" if any(set(e.patterns) & _CALM for e in chosen) else diagnosis.because
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in chosen for event in decide):
