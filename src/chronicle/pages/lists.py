@@ -11,9 +11,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
@@ -43,8 +43,7 @@ _OPEN_ENDS = ("", "cut off")
 _CALM = having(Trait.CALM)
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(NamedTuple):
     """What a card shows. ``href`` and ``thumb`` are relative to the site's root; ``thumb`` may be empty."""
 
     href: str

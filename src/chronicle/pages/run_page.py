@@ -9,9 +9,9 @@ fall makes no loss rise: causes of the one are not listed for the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
+from typing import NamedTuple
 
 from chronicle.classify.patterns import PATTERNS, Trait, having
 from chronicle.metrics.values import clipped
@@ -114,8 +114,7 @@ def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
     return list(islice(bad, CAUSES))
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A cause with what this run says of it: phrases for it and against it, and what nobody logged."""
 
     cause: Cause
@@ -124,8 +123,7 @@ class Ranked:
     not_logged: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(NamedTuple):
     """Of one event: the page its causes are from, the causes in order, what decides between the first two."""
 
     event: Event

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
+from typing import NamedTuple
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, plural
@@ -39,8 +39,7 @@ _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(NamedTuple):
     """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
     ``verdict`` is that of the last review by a person; without one it is the diagnosis'."""
 

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -90,8 +90,7 @@ class Axis:
         return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
 
 
-@dataclass(frozen=True)
-class Rise:
+class Rise(NamedTuple):
     """From the level before to the highest value (of an objective the lowest); ``least`` where the true peak
     is not known. ``unit`` is the declared one with a space before it."""
 
@@ -355,8 +354,7 @@ class Teller:
         return f"had not come {back} {self.close}", f"not over {self.close}"
 
 
-@dataclass(frozen=True)
-class Happening:
+class Happening(NamedTuple):
     """One group: its number, the finding that names it, over the steps of all, and all of its findings."""
 
     number: int
