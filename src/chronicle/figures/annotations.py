@@ -6,7 +6,6 @@ Each kind is placed once, in CSS pixels from the left end of a panel, so that no
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 from typing import NamedTuple
@@ -339,8 +338,7 @@ def bars(timeline: Timeline) -> Bars:
     return {k: segments(tracks[int(points[:, k].argmax())], k) for k in logged[-MOST_BARS:]}
 
 
-@dataclass(frozen=True, eq=False)
-class AttemptStrip:
+class AttemptStrip(NamedTuple):
     """One bar an attempt, hatched where it was overtaken, an arrow back at each rollback."""
 
     bars: Bars

@@ -239,7 +239,7 @@ def empty(width: float, words: str) -> Sheet:
 def thumb(run: Scene) -> Sheet:
     """The shape of the first line's curve and nothing else, so that it can be a quiz; for both themes."""
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
-    panel = replace(run.panels[0], lines=run.panels[0].lines[:1])
+    panel = run.panels[0]._replace(lines=run.panels[0].lines[:1])
     segments = panel.segments()
     scale = body_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,8 +28,7 @@ _MOST_CUTS = 8  # an attempt whose points are overtaken one by one is drawn as t
 _LARGEST = 1e290  # what is beyond would overflow when a margin is added
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
+class Segment(NamedTuple):
     """Points of one attempt (its index in the timeline) that are all live or all dead: ascending steps, both
     arrays float64[n]."""
 
@@ -50,14 +48,13 @@ class Segment:
         rows = slice(0)  # all points are on one side of the frame
         if a < b or 0 < a < len(self.steps):
             rows = slice(max(0, int(a) - reach), int(b) + reach)
-        return replace(self, steps=self.steps[rows], values=self.values[rows])
+        return self._replace(steps=self.steps[rows], values=self.values[rows])
 
     def finite(self) -> Floats:
         return self.values[np.isfinite(self.values)]
 
 
-@dataclass(frozen=True, eq=False)
-class Line:
+class Line(NamedTuple):
     """One metric in a panel: how it is called on the line, and its colour (a token) and dash."""
 
     name: str
@@ -67,8 +64,7 @@ class Line:
     dash: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(NamedTuple):
     """Lines over one y axis; ``unit`` is None where nobody declared one."""
 
     name: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
@@ -162,7 +161,7 @@ class Curves:
 
     def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
         self.panel, self.height, self.missing = panel, height, missing(panel, window)
-        self.scale = replace(scale, high=scale.beyond(_ROW_SHARE)) if self.missing else scale
+        self.scale = scale._replace(high=scale.beyond(_ROW_SHARE)) if self.missing else scale
         self.strokes = strokes(panel, self.scale, window)
         self.clips = clips(panel, self.scale, window, edge if panel.role in LOSSES else math.inf)
 
