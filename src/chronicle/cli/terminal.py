@@ -239,10 +239,9 @@ def _finding(finding: Finding) -> Iterator[str]:
     where = " · ".join(filter(None, (finding.metric, finding.attempt)))
     sure = f"severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
     yield f"   {finding.pattern}{f' in {where}' if where else ''}: {sure}"
-    rows = [
-        (words.met_words(c)[0], c, words.criterion_value(c), words.threshold(c)) for c in finding.criteria
-    ]
-    yield from columns([(f"{_MARKS[met]} {c.name}", *shown) for met, c, *shown in rows], "     ")
+    marks = ((_MARKS[words.met_words(criterion)[0]], criterion) for criterion in finding.criteria)
+    rows = [(f"{mark} {c.name}", words.criterion_value(c), words.threshold(c)) for mark, c in marks]
+    yield from columns(rows, "     ")
     measured = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
     if evidence := "; ".join(f"{key} {value}" for key, value in measured.items() if value):
         yield f"     evidence: {evidence}"

@@ -97,9 +97,7 @@ def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Ha
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
     by_id = {finding.id: finding for finding in entry.diagnosis.findings}
     parts = [(event, map(by_id.get, event.parts)) for event in gravest(entry.events, entry.verdict)]
-    reasons = (
-        (event, [finding for finding in part if finding and finding.criteria]) for event, part in parts
-    )
+    reasons = ((event, [f for f in part if f is not None and f.criteria]) for event, part in parts)
     return [reason for reason in reasons if reason[1]][:TABLES]
 
 

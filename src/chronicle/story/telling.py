@@ -43,10 +43,9 @@ _ENDED = {
 }
 _KINDS = list(EventKind)
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
-_RATE_LOG = math.log(1.2)  # a learning rate that jumps by less is its schedule
+_RATE_LOG, _BATCH_LOG = math.log(1.2), math.log(1.01)  # what jumps by less is its schedule, or is the same
 _STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
 _AROUND = 10  # samples
-_BATCH_LOG = math.log(1.01)
 _MOST = 12  # changes of one series told one by one; more are one event
 
 
@@ -295,11 +294,8 @@ def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[boo
 
 def changes(run: RunView) -> Iterator[Event]:
     """Each jump of the learning rate and of the batch size on its own, or all in one where they are many."""
-    kinds = (
-        (Role.LEARNING_RATE, EventKind.SCHEDULE, _RATE_LOG),
-        (Role.BATCH_SIZE, EventKind.BATCH, _BATCH_LOG),
-    )
-    for role, kind, least in kinds:
+    rate = Role.LEARNING_RATE, EventKind.SCHEDULE, _RATE_LOG
+    for role, kind, least in (rate, (Role.BATCH_SIZE, EventKind.BATCH, _BATCH_LOG)):
         track = max(run.timeline.by_role(role), key=len, default=None)
         if track is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
