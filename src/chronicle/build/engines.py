@@ -103,6 +103,12 @@ def build_site(
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
             raise OSError(int(refused[1]), refused[2], refused[3])
         raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
+    _tidy(new_site)
+    return printed.strip()
+
+
+def _tidy(new_site: Path) -> None:
+    """Takes away what nobody asks for: files of the theme, and empty lines and indentation of the pages."""
     unasked = _OF_MAKERS if (new_site / "search").is_dir() else _OF_MAKERS + _OF_SEARCH
     for file in chain.from_iterable(map(new_site.glob, unasked)):
         file.unlink()
@@ -112,7 +118,6 @@ def build_site(
         ):  # else it is one with that of the last site
             page = (new_site / path).read_bytes()
             write_bytes(new_site / path, _INDENTED.sub(lambda kept: kept[1] or b"\n", page).lstrip())
-    return printed.strip()
 
 
 def _settings(config: str, **values: str) -> bytes:

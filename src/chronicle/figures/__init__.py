@@ -268,8 +268,7 @@ def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) ->
     """``left`` is where a restart happened, on each axis; ``x`` is where the run then went on."""
     attempt = names.index(event.attempt) if event.attempt in names else None
     begin = event.step or 0
-    end = begin if event.end_step is None else event.end_step
-    is_open = event.kind is EventKind.FINDING and event.end_step is None
+    end = begin if event.end_step is None and event.kind is not EventKind.FINDING else event.end_step
 
     def place(name: str, of: int | None, at: int) -> float:
         return float(axes[name].place(of, at) if name in axes else at)
@@ -277,7 +276,7 @@ def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) ->
     fields = ("id", "kind", "mark", "title", "sentence", "verdict", "live")
     shown: dict[str, Any] = {name: getattr(event, name) for name in fields}
     every = ("step", *axes)
-    ends = [begin] if is_open else [begin, end]
-    x = {name: [*(place(name, attempt, at) for at in ends), *[None] * is_open] for name in every}
+    ends = [begin, end]  # None of a finding that is not over
+    x = {name: [None if at is None else place(name, attempt, at) for at in ends] for name in every}
     left = {"left": {name: place(name, join.before, join.from_step) for name in every}} if join else {}
     return {**shown, "verdict": event.verdict or "", "x": x, **left}

@@ -107,8 +107,8 @@ class FindingMarks:
         # How far the first panel's label stands above its frame to leave room for caps and badges.
         lanes = min(_MOST_LANES, max((band.lane + 1 for band in self.bands), default=0))
         rows = max((badge.row for badge in self.badges), default=0)
-        has_badges = bool(self.badges)
-        self.lift = self.badge_base + 13 + _BADGE_ROW_PX * rows if has_badges else 4 + _CAP_LANE_PX * lanes
+        above = self.badge_base + 13 + _BADGE_ROW_PX * rows
+        self.lift = above if self.badges else 4 + _CAP_LANE_PX * lanes
 
     def paint(self, panes: Sequence[Pane]) -> None:
         top, sheet = panes[0], panes[0].sheet
@@ -177,7 +177,7 @@ def fills(shown: Sequence[Band]) -> list[Fill]:
             gravest = max(over, key=lambda verdict: verdict.rank)
             fill = Fill(gravest, left, right, min(over.count(gravest), _DEEPEST))
             if merged and fill._replace(left_px=merged[-1].left_px, right_px=left) == merged[-1]:
-                fill = merged.pop()._replace(right_px=right)
+                fill = merged.pop()._replace(right_px=right)  # the same tint goes on
             merged.append(fill)
     return merged
 

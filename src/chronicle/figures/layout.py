@@ -125,7 +125,7 @@ def _occurrences(
     timeline: Timeline, gravest: Sequence[Happening], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
-    place_of = {attempt.name: place for place, attempt in enumerate(timeline.attempts)}
+    place_of = {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
     occurrences = []
     for rank, group in enumerate(gravest):
         marked = drawn(group.lead)

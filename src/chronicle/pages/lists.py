@@ -103,9 +103,10 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     """reviews.md: what people judged, disagreements first; only where they did."""
     if not has_reviews(site):
         return
-    reviewed = ((entry, review) for entry in site.entries if (review := last_review(entry.notes)))
-    judgements = ((entry, review, verdict_of(review)) for entry, review in reviewed)
-    runs = [(*judgement, judgement[2] is judgement[0].diagnosis.verdict) for judgement in judgements]
+    runs = []
+    for entry in site.entries:
+        if (review := last_review(entry.notes)) and (verdict := verdict_of(review)):
+            runs.append((entry, review, verdict, verdict is entry.diagnosis.verdict))
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
     stances = []  # findings that people judged, each with the last word on it, and whether that confirms it
     for entry in site.entries:

@@ -196,9 +196,12 @@ class Sentences(Teller):
 
     def failed_run(self) -> Words:
         if self.has("attempts"):
-            all_died = self.value("died", 0) == self.value("attempts")
-            held = "none of {attempts:attempts} held"
-            return self.words(*[held if all_died else "{died:count} of {attempts:attempts} were lost"] * 2)
+            none_held, lost = (
+                "none of {attempts:attempts} held",
+                "{died:count} of {attempts:attempts} were lost",
+            )
+            words = none_held if self.value("died", 0) == self.value("attempts") else lost
+            return self.words(words, words)
         known = self.samples[1][np.isfinite(self.samples[1])]
         if len(known) < 2:
             return Words("the run did not learn", "did not learn")
