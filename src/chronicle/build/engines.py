@@ -113,9 +113,7 @@ def _tidy(new_site: Path) -> None:
     for file in chain.from_iterable(map(new_site.glob, unasked)):
         file.unlink()
     for path, entry in files_below(str(new_site), hidden=False):
-        if (
-            path.endswith(".html") and os.stat(entry).st_nlink < 2
-        ):  # else it is one with that of the last site
+        if path.endswith(".html") and os.stat(entry).st_nlink < 2:  # else it is that of the last site
             page = (new_site / path).read_bytes()
             write_bytes(new_site / path, _INDENTED.sub(lambda kept: kept[1] or b"\n", page).lstrip())
 

@@ -230,9 +230,12 @@ def _caption(text: str) -> str:
 
 def precedents(site: SiteData, pattern: str) -> list[Happened]:
     """The events that a pattern names: those that somebody spoke of first, then the newest."""
-    events = (Happened(entry, event) for entry in site.showing.get(pattern, ()) for event in entry.events)
-    findings = (row for row in events if row.event.kind is EventKind.FINDING)
-    happened = (row for row in findings if row.event.patterns[:1] == (pattern,))
+    happened = [
+        Happened(entry, event)
+        for entry in site.showing.get(pattern, ())
+        for event in entry.events
+        if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
+    ]
     return sorted(happened, key=lambda row: (not row.notes, -moment(row.time)))
 
 
