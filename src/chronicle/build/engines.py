@@ -43,6 +43,8 @@ LISTED = "changed.json"  # beside the site that is made: the pages that an engin
 PART = str(Path(__file__).with_name("part.py"))  # run as a file: it needs no other of ours
 _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
 
+# Empty lines and indentation, a tenth of the bytes of a page, but where they count.
+_INDENTED = re.compile(rb"(<(pre|textarea|script|style)\b.*?</\2>)|\n\s+", re.DOTALL)
 # Files of a theme that nobody asks for: for its makers, and of its search where the site has another one.
 _OF_MAKERS, _OF_SEARCH = ("assets/*s/**/*.map",), ("assets/*s/lunr/**/*.js", "assets/*s/workers/*.js")
 
@@ -101,10 +103,19 @@ def build_site(
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
             raise OSError(int(refused[1]), refused[2], refused[3])
         raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
+    _tidy(new_site)
+    return printed.strip()
+
+
+def _tidy(new_site: Path) -> None:
+    """Takes away what nobody asks for: files of the theme, and empty lines and indentation of the pages."""
     unasked = _OF_MAKERS if (new_site / "search").is_dir() else _OF_MAKERS + _OF_SEARCH
     for file in chain.from_iterable(map(new_site.glob, unasked)):
         file.unlink()
-    return printed.strip()
+    for path, entry in files_below(str(new_site), hidden=False):
+        if path.endswith(".html") and os.stat(entry).st_nlink < 2:  # else it is that of the last site
+            page = (new_site / path).read_bytes()
+            write_bytes(new_site / path, _INDENTED.sub(lambda kept: kept[1] or b"\n", page).lstrip())
 
 
 def _settings(config: str, **values: str) -> bytes:
@@ -116,10 +127,8 @@ def _settings(config: str, **values: str) -> bytes:
 
 
 def write_bytes(file: Path, data: bytes) -> bool:
-    """Writes a file unless it already holds ``data``; true if it was written.
-
-    The content appears at once or not at all, so that an interrupted build leaves no half page.
-    """
+    """Writes a file unless it already holds ``data``; true if it was written. The content appears at once or
+    not at all, so that an interrupted build leaves no half page."""
     try:
         if file.read_bytes() == data:
             return False
@@ -132,10 +141,8 @@ def write_bytes(file: Path, data: bytes) -> bool:
 
 
 def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
-    """Every file below a folder with what it looks like. What is ``hidden`` in a site belongs to people.
-
-    A link is no file of ours, whatever it leads to, and has no size and time.
-    """
+    """Every file below a folder with what it looks like. What is ``hidden`` in a site belongs to people. A
+    link is no file of ours, whatever it leads to, and has no size and time."""
     return {path: stamp_of(file, follow=False) for path, file in files_below(str(folder), hidden)}
 
 
@@ -207,10 +214,8 @@ def _put(target: Path, content: str | bytes | Path, made_here: Path) -> None:
 
 
 def share(source: str | Path, target: str | Path) -> None:
-    """Gives a file a second name, or copies it where it can have none; its time stays as it is.
-
-    Raises OSError: there is no such file, or it cannot be copied.
-    """
+    """Gives a file a second name, or copies it where it can have none; its time stays as it is. Raises
+    OSError: there is no such file, or it cannot be copied."""
     try:
         os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
     except OSError:

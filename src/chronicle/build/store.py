@@ -160,9 +160,7 @@ def forget(folder: Path) -> None:
 
 def kept(folder: Path, key: str) -> Rows:
     """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
-
-    The hash of what a build reads of it is always looked at, that of the others where size or time differ.
-    """
+    The hash of what a build reads of it is always looked at, that of the others where size or time differ."""
     made_from, rows = manifest(folder)
     stamps = {name: _stamp(folder, name) for name in rows}
     if made_from != key or any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
@@ -172,10 +170,8 @@ def kept(folder: Path, key: str) -> Rows:
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
-    """Files of a kept entry that are missing, or hold something else than what was written.
-
-    With the ``shortcut`` those of the size and time that they had are not read, but for the entry.
-    """
+    """Files of a kept entry that are missing, or hold something else than what was written. With the
+    ``shortcut`` those of the size and time that they had are not read, but for the entry."""
     rows = manifest(folder)[1].items()
     return [n for n, row in rows if _differs(folder, n, row, _stamp(folder, n), every=not shortcut)]
 
@@ -249,10 +245,8 @@ def _add_below(log: str, marks_of: dict[str, Marks], entered: set[tuple[int, int
 
 def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
     """What is damaged of a workspace, its runs, kept entries, site and git, and what is only worth knowing.
-
     Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
-    be removed.
-    """
+    be removed."""
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
     with locked(build / "lock", f"the build in {workspace.root}", say):
@@ -299,9 +293,8 @@ def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
         return
     for page in lacking(stamps(site), stamps(docs)):
         yield f"{site / page}: is missing. {_AGAIN}"
-    for path, row in (
-        (f"runs/{e.name}/{name}", row) for e in entries for name, row in manifest(e)[1].items()
-    ):
+    rows = ((entry.name, name, row) for entry in entries for name, row in manifest(entry)[1].items())
+    for path, row in ((f"runs/{run_id}/{name}", row) for run_id, name, row in rows):
         if (site / path).is_file() and (docs / path).is_file() and sha256_of(site / path) != row[2]:
             yield f"{site / path}: is not what was kept of the run. {_AGAIN}"
 

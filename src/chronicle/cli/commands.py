@@ -65,9 +65,8 @@ VERDICTS = Words("model", "Verdict")
 PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-FAIL_ON = click.option(
-    "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
-)
+GRAVE = "Exit with 1 when a run has this verdict or a graver one."
+FAIL_ON = click.option("--fail-on", type=VERDICTS, help=GRAVE)
 ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine.")
 
 
@@ -252,16 +251,16 @@ def compare(runs: tuple[Path, ...]) -> None:
     last learning rate, and the events of all of them in the order of steps. The site draws them over each
     other: tick them on its page Browse.
     """
-    from chronicle.cli import comparing
+    from chronicle.cli import terminal
 
     judged = _JudgedRuns(_named(*runs))
     compared = list(judged)
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
-    if len(compared) > comparing.MOST:
-        remedy = f"name no more than {comparing.MOST} of them"
+    if len(compared) > terminal.MOST_COMPARED:
+        remedy = f"name no more than {terminal.MOST_COMPARED} of them"
         raise UsageError(f"there are {len(compared)} runs. Remedy: {remedy}")
-    click.echo("\n".join(comparing.lines(compared)))
+    click.echo("\n".join(terminal.compared_lines(compared)))
     sys.exit(int(judged.unreadable))
 
 
@@ -434,10 +433,8 @@ def predict(folder: Path) -> dict[str, Any]:
 
 
 class _JudgedRuns:
-    """The runs of ``paths``, each read, judged and told.
-
-    What cannot be read is said on stderr, and makes ``unreadable`` true; the other runs go on.
-    """
+    """The runs of ``paths``, each read, judged and told. What cannot be read is said on stderr, and makes
+    ``unreadable`` true; the other runs go on."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self.paths, self.unreadable = paths, False
@@ -467,9 +464,7 @@ class _JudgedRuns:
 
 def _named(*runs: Path) -> tuple[Path, ...]:
     """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is.
-
-    Raises UsageError, with the nearest id, for what is neither.
-    """
+    Raises UsageError, with the nearest id, for what is neither."""
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())

@@ -16,10 +16,9 @@ import io
 import unicodedata
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -62,11 +61,8 @@ def on(verdict: Verdict) -> str:
 
 
 def literal(text: str, longest: int = 80) -> str:
-    """A string out of a log on one line, shortened in the middle.
-
-    Control characters become spaces, what changes the direction of writing is dropped, and what the font
-    has no shape for becomes a box.
-    """
+    """A string out of a log on one line, shortened in the middle. Control characters become spaces, what
+    changes the direction of writing is dropped, and what the font has no shape for becomes a box."""
     glyphs = _glyphs()
     visible = (" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text[:4000])
     shown = (c if ord(c) in glyphs else "□" for c in visible if unicodedata.category(c) != "Cf")
@@ -78,10 +74,8 @@ def literal(text: str, longest: int = 80) -> str:
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
-    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width.
-
-    A unit that nobody declared is left out; the table of metrics says so once.
-    """
+    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width. A unit that nobody
+    declared is left out; the table of metrics says so once."""
     words = [*([literal(unit, 24)] if unit else []), *["log scale"] * log]
     shown, tail = literal(name), "  ·  " * bool(words) + ", ".join(words)
     if text_px(shown + tail) > width_px:
@@ -128,8 +122,7 @@ Outline = tuple[Path, str, float]
 """A path in a token's colour: a line so wide, or with 0 the area that it encloses."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ink:
+class Ink(NamedTuple):
     """Lines through points (NaN lifts the pen), ``px`` wide, or with 0 the area that they enclose."""
 
     z: float
@@ -166,8 +159,7 @@ class Ink:
         yield self.path(), self.token, self.px
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """A line of text: its baseline begins, is centred or ends at a point."""
 
     z: float

@@ -153,10 +153,8 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
 
 @dataclass(frozen=True)
 class Page:
-    """A generated file: its path below build/docs and its text; None for one that stands there already.
-
-    Equal ``made_of`` means an equal text; empty where that is not known before it is rendered.
-    """
+    """A generated file: its path below build/docs and its text; None for one that stands there already. Equal
+    ``made_of`` means an equal text; empty where that is not known before it is rendered."""
 
     path: str
     text: str | None
@@ -205,10 +203,8 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``.
-
-    ``typed`` are words that people look for it with, beside those that its page has.
-    """
+    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``. ``typed`` are words
+    that people look for it with, beside those that its page has."""
 
     id: Text
     title: Text
@@ -236,10 +232,8 @@ class Datum:
 
 @dataclass(frozen=True)
 class Logged:
-    """One row of a case: when and where, in the words of its source, and what was said or done.
-
-    A row that names a ``run`` is a note on it as well, on ``event`` or at ``step``.
-    """
+    """One row of a case: when and where, in the words of its source, and what was said or done. A row that
+    names a ``run`` is a note on it as well, on ``event`` or at ``step``."""
 
     said: Text
     kind: Literal["event", "hypothesis", "tried", "decision", "outcome", "lesson"] = "event"
@@ -336,10 +330,7 @@ class SiteData:
 
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
     """The pages of all folders, the first one that has an id wins; known patterns in their fixed order.
-
-    Raises:
-        ConfigError: front matter that is wrong, with its file and key.
-    """
+    Raises ConfigError: front matter that is wrong, with its file and key."""
     pages: dict[str, PatternPage] = {}
     for folder in folders:
         pages = {page.id: page for page in load(folder)} | pages

@@ -59,10 +59,8 @@ def listed(phrases: Sequence[str]) -> str:
 
 
 def fact_value(fact: Fact) -> str:
-    """A fact's value; what nobody logged is said to be so.
-
-    What a log or run.toml states (it has no unit) is given as stated, to six digits; of a hash the beginning.
-    """
+    """A fact's value; what nobody logged is said to be so. What a log or run.toml states (it has no unit) is
+    given as stated, to six digits; of a hash the beginning."""
     value = fact.value
     if fact.unit == "" and not isinstance(value, bool):
         if isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
@@ -125,11 +123,6 @@ def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[
         also = f" (also {' and '.join(rest)})" if rest else ""
         patterns.setdefault(first, []).append(title(item.pattern) + also)
     return {needs: ", ".join(names) for needs, names in patterns.items()}
-
-
-def wide(text: str) -> str:
-    """The class of a table's cell whose text is too long to stay in one line."""
-    return " ch-long" if len(text) > 24 else ""
 
 
 def steps(row: Mapping[str, Any]) -> str:
@@ -200,10 +193,8 @@ def cited(text: Any) -> Html:
 
 def _with_links(text: Any, pattern: re.Pattern[str], address: Callable[[str], str]) -> Html:
     parts = pattern.split(plain(text))  # text, what becomes a link, text, ...
-    links = (
-        f'<a href="{as_html(address(part))}" rel="noopener noreferrer">{as_html(part)}</a>'
-        for part in parts[1::2]
-    )
+    hrefs = ((as_html(address(part)), as_html(part)) for part in parts[1::2])
+    links = (f'<a href="{href}" rel="noopener noreferrer">{part}</a>' for href, part in hrefs)
     words = map(as_html, parts[::2])
     return Html("".join(f"{before}{link}" for before, link in zip_longest(words, links, fillvalue="")))
 
@@ -250,11 +241,8 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 
 
 def renderer(folders: Sequence[Path]) -> Render:
-    """Renders templates from the first folder that has them, every value escaped.
-
-    Templates run in jinja's sandbox. One that fails raises ConfigError with its name and line, for it may be
-    a workspace's own.
-    """
+    """Renders templates from the first folder that has them, every value escaped. Templates run in jinja's
+    sandbox. One that fails raises ConfigError with its name and line, for it may be a workspace's own."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
