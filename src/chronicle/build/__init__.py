@@ -228,7 +228,9 @@ def with_machines(
     runs: Sequence[RunFolder], outcomes: list[Outcome], config: WorkspaceConfig, store: Path
 ) -> list[Outcome]:
     """The outcomes, with machine logs that lay apart given to the runs they tell of, which are made again.
-    Those that tell of none are problems. Where there is no training at all, all is left as it is."""
+
+    Those that tell of none are problems. Where there is no training at all, all is left as it is.
+    """
     entries = {o.run_id: with_names(o.entry, o.names) for o in outcomes if o.entry}
     apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]

@@ -103,7 +103,9 @@ class Product:
 
 def produce(product: Product) -> Outcome:
     """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised.
-    Raises OSError: the store cannot be written."""
+
+    Raises OSError: the store cannot be written.
+    """
     run, folder = replace(product.run, seen={}), product.folder
     try:
         with contained(_logs_of(run)):
@@ -143,8 +145,10 @@ def _make(product: Product) -> Outcome:
 
 
 def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
-    """Reads, stitches and classifies a run; also what was wrong with single logs of it. Raises
-    ChronicleError: nothing of the run could be read, or its configuration is wrong."""
+    """Reads, stitches and classifies a run; also what was wrong with single logs of it.
+
+    Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
+    """
     timeline, problems = stitched(run, config)
     with contained(_logs_of(run)):
         return timeline, classify(timeline, thresholds(config)), problems
@@ -215,8 +219,10 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
-    """The classifier's thresholds with those of chronicle.toml. Raises ConfigError: a name that it does not
-    have, or a rate of false alarms that was not measured."""
+    """The classifier's thresholds with those of chronicle.toml.
+
+    Raises ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
+    """
     valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
         if name not in valid:
@@ -316,8 +322,10 @@ class Run:
         return stitched(self.folder, self.settings)[0]
 
     def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
-        """The run read, stitched and classified, and what was wrong with single logs of it. Raises
-        ChronicleError: nothing of the run could be read, or its configuration is wrong."""
+        """The run read, stitched and classified, and what was wrong with single logs of it.
+
+        Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
+        """
         return diagnose(self.folder, self.settings)
 
 

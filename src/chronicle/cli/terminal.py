@@ -111,8 +111,10 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
 
 
 def outside(note: Note, entry: Entry | None) -> str:
-    """Why a note speaks of nothing that the last build of its run shows; else empty. Raises UsageError: an
-    event that the run does not have; the message names those it has."""
+    """Why a note speaks of nothing that the last build of its run shows; else empty.
+
+    Raises UsageError: an event that the run does not have; the message names those it has.
+    """
     if entry is None:
         return ""
     known = {name for event in entry.events for name in (event.id, *event.also)}
@@ -194,8 +196,10 @@ def explain(
     diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] | None = None
 ) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
+
     ``pages`` are those of the gallery by id, which name the causes. Raises UsageError: there is no such
-    event; the message names those there are."""
+    event; the message names those there are.
+    """
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)
         return

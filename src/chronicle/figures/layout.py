@@ -34,8 +34,10 @@ _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 
 class Scene:
-    """A run from step ``first`` to ``last``; ``axis`` is what the steps count. From ``edge`` on a loss may be
-    cut off by the picture that it was read from."""
+    """A run from step ``first`` to ``last``; ``axis`` is what the steps count.
+
+    From ``edge`` on a loss may be cut off by the picture that it was read from.
+    """
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge

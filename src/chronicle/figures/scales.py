@@ -232,7 +232,9 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 
 class Pane(NamedTuple):
     """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
-    ``ends`` is the y axis; without it values are shares of the height, from 0 at the foot to 1."""
+
+    ``ends`` is the y axis; without it values are shares of the height, from 0 at the foot to 1.
+    """
 
     sheet: Sheet
     left: float

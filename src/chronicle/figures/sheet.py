@@ -61,8 +61,11 @@ def on(verdict: Verdict) -> str:
 
 
 def literal(text: str, longest: int = 80) -> str:
-    """A string out of a log on one line, shortened in the middle. Control characters become spaces, what
-    changes the direction of writing is dropped, and what the font has no shape for becomes a box."""
+    """A string out of a log on one line, shortened in the middle.
+
+    Control characters become spaces, what changes the direction of writing is dropped, and what the font
+    has no shape for becomes a box.
+    """
     glyphs = _glyphs()
     visible = (" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text[:4000])
     shown = (c if ord(c) in glyphs else "□" for c in visible if unicodedata.category(c) != "Cf")
@@ -74,8 +77,10 @@ def literal(text: str, longest: int = 80) -> str:
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
-    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width. A unit that nobody
-    declared is left out; the table of metrics says so once."""
+    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width.
+
+    A unit that nobody declared is left out; the table of metrics says so once.
+    """
     words = [*([literal(unit, 24)] if unit else []), *["log scale"] * log]
     shown, tail = literal(name), "  ·  " * bool(words) + ", ".join(words)
     if text_px(shown + tail) > width_px:

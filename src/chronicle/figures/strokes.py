@@ -156,8 +156,10 @@ class Clip(NamedTuple):
 
 
 class Curves:
-    """One panel: what it draws in data units, and its height. A loss from ``edge`` on may be cut off by the
-    picture it was read from."""
+    """One panel: what it draws in data units, and its height.
+
+    A loss from ``edge`` on may be cut off by the picture it was read from.
+    """
 
     def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
         self.panel, self.height, self.missing = panel, height, missing(panel, window)

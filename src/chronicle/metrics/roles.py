@@ -410,7 +410,8 @@ def words_of(name: str) -> list[str]:
 
 def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
-    None where either side is missing; letters alone are none among other letters."""
+    None where either side is missing; letters alone are none among other letters.
+    """
     words_in = {name: set(name.split()) for name in names}
     parts = {name for name, words in words_in.items() if words <= _OF_PLAYERS and words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):
@@ -432,9 +433,11 @@ def opposes(metric: str) -> bool:
 
 
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
-    """The loss that a run is judged by; None where no loss has ``fewest`` points. A training loss comes
-    before losses by data set, and those before a validation loss. Of several of one kind that are about
-    equally long, the one with the shortest name is the total."""
+    """The loss that a run is judged by; None where no loss has ``fewest`` points.
+
+    A training loss comes before losses by data set, and those before a validation loss. Of several of one
+    kind that are about equally long, the one with the shortest name is the total.
+    """
     return _first(series, LOSSES, fewest)
 
 

@@ -88,9 +88,11 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def experiments(entry: Entry) -> Iterator[Experiment]:
-    """The experiments of a run in the order of its events. They are restarts that went back or at which
-    something changed, changes of schedule and batch, and what somebody noted as tried, decided, supposed or
-    come out; each with the notes that speak of it."""
+    """The experiments of a run in the order of its events.
+
+    They are restarts that went back or at which something changed, changes of schedule and batch, and what
+    somebody noted as tried, decided, supposed or come out; each with the notes that speak of it.
+    """
     joins = {f"{join.kind.value}-a{join.after + 1}": join for join in entry.diagnosis.joins}
     for event in entry.events:
         row, join = Happened(entry, event), joins.get(event.id)

@@ -153,8 +153,10 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
 
 @dataclass(frozen=True)
 class Page:
-    """A generated file: its path below build/docs and its text; None for one that stands there already. Equal
-    ``made_of`` means an equal text; empty where that is not known before it is rendered."""
+    """A generated file: its path below build/docs and its text; None for one that stands there already.
+
+    Equal ``made_of`` means an equal text; empty where that is not known before it is rendered.
+    """
 
     path: str
     text: str | None
@@ -203,8 +205,10 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``. ``typed`` are words
-    that people look for it with, beside those that its page has."""
+    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``.
+
+    ``typed`` are words that people look for it with, beside those that its page has.
+    """
 
     id: Text
     title: Text
@@ -232,8 +236,10 @@ class Datum:
 
 @dataclass(frozen=True)
 class Logged:
-    """One row of a case: when and where, in the words of its source, and what was said or done. A row that
-    names a ``run`` is a note on it as well, on ``event`` or at ``step``."""
+    """One row of a case: when and where, in the words of its source, and what was said or done.
+
+    A row that names a ``run`` is a note on it as well, on ``event`` or at ``step``.
+    """
 
     said: Text
     kind: Literal["event", "hypothesis", "tried", "decision", "outcome", "lesson"] = "event"

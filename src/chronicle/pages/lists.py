@@ -273,8 +273,10 @@ def wilson(part: int, n: int) -> tuple[float, float]:
 
 
 def median_interval(n: int) -> tuple[int, int]:
-    """Ranks, from 0, of the sorted values between which the median of what ``n`` values are from lies. They
-    leave out at most 2.5 % on each side, by the binomial distribution; of few values it is all of them."""
+    """Ranks, from 0, of the sorted values between which the median of what ``n`` values are from lies.
+
+    They leave out at most 2.5 % on each side, by the binomial distribution; of few values it is all of them.
+    """
     below, rank = 0.0, 0
     while rank < n // 2 and (below := below + math.comb(n, rank) / 2**n) <= 0.025:
         rank += 1
@@ -345,8 +347,10 @@ def _end(entry: Entry) -> Event | None:
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
-    """The newest runs of each project, and how many it has; the project with the newest run first. Projects
-    of a single run share the last shelf, which has no name."""
+    """The newest runs of each project, and how many it has; the project with the newest run first.
+
+    Projects of a single run share the last shelf, which has no name.
+    """
     number = Counter(str(entry.about.get("project", "")) for entry in entries)
     of: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: -moment(last_time(entry))):

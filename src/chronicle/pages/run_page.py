@@ -131,8 +131,10 @@ class Advice(NamedTuple):
 
 
 def advice(event: Event, page: PatternPage) -> Advice:
-    """What a page says of the causes of an event, in the order that this run's evidence gives them. The first
-    cause is told from the second by what was not logged and would say it, and by a look."""
+    """What a page says of the causes of an event, in the order that this run's evidence gives them.
+
+    The first cause is told from the second by what was not logged and would say it, and by a look.
+    """
     causes, check = ranked(page.causes, event.signs), ""
     likely = [row for row in causes[:2] if not row.against]
     if len(likely) == 2:

@@ -71,7 +71,9 @@ def is_blank(cell: str) -> bool:
 
 class Builder:
     """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it.
-    ``irregular`` says that cells held what is neither a number, as Python spells it, nor a blank."""
+
+    ``irregular`` says that cells held what is neither a number, as Python spells it, nor a blank.
+    """
 
     def __init__(self, whole: bool) -> None:
         self.whole, self.irregular, self.n_numbers = whole, False, 0
@@ -129,8 +131,10 @@ class Builder:
         return self.whole and all(values.dtype == np.int64 for _, values in self._parts)
 
     def take(self, row: int, array: pa.Array) -> None:
-        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell. They
-        are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer."""
+        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell.
+
+        They are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer.
+        """
         is_valid, cells = array.buffers()
         values = np.frombuffer(cells, array.type.to_pandas_dtype(), len(array))
         rows: Steps | range = range(row, row + len(array))

@@ -43,8 +43,10 @@ _BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str
 
 
 class Table:
-    """A file of cells, parsed: numeric columns, text columns, and what could not be used. ``names`` are those
-    of the columns where the file has no header; ``comments`` stand before it."""
+    """A file of cells, parsed: numeric columns, text columns, and what could not be used.
+
+    ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
+    """
 
     FRESH = ("path", "truncated", "comments", "_begin", "_given")
 
@@ -224,8 +226,10 @@ class Table:
 
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The comments before a header, and the lines from it on, without blank ones. A line that begins with "#"
-    is a header where the row below it has as many cells, most of them numbers."""
+    """The comments before a header, and the lines from it on, without blank ones.
+
+    A line that begins with "#" is a header where the row below it has as many cells, most of them numbers.
+    """
     lines = [line for line in start if line.strip()]
     for comments, (line, below) in enumerate(pairwise(lines)):
         cells = below.split(delimiter_of(line)) if line[0] == "#" else []
@@ -267,9 +271,11 @@ def header_names(cells: Sequence[str]) -> list[str]:
 
 
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end is written as the cells above it. A number has as many decimals as any of
-    them and digits of an exponent as all, a text is one of them and the beginning of none: whoever writes 2.5
-    beside 2.25, or a name for the first time, may be in the middle."""
+    """Whether a cell without an end is written as the cells above it.
+
+    A number has as many decimals as any of them and digits of an exponent as all, a text is one of them and
+    the beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
+    """
     cell, above = cell.strip(), list(map(str.strip, above))
     if not (match := _NUMBER.fullmatch(cell)):
         longer = any(text != cell and text.startswith(cell) for text in above)

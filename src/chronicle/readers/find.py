@@ -85,8 +85,10 @@ def log_like(path: Path) -> bool:
 
 
 def is_log(path: Path) -> bool:
-    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it. An
-    event file or a run file of W&B of no bytes (a job that died at once) is none."""
+    """Whether something in a folder is to be read: its name says that it is a log, or a reader knows it.
+
+    An event file or a run file of W&B of no bytes (a job that died at once) is none.
+    """
     try:
         info = path.stat()
         if stat.S_ISDIR(info.st_mode):
@@ -169,8 +171,10 @@ def run_key(path: Path) -> str:
 
 @dataclass(frozen=True)
 class RunSource:
-    """One run: its id (a relative path) and its files; a folder stands for all logs below it. ``only`` is the
-    name of one run in a store of several (the fact "run" of its attempts)."""
+    """One run: its id (a relative path) and its files; a folder stands for all logs below it.
+
+    ``only`` is the name of one run in a store of several (the fact "run" of its attempts).
+    """
 
     run_id: str
     paths: tuple[Path, ...]
@@ -179,8 +183,10 @@ class RunSource:
 
 @dataclass
 class Folder:
-    """A folder with the logs in it, and the folders in it that hold logs at any depth. ``whole`` are the
-    folders in it that are one log each."""
+    """A folder with the logs in it, and the folders in it that hold logs at any depth.
+
+    ``whole`` are the folders in it that are one log each.
+    """
 
     path: Path
     logs: list[Path] = field(default_factory=list)

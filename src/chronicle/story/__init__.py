@@ -41,7 +41,9 @@ _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
 class Story(NamedTuple):
     """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
-    ``verdict`` is that of the last review by a person; without one it is the diagnosis'."""
+
+    ``verdict`` is that of the last review by a person; without one it is the diagnosis'.
+    """
 
     verdict: Verdict
     badge: str
@@ -89,7 +91,9 @@ def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
 
 def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     """The findings that make a verdict, the gravest first: on the course that the run kept, of this verdict.
-    Of a good run these are its calm course, then what it survived."""
+
+    Of a good run these are its calm course, then what it survived.
+    """
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
         findings = [event for event in findings if set(event.patterns) & _ODD]

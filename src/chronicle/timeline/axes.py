@@ -50,8 +50,10 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class OnAxis:
-    """A timeline whose steps are places on ``axis`` ("step", "sample", "token" or "second"). ``tables`` put
-    them there, one an attempt (None: as they were), and ``how`` says what those are made of."""
+    """A timeline whose steps are places on ``axis`` ("step", "sample", "token" or "second").
+
+    ``tables`` put them there, one an attempt (None: as they were), and ``how`` says what those are made of.
+    """
 
     timeline: Timeline
     axis: str

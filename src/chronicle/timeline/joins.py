@@ -293,8 +293,10 @@ def how_ended(attempt: Attempt, fault: str = "") -> str:
 
 
 def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[Attempt]]:
-    """Attempts, and the machine logs beside them, whose facts go to the attempts that ran at the time. Where
-    there is nothing but machine logs they are attempts themselves."""
+    """Attempts, and the machine logs beside them, whose facts go to the attempts that ran at the time.
+
+    Where there is nothing but machine logs they are attempts themselves.
+    """
     machines = [log for log in attempts if not log.series and log.facts.get("format") == MACHINE_LOG]
     trained = [log for log in attempts if log not in machines]
     if not trained or not machines:
@@ -333,8 +335,10 @@ def happened(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Faul
 
 def ended_by(timeline: Timeline) -> list[str]:
     """What ended each attempt, by the faults around its last record: ``node failure``; "" if none tells.
-    Those count that came in the minute before the record or later, up to the next attempt's first one; where
-    there are no times, those that its log told after it. The most telling kind is given."""
+
+    Those count that came in the minute before the record or later, up to the next attempt's first one;
+    where there are no times, those that its log told after it. The most telling kind is given.
+    """
     if not timeline.faults:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]

@@ -94,7 +94,9 @@ def median(values: Floats) -> float:
 
 def reached(before: Any, after: Course) -> Mask:
     """Whether an attempt got as far as another one begins, but for two logging intervals or its slack.
-    ``before`` is a `Course`, or has its fields as arrays, and then the answer is one for each place."""
+
+    ``before`` is a `Course`, or has its fields as arrays, and then the answer is one for each place.
+    """
     missing = np.maximum(np.maximum(2 * before.gap, before.slack), 2 * after.gap)
     return np.asarray(before.last + missing >= float(after.first))
 

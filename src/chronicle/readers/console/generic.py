@@ -94,8 +94,11 @@ def identify(head: Head) -> bool:
 
 @lru_cache(maxsize=256)
 def plan_of(head: Head) -> Plan:
-    """How a log is to be read. Raises OSError. Where its first lines tell nothing (an environment, a
-    configuration, a list of layers), those at the end of the sample are asked."""
+    """How a log is to be read. Raises OSError.
+
+    Where its first lines tell nothing (an environment, a configuration, a list of layers), those at the end
+    of the sample are asked.
+    """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
     raw = list(filter(MAYBE.search, lines)) if may_train(lines := whole.split(b"\n"), trains) else []
@@ -206,9 +209,12 @@ def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
 
 
 class Course:
-    """Where a log is: the step of each of its records, given in their order. Only the counters of the
-    ``plan`` count. Where phases are told apart, an evaluation stands where the training is; a twofold counter
-    tells the epoch and the batch in it (``Batch 3/100``, where no batch is the last)."""
+    """Where a log is: the step of each of its records, given in their order.
+
+    Only the counters of the ``plan`` count. Where phases are told apart, an evaluation stands where the
+    training is; a twofold counter tells the epoch and the batch in it (``Batch 3/100``, where no batch is
+    the last).
+    """
 
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"

@@ -66,9 +66,11 @@ class Row:
 
 @dataclass
 class Bars:
-    """The lines of one training, and the bars that tell their steps. The Trainer draws its bar again after it
-    has printed a line. A terminal or a buffer may have moved things, or kept only some bars; how many steps
-    an epoch has then tells which bar is that of the line."""
+    """The lines of one training, and the bars that tell their steps.
+
+    The Trainer draws its bar again after it has printed a line. A terminal or a buffer may have moved things,
+    or kept only some bars; how many steps an epoch has then tells which bar is that of the line.
+    """
 
     total: str = ""  # of the training's bar; others are those of evaluations
     end_epoch: float = math.nan  # the epoch at which the training came to its end

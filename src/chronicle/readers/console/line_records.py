@@ -74,9 +74,11 @@ _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECAS
 
 
 class Record:
-    """Numbers that were told together, in one line or in a block of lines, each from its source. ``shape`` is
-    what records of one kind have in common, ``counters`` is what counts steps in it, from the best, ``epoch``
-    what counts epochs. ``open``: the log ended in the block, of which more may come."""
+    """Numbers that were told together, in one line or in a block of lines, each from its source.
+
+    ``shape`` is what records of one kind have in common, ``counters`` is what counts steps in it, from the
+    best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
+    """
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
@@ -96,8 +98,10 @@ class Record:
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
     def places(self, counter: str, phases: bool) -> Mapping[str, int]:
-        """The places of what it tells but the counter, by name; of equal names the first is meant. Where
-        ``phases`` are told apart, what was measured in an evaluation says so in its name."""
+        """The places of what it tells but the counter, by name; of equal names the first is meant.
+
+        Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
+        """
         named = self.form.kept.get(counter)
         if named is None:
             names = (name for name in dict.fromkeys(self.shape) if name not in (counter, "progress"))
@@ -208,8 +212,10 @@ _LONGEST = 1000  # characters of a line that are looked at
 
 
 def may_tell(text: str, *, bars: bool) -> bool:
-    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table. What
-    ``bars`` count will do where something else says that they are of a training."""
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table.
+
+    What ``bars`` count will do where something else says that they are of a training.
+    """
     text = in_english(text[:_LONGEST])
     if header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
         return True

@@ -44,9 +44,11 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own. It is
-    truncated where the last record is cut, or none says how the run ended: the run is live, or was killed
-    before the client could write. Raises BadLog where no history record holds a number."""
+    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own.
+
+    It is truncated where the last record is cut, or none says how the run ended: the run is live, or was
+    killed before the client could write. Raises BadLog where no history record holds a number.
+    """
     run, unreadable = _Run(path), 0
     with path.open("rb") as file:
         frames = Frames(file)

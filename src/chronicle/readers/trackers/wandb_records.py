@@ -46,8 +46,10 @@ _EXACT = 2.0**53  # up to here whole numbers are exact in a float
 @dataclass
 class Frames:
     """Iterates over the payloads of all whole records of a file, which starts with MAGIC, block by block.
-    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record is
-    cut. Damage costs the record it is in, or the rest of its block where the next record is not found."""
+
+    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record
+    is cut. Damage costs the record it is in, or the rest of its block where the next record is not found.
+    """
 
     file: BinaryIO
     damage: list[tuple[int, str]] = field(default_factory=list)
@@ -118,9 +120,11 @@ class Cells(NamedTuple):
 
 
 class History:
-    """Columns under construction, one row a history record. Nearly all items are a name of less than 128
-    bytes and a number, and names repeat in every record: they are looked up by the bytes that spell them, and
-    only what is written otherwise is parsed field by field."""
+    """Columns under construction, one row a history record.
+
+    Nearly all items are a name of less than 128 bytes and a number, and names repeat in every record: they
+    are looked up by the bytes that spell them, and only what is written otherwise is parsed field by field.
+    """
 
     def __init__(self) -> None:
         self.n_rows = 0
