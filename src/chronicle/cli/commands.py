@@ -251,16 +251,16 @@ def compare(runs: tuple[Path, ...]) -> None:
     last learning rate, and the events of all of them in the order of steps. The site draws them over each
     other: tick them on its page Browse.
     """
-    from chronicle.cli import terminal
+    from chronicle.cli import comparing
 
     judged = _JudgedRuns(_named(*runs))
     compared = list(judged)
     if len(compared) < 2:
         raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
-    if len(compared) > terminal.MOST_COMPARED:
-        remedy = f"name no more than {terminal.MOST_COMPARED} of them"
+    if len(compared) > comparing.MOST:
+        remedy = f"name no more than {comparing.MOST} of them"
         raise UsageError(f"there are {len(compared)} runs. Remedy: {remedy}")
-    click.echo("\n".join(terminal.compared_lines(compared)))
+    click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(judged.unreadable))
 
 
