@@ -26,7 +26,7 @@ CAUSES = {
     "router-collapse": "no term that keeps the loads of the experts alike",
     "router-balanced": "none: as router-collapse, with an auxiliary loss of weight 0.6",
 }
-KNOWN = {"router-collapse": "Nothing keeps the loads alike"}
+KNOWN = {"router-collapse": "Nothing balances the loads"}
 DESCRIPTIONS = {
     "router-collapse": (
         "A mixture of experts in small. The expert that is a little better at the start gets more points, "
