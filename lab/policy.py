@@ -1,4 +1,4 @@
-"""A policy that learns from rewards, with and without anything that keeps it curious. NumPy alone.
+"""A policy that learns from rewards, with and without an entropy bonus. NumPy alone.
 
 Questions have one right answer among twenty, worth 1; to every question one polite answer is worth 0.6. The
 policy is a table, with one row that all questions share. Each step asks 32 questions, takes 8 answers to

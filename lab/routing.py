@@ -1,4 +1,4 @@
-"""A mixture of experts with and without anything that keeps its router fair. NumPy alone.
+"""A mixture of experts with and without an auxiliary loss that balances its router. NumPy alone.
 
 Points of sixteen clusters have ten classes, each cluster its own. Eight linear experts share them; the router
 sends each point to the one expert it likes best, whose answer counts by the router's confidence (Switch).
