@@ -132,6 +132,15 @@ def test_nobody_can_tell_by_the_losses_of_agents_and_players_that_stand_still() 
         assert judged.because == "Cannot tell: the loss moved by no more than its own noise."
 
 
+@pytest.mark.parametrize("n", [16, 20, 24, 60])
+def test_a_smooth_course_is_not_noise_around_a_level(n: int) -> None:
+    noise, t = 0.02 * np.random.default_rng(n).standard_normal(n - 2), np.linspace(-1, 1, n)
+    falls = np.linspace(3, 2, n), 2 + np.exp(-np.arange(n) / 3), 2 + np.abs(t), 3 - np.abs(t)
+    for loss in (*falls, np.r_[3.0, 2.5, 2.0 * np.exp(noise)]):
+        assert "noise" not in classify({"loss": loss}).because
+        assert not [f for f in classify({"loss": loss}).findings if "still_errors" in f.evidence]
+
+
 @pytest.mark.parametrize("n", [16, 61, 400])
 def test_levels_of_eighths_are_compared_as_kruskal_and_wallis_do(n: int) -> None:
     values = np.random.default_rng(n).integers(0, 30, n).astype(float)
