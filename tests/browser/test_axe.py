@@ -1,4 +1,4 @@
-"""On any kind of page, wide and light, narrow and dark, axe-core finds nothing and nothing scrolls sideways."""
+"""Every kind of page, wide and light, narrow and dark: axe-core finds nothing, nothing scrolls sideways."""
 
 from __future__ import annotations
 
