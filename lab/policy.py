@@ -15,6 +15,7 @@ QUESTIONS, ANSWERS = 64, 20
 ASKED, GROUP, STEPS = 32, 8, 1500
 RATE, BONUS, POLITE = 8.0, 0.12, 0.6
 SEED = 7
+GRID = 2**20  # steps of a weight in 1: the last bits of a sum depend on the processor, and would decide draws
 CLOCK_START, STEP_S = 1_790_000_000.0, 2.0
 TAGS = ("reinforcement learning", "simulated clock")
 TITLES = {
@@ -59,7 +60,7 @@ def train(name: str, log: Log) -> int:
         slope = (gain[..., None] * (taken - shares[:, None])).mean(1)
         slope -= bonus * shares * (logs + entropy[:, None])
         gradient = codes[asked].T @ slope / ASKED
-        weights += RATE * gradient
+        weights = np.rint((weights + RATE * gradient) * GRID) / GRID
         values = {
             "reward/mean": reward.mean(),
             "policy/entropy": entropy.mean(),
