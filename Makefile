@@ -23,14 +23,14 @@ site: $(SITE)
 # What the type checker takes one core for, the tests leave idle while they wait for a browser.
 test: $(TEST) browser
 	@{ $(CHECKS); } > .venv/checks.txt 2>&1 & checks=$$!; \
-	$(BIN)/python -m pytest -q -n auto --dist worksteal; tests=$$?; \
+	$(BIN)/python -m pytest -q -n logical --dist worksteal; tests=$$?; \
 	wait $$checks; checked=$$?; cat .venv/checks.txt; exit $$((tests + checked))
 
 long: export CHRONICLE_LONG = 1
 long: test
 
 quick: $(TEST)
-	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow and not browser"
+	$(BIN)/python -m pytest -q -n logical --dist worksteal -m "not slow and not browser"
 
 check: $(TEST)
 	$(CHECKS)

@@ -81,6 +81,14 @@ def test_every_kind_of_page_renders_in_order_without_a_complaint_and_can_be_prin
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("opened", [PHONE], indirect=True)
+def test_a_phone_never_scrolls_sideways(opened: Opened) -> None:
+    paths = [*KINDS, "chronicle.html#run=hostile-1f3a"]
+    widths = {path: opened.go(path).evaluate("document.documentElement.scrollWidth") for path in paths}
+    assert widths == dict.fromkeys(paths, 360)
+
+
+@pytest.mark.slow
 def test_a_name_of_one_word_stays_whole_in_a_table(opened: Opened) -> None:
     page = opened.go("experiments.html")
     page.locator("tbody td[data-k=changed]").first.evaluate("td => { td.textContent = 'word '.repeat(200); }")
