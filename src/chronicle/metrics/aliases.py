@@ -177,7 +177,7 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.POLICY_KL,
-        rf"(?=.*\b(ref|reference|start|objective|policy|actor)\b)(?!.*\bloss\b){FROM_REFERENCE}",
+        rf"^(?=.*\b(ref|reference|start|objective|policy|actor)\b)(?!.*\bloss\b){FROM_REFERENCE}",
         "objective/kl, kl_ref, ref_kl, policy/kl_to_start",
     ),
     Alias(
@@ -205,7 +205,7 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.OTHER,
-        rf"(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|num|counts?|std|stdev|stddev|var|variance|weights?|coeff?)\b",
+        rf"^(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|num|counts?|std|stdev|stddev|var|variance|weights?|coeff?)\b",
         "best_val_loss, Loss/G/loss/num, train_loss_std, loss_weight",
     ),
     Alias(
@@ -226,7 +226,7 @@ ALIASES: tuple[Alias, ...] = (
     ),
     Alias(
         Role.OTHER,
-        rf"(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
+        rf"^(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
         r"|decod\w+|inference|peak|promised|theoretical|max|maximum|best)\b",
         "num_env_steps_sampled_per_second, rollout/tokens_per_second, peak_flops",
     ),
@@ -286,7 +286,7 @@ ALIASES: tuple[Alias, ...] = (
         EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
         "val_accuracy, eval/bleu, test_acc, validation/wer",
     ),
-    Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
+    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(
         Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|market|portfolio|stock)\b)"
