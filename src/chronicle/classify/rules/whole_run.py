@@ -29,7 +29,7 @@ near-perfect, noisy-healthy
 plateau (a loss that never moved)
     Sees: a loss that is noise around one level from the first step to the last.
     Rule: the log starts with the run; the live loss, 16 points or more, neither rises nor falls with time
-    (its ranks, by 1.64 errors), its lowest eighth lies within three noise scales of its first two values, the
+    (its ranks, by 1.28 errors), its lowest eighth lies within three noise scales of its first two values, the
     mean ranks of its eighths differ by no more than chance allows (Kruskal-Wallis, one in a hundred), and
     neighbours are no more alike than other values (von Neumann), in every attempt and over all of them; and
     no other loss, no score and no reward gets better. The losses of agents and of two players stand still in
@@ -81,7 +81,7 @@ STARTS = 3  # values of which a level is known
 CEILING = 0.9  # of what can be had, from the first level on: nothing is left to learn
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in one of fifty random walks
-STILL = 1.64  # [errors] of the rank correlation of a loss with time: more for one in ten that stands still
+STILL = 1.28  # [errors] of the rank correlation of a loss with time: more for one in five that stands still
 SMOOTH = 1.0  # squares of steps over squares about the mean: 2 for what is drawn alike, less in one of 50
 ALIKE = 18.48  # chi-squared of eight levels: more for one loss in a hundred that stands still
 DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log begins after the run

@@ -22,11 +22,10 @@ import numpy as np
 
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Floats, Role, Steps
-from chronicle.readers.console.chunks import may_be_log, sample
+from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
-    MAYBE,
     RESUMED,
     Gatherer,
     Record,
@@ -100,10 +99,10 @@ def plan_of(head: Head) -> Plan:
     of the sample are asked.
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
-    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
-    raw = list(filter(MAYBE.search, lines)) if may_train(lines := whole.split(b"\n"), trains) else []
-    if len(raw) < FEWEST_EPOCHS:
+    if not may_train(lines := whole.split(b"\n"), bars=True):
         return Plan()
+    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
+    raw = list(filter(MAYBE.search, lines)) if trains or may_train(lines, bars=False) else []
     windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
     plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
     return next((plan for plan in plans if plan.is_log), Plan())

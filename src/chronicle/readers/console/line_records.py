@@ -21,7 +21,7 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
-from chronicle.readers.console.chunks import begin, time_in
+from chronicle.readers.console.chunks import MAYBE, begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
 from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
@@ -191,16 +191,6 @@ def _named(text: str) -> Sequence[Pair]:
     return tuple(map(as_bar, pairs(text)))
 
 
-# What a line of interest holds: a number after a name, or a rule or header that says how to read others.
-MAYBE = re.compile(
-    rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
-    rb"|resum(?:ed|ing)\b)"
-    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
-    rb"|^\| [\w/]+ *\| *\|$"
-    rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
-    re.IGNORECASE,
-)
 _RULES = " \t-=#*_+|>"
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
@@ -217,21 +207,21 @@ def may_tell(text: str, *, bars: bool) -> bool:
     What ``bars`` count will do where something else says that they are of a training.
     """
     text = in_english(text[:_LONGEST])
-    if header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
+    if "loss" in text.lower() or header(text) or _BOX.fullmatch(text):
         return True
     return any(
         is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text)
     )
 
 
-def may_train(lines: Sequence[bytes], trains: bool) -> bool:
-    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
+def may_train(lines: Sequence[bytes], *, bars: bool) -> bool:
+    """Whether lines of any shape have a place in the log of a training, as `may_tell`."""
+    if len(lines) < FEWEST_EPOCHS:
+        return False
     shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
-    return len(lines) >= FEWEST_EPOCHS and any(
-        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
-    )
+    return any(may_tell(text[begin(text)[1] :].strip(), bars=bars) for text in texts)
 
 
 class Gatherer:
