@@ -117,7 +117,7 @@ OWN = "is where the workspace or a build keeps its own. Remedy: name another --o
             1,
             "loop/runs: Too many levels of symbolic links. Remedy: name another place",
         ),
-        (("note", "b", " "), 2, "the note says nothing. Remedy: give it a TEXT"),
+        (("note", "b", " "), 2, "the note is empty. Remedy: give it a TEXT"),
         (("add", "."), 2, ". holds the runs of the workspace. Name a log or folder beside them"),
         (("add", "a.csv", ".."), 2, ".. holds the runs of the workspace. Name a log or folder beside them"),
         *(

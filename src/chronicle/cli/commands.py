@@ -192,7 +192,12 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 
 @cli.command(short_help="Diagnose runs without building anything.")
 @click.argument("paths", nargs=-1, required=True, type=PATH)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a run, as `chronicle schema` says.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object per run; `chronicle schema` has its schema.",
+)
 @FAIL_ON
 @click.option(
     "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
@@ -222,9 +227,9 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
 def explain(run: Path, finding: str) -> None:
     """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
 
-    Each finding with its sentence, its criteria (what was measured, against what, met or not), its evidence,
-    the pattern it would be otherwise, and its likely causes in the order that this run's evidence gives
-    them. FINDING is its number or id, or a pattern: also one not found.
+    Prints each finding with its criteria (value, threshold, met or not), its evidence, the pattern it would
+    be otherwise, and its likely causes, ranked by the evidence of this run. FINDING is the number or id of a
+    finding, or a pattern, also one that was not found.
     """
     from chronicle.cli import terminal
     from chronicle.pages import load_gallery
@@ -266,12 +271,12 @@ def compare(runs: tuple[Path, ...]) -> None:
 
 @cli.command(short_help="Show what was understood of a log, and what not.")
 @click.argument("paths", nargs=-1, required=True, metavar="LOG...", type=PATH)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a log.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per log.")
 def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     """Show what chronicle understood of each LOG, and what not.
 
-    Which reader took it and why, the kinds of lines it found with the first of each, the role and unit of
-    each metric, the lines not understood, attempts and faults. A folder is read as one run.
+    Prints which reader was used and why, the kinds of lines with the first of each, the role and unit of each
+    metric, the lines that were not understood, attempts and faults. A folder is read as one run.
     """
     from chronicle.build.entry import to_json
     from chronicle.build.sources import must_exist
@@ -357,7 +362,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 def check() -> None:
     """Verify the workspace: its runs, what builds have kept, the site, and what git holds. All of it is read.
 
-    What is damaged is told with what to do, and made again by the next build where it can be.
+    Prints what is damaged and what to do about it. The next build makes again what it can.
     """
     from chronicle.build.store import check as look_at
     from chronicle.cli import terminal

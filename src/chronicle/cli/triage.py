@@ -1,4 +1,4 @@
-"""`chronicle triage`: the findings that nobody has judged yet, each told, drawn and answered with one key."""
+"""`chronicle triage`: the findings that nobody has reviewed, each described, drawn and answered by a key."""
 
 from __future__ import annotations
 
