@@ -14,13 +14,14 @@ from itertools import chain
 from operator import itemgetter
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, plural
+from chronicle.metrics.values import clipped, count, ordinal, plainly, plural
 from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import OVERALL, RISES, RunView
+from chronicle.story.measured import OVERALL, RISES, RunView, came_to
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
 from chronicle.story.signs import named, shortly
 from chronicle.story.telling import events
+from chronicle.timeline.joins import endings
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
 
@@ -34,6 +35,7 @@ _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
 _CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
+_ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
@@ -65,8 +67,9 @@ def tell(
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
-    ending = [event.sentence for event in happened if event.kind is EventKind.END]
-    headline = " ".join(filter(None, [*decisive, _restarts(run), *ending]))
+    ends = (e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2))
+    ending = [event.sentence for event in ends]
+    headline = " ".join(filter(None, [*decisive, _trainings(run), _restarts(run), *ending]))
     shown = _shown(run, happened, chosen)
     paragraphs = [
         _sequence(run, happened, chosen, shown),
@@ -128,6 +131,29 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
 
 
+def _trainings(run: RunView) -> str:
+    """How many trainings there are, where each ended, and what the best and the worst of them came to."""
+    if (n := run.n_trainings) < 2:
+        return ""
+    latest = {run.training_of[end.attempt]: end for end in endings(run.timeline) if end.then != "given up"}
+    attempts = {number: run.timeline.attempts[latest[number].attempt] for number in range(1, n + 1)}
+    last = {max(int(s.steps.max()) for s in a.series.values() if len(s)) for a in attempts.values()}
+    hows = Counter(latest[number].how for number in attempts)
+    others = [f"{count(hows[how])} {_ENDS.get(how, how)}" for how in hows if how and how != "finished"]
+    where = f"all end at {run.axis.place(*last)}" if len(last) == 1 else ""
+    where = where or f"end at {run.axis.place(min(last), max(last))}"
+    holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
+    words = f"{holds} {count(n)} trainings, which {where}{''.join(f', {other}' for other in others)}."
+    metric = run.loss.metric if run.loss is not None else ""
+    levels = {k: came_to(a.series[metric].values) for k, a in attempts.items() if metric in a.series}
+    finite = sorted((level, k) for k, level in levels.items() if math.isfinite(level))
+    if len(finite) < 2 or plainly(finite[0][0]) == plainly(finite[-1][0]):
+        return words
+    low, high = (f"{plainly(level)} (the {ordinal(number)})" for level, number in (finite[0], finite[-1]))
+    name = run.name(None)
+    return f"{words} {name[:1].upper()}{name[1:]} ends between {low} and {high}."
+
+
 def _restarts(run: RunView) -> str:
     if not (joins := run.diagnosis.joins):
         return ""
@@ -135,7 +161,8 @@ def _restarts(run: RunView) -> str:
     kinds = listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
     lost = sum(join.discarded_steps for join in joins)
     discarded = f", and {run.axis.lost(lost)}" if lost else ""
-    return f"The run has {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
+    have = "They have" if run.n_trainings > 1 else "The run has"
+    return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
 def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:

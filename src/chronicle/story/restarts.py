@@ -29,6 +29,8 @@ _BECAUSE = {
     "finished": "the one before had finished",
     "seed": "another seed",
     "sweep": "of the same sweep",
+    "trial": "another fold, seed or run",
+    "appended": "nothing says that the one before died",
     "goes on": "the loss or the data go on",
     "undecided": "nothing tells which it begins again",
 }

@@ -42,6 +42,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "logged_values": partial(plural, noun="logged value"),
     "spikes": partial(plural, noun="spike"),
     "attempts": partial(plural, noun="attempt"),
+    "trainings": partial(plural, noun="training"),
 }
 _CHOICE, _KEY = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+):")
 _DOWNWARDS = {
@@ -215,11 +216,9 @@ class Sentences(Teller):
     def failed_run(self) -> Words:
         if self.has("attempts"):
             none = self.value("died", 0) == self.value("attempts")
-            held = (
-                "none of {attempts:attempts} held"
-                if none
-                else "{died:count} of {attempts:attempts} were lost"
-            )
+            of_one = self.run.n_trainings < 2 or self.run.timeline.joins
+            number = "{attempts:attempts}" if of_one else "{attempts:trainings}"
+            held = f"none of {number} held" if none else f"{{died:count}} of {number} were lost"
             return self.words(held, held)
         known = self.samples[1][np.isfinite(self.samples[1])]
         if len(known) < 2:
@@ -308,5 +307,7 @@ def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity
         words = Words(f"{noun(pattern)} at {teller.start}", f"at {teller.start}")
     if pattern in RISES | {"plateau"} and teller.falls:  # what ought to rise, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
-    sentence = f"{words.sentence[:1].upper()}{words.sentence[1:]}."
+    where = run.training(finding.attempt)
+    sentence = f"in {where} {words.sentence}." if where else f"{words.sentence}."
+    sentence = f"{sentence[:1].upper()}{sentence[1:]}"
     return words._replace(sentence=sentence), tuple(dict.fromkeys(teller.numbers))

@@ -94,7 +94,7 @@ def _launch(run: RunView) -> Iterator[Event]:
 
 
 def _joined(run: RunView, letter: str, join: Join) -> Event:
-    axis, lost = run.axis, join.discarded_steps
+    axis, lost, name = run.axis, join.discarded_steps, run.timeline.attempts[join.after].name
     paused = f"a pause of {duration(join.gap_s)}" if join.gap_s is not None and join.gap_s >= 1 else ""
     later = f" after {paused}" if paused else ""
     if join.to_step < join.from_step:
@@ -112,12 +112,12 @@ def _joined(run: RunView, letter: str, join: Join) -> Event:
         f"{join.kind.value}-a{join.after + 1}",
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{sentence}.{_moved(run, join)}{_reach(run, join)}",
+        f"{run.said_of(name, sentence)}.{_moved(run, join)}{_reach(run, join)}",
         short,
         letter,
         step=join.to_step,
         duration_s=join.gap_s,
-        attempt=run.timeline.attempts[join.after].name,
+        attempt=name,
         severity=min(1.0, lost / max(1, join.from_step)),
     )
 
@@ -211,6 +211,7 @@ def _end(run: RunView) -> Iterator[Event]:
     attempt = run.timeline.attempts[ending.attempt]
     if steps := [int(s.steps.max()) for s in attempt.series.values() if len(s)]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
+        place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _ENDED.get(how, f"The log ends at {{}}: {how}.").format(place)
         short = f"{how or 'ends'} at {place}"
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
@@ -436,6 +437,7 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
     first, last = jumps[0], jumps[-1]
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
+    owner = run.timeline.attempts[attempt].name
     before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
     ends, verb = f"from {stated(before)} to {stated(after)}", "rose" if after > before else "fell"
     short = f"at {run.axis.place(begin)}"
@@ -449,11 +451,11 @@ def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[i
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        f"The {name} {move}.",
+        run.said_of(owner, f"The {name} {move}."),
         f"{name} {stated(before)} → {stated(after)} {short}",
         step=begin,
         end_step=end if len(jumps) > 1 else None,
-        attempt=run.timeline.attempts[attempt].name,
+        attempt=owner,
         live=bool(track.live[first]),
         numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
     )

@@ -88,6 +88,13 @@ def course(attempt: Attempt) -> Course | None:
     return Course(attempt, ticks, first, last, started, ended)
 
 
+def counted(series: Series) -> bool:
+    """Whether values count from 0 or 1, one by one or by more: the episodes of an agent, say."""
+    values = series.values
+    begins = len(values) > 1 and values[0] in (0, 1)
+    return bool(begins and (values == np.floor(values)).all() and (values[1:] > values[:-1]).all())
+
+
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time that any series logged [Unix s]; NaN where there is none."""
     times = [t for s in distinct(attempt.series.values()) if len(t := s.times[np.isfinite(s.times)])]
