@@ -29,6 +29,7 @@ from chronicle.readers.console.line_records import (
     FEWEST_EPOCHS,
     MAYBE,
     RESUMED,
+    TRIAL,
     Gatherer,
     Record,
     Repeats,
@@ -372,6 +373,7 @@ class Stretches:
         gatherer, repeats = so_far["gatherer"], so_far["repeats"]
         places = told.form.kept.get(self._course.counter)
         begins = so_far["begun"] or so_far["resumed"]
+        begins = begins or (told.form.trial or so_far["named"]) != so_far["trial"]
         if begins or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0
         if not repeats.goes_on(told, told.form.n_counters) or not log.tells_first(places, told.who):
@@ -406,6 +408,7 @@ def read(path: Path) -> list[Attempt]:
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
+    own |= {"named": "", "trial": ""}  # the training that was named last, and the one that the rows are of
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
@@ -442,18 +445,32 @@ def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
     behind one that tells from where it goes on, any step.
     """
     so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
-    before = course.place if begun else (None, 0.0, 0.0)
+    so_far["named"] = named = record.form.trial or so_far["named"]
+    other, begins = named != so_far["trial"], begun or named != so_far["trial"]
+    before = course.place if begins else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
-    if not (begun or resumed) or not (own or plan.by_row):
+    if not (begins or resumed) or not (own or plan.by_row):
         return step, own
-    so_far |= {"begun": "", "resumed": False}
+    so_far |= {"begun": "", "resumed": False, "trial": named}
+    trial = {"trial": named} if named else {}
     if resumed:
-        log.launch({})
-    if begun and (plan.by_row or course.is_behind(before, counted=begun == "launch")):
-        log.launch({})
+        log.launch(trial)
+    first = plan.by_row or not len(log.rows)
+    if begins and (first or course.is_behind(before, counted=other or begun == "launch")):
+        log.launch(trial)
         course.launch()
-        return (step, False) if plan.by_row else course.step(record)
+        so_far |= {"row": 0, "in_row": {}} if other else {}
+        return (so_far["row"], False) if plan.by_row else course.step(record)
     return step, own
+
+
+def _begin(so_far: dict[str, Any], form: Form) -> None:
+    """Notes that a launch or a training of several begins, where what follows does not go on counting."""
+    begun, so_far["repeats"] = form.event, Repeats()
+    if begun == TRIAL:
+        begun = so_far["begun"] or "again" * (form.trial == so_far["trial"])
+        so_far["named"] = form.trial
+    so_far["begun"] = begun
 
 
 def _happen(log: Log, record: Record) -> None:
@@ -474,8 +491,8 @@ def _placed(
     """
     so_far = log.own
     for record in records(log.lines(MAYBE, Stretches(log, course, plan)), so_far["gatherer"]):
-        if record.form.event in BEGINNINGS:
-            so_far["begun"], so_far["repeats"] = record.form.event, Repeats()
+        if record.form.event in (*BEGINNINGS, TRIAL):
+            _begin(so_far, record.form)
             continue
         if so_far["repeats"].again(record):
             continue

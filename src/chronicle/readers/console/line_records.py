@@ -22,7 +22,7 @@ from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import begin, time_in
-from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
+from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, Words, header
 from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
     EPOCHS,
@@ -68,6 +68,16 @@ _HEAD_OF_LAUNCH = re.compile(
 _MOST_HEADS = 64
 _PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # of a bar, which is another one in each line
 _PART = "part"  # of a block: a line that is one pair
+TRIALS = frozenset(("fold", "run", "seed", "trial", "experiment", "repeat", "repetition", "replicate"))
+# A heading, `==== FOLD 0 - val: c3`, `[Run 1/50] begins`, or what stands before the words of each line of it.
+_TRIAL = re.compile(
+    r"[^\w\n]{0,40}(?:(?:start|begin|train|runn|process|cross|cv|k|outer|current|new|random|now|using|set)"
+    rf"\w{{0,9}}[^\w\n]{{1,3}}){{0,3}}(?P<kind>{'|'.join(sorted(TRIALS))})(?:[ _]?(?:no|number|id|index))?"
+    r"[\W_]{0,4}?(?P<number>\d{1,10})(?![.,]?\d|\w)(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_IS_OVER = re.compile(r"(?i)\b(?:results?|best|scores?|finish|complet|done|end|took|mean|average|fail)")
+TRIAL = "trial"
 # Of a line that tells when it was, and of one that stood at the head of the log.
 BEGINNINGS = ("launch", "again")
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
@@ -159,7 +169,7 @@ class Record:
 
 
 @lru_cache(maxsize=4096)
-def _form(names: tuple[str, ...], words: tuple[str, str]) -> Form:
+def _form(names: tuple[str, ...], words: Words) -> Form:
     ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
     ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
     lasts = ["epoch" if last_word(name) in EPOCHS else last_word(name) for name in names]
@@ -181,7 +191,28 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     event = checkpoint.lastgroup if checkpoint else "launch" if not named and _LAUNCH.match(text) else ""
     event = RESUMED if "esum" in text and "progress" not in names and _RESUMED.match(text) else event
-    return Reading(_form(names, (evaluation, event or "")), [pair.value for pair in named], ends)
+    trial, heads = _trial(named, text)
+    words = Words(evaluation, event or TRIAL * heads, trial)
+    return Reading(_form(names, words), [pair.value for pair in named], ends)
+
+
+def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
+    """Of which training of several a line is, "" if it does not say; and whether it is a heading, which says
+    no more than that."""
+    lower = text.lower()
+    if not any(map(lower.__contains__, TRIALS)):
+        return "", False
+    words = {pair: re.split(r"[\s/._-]", pair.name.lower()) for pair in named}
+    match = _TRIAL.match(text)
+    own = [p for p in named if TRIALS & {*words[p]} or (match and p.value == float(match["number"]) and p.of)]
+    others = [pair for pair in named if pair not in own[:1]]
+    counted = any(counts(pair) or pair.name == "progress" for pair in others)
+    if match:
+        heads = not counted and not any(is_judged(pair.name) for pair in others)
+        heads = heads and not _IS_OVER.search(match["rest"])
+        return (f"{match['kind'].lower()} {int(match['number'])}", heads) if heads or counted else ("", False)
+    told = next((p for p in own if counted and words[p][-1] in TRIALS and len(words[p]) == 1), None)
+    return (f"{words[told][0]} {told.value:.0f}", False) if told else ("", False)
 
 
 def _evaluation(text: str) -> str:
@@ -284,7 +315,7 @@ class Gatherer:
         if not (reading.form.names or reading.form.event) and self._begins_anew(
             line.text[reading.at :].strip(_RULES)
         ):
-            reading = reading._replace(form=_form((), ("", "again")))
+            reading = reading._replace(form=_form((), Words(event="again")))
         if not self._judged:
             self._judged = any(map(is_judged, reading.form.names))
         return reading
@@ -314,7 +345,7 @@ class Gatherer:
             return None
         reading = _reading(named := _named(words), words)
         if _is_alone(named, words):
-            reading = reading._replace(form=_form(reading.form.names, ("", _PART)))
+            reading = reading._replace(form=_form(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, at=at, time=time_in(text[:at]))
 
     def take(self, source: Source) -> Iterator[Record]:
@@ -367,7 +398,7 @@ class Gatherer:
 def _is_alone(named: Sequence[Pair], text: str) -> bool:
     """Whether a line is one pair, which then is part of a block of such lines."""
     alone = len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
-    return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text))
+    return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text) or _trial(named, text)[1])
 
 
 def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
@@ -382,7 +413,7 @@ def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
         if reading.form.event == _PART:
             pair = Pair(reading.form.names[0], reading.values[0], reading.ends.get(0, 0))
             yield from gatherer.part(pair, source)
-        elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED):
+        elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED, TRIAL):
             yield from gatherer.end() if gatherer.block else ()
             yield Record(reading, (source,))
     yield from gatherer.end(of_log=True)

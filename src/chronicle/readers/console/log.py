@@ -52,6 +52,7 @@ _DIGITS = re.compile(r"[0-9]+")
 _COMPARED = 64  # lines before a last one without an end
 _IN_STEP = 4  # records by which ranks run ahead of each other
 _FEWEST_AT_ONCE = 8  # lines that are worth it
+_FEWEST_A_TRIAL = 3  # rows on average
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
 
@@ -369,7 +370,8 @@ class Log:
         """What follows was written by another launch, to the same log: an attempt of its own, with facts that
         take the place of those of the log."""
         if len(self.rows) > self._launches[-1][0]:
-            self._launches.append((len(self.rows), dict(facts)))
+            self._launches.append((len(self.rows), {}))
+        self._launches[-1][1].update(facts)
 
     def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
         """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
@@ -378,8 +380,10 @@ class Log:
         several = self._launches[1:]
         parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []
         launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
+        n_rows, trials = len(self.rows), any("trial" in facts for _, facts in launches)
         whole = self.attempt(units=units)
-        if len(launches) < 2:
+        # The trials of a search of which each tells its result, and no more, are the rows of one attempt.
+        if len(launches) < 2 or (trials and n_rows < _FEWEST_A_TRIAL * len(launches)):
             return [whole]
         named = [
             replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
