@@ -112,7 +112,7 @@ def test_a_loss_of_few_points_that_falls_is_evidence_of_learning() -> None:
     falls = classify({"train_loss": [82.47, 37.89, 34.70, 34.71, 34.92, 34.70]})
     assert (falls.verdict, falls.because) == (
         "good",
-        "Good by what got better and stayed so; no loss was logged that could be judged.",
+        "Good: train_loss got better and kept what it gained.",
     )
     assert classify({"train_loss": [34.7, 36.2, 34.1, 35.9, 36.5, 35.0]}).verdict == "unexpected"
 
@@ -120,11 +120,11 @@ def test_a_loss_of_few_points_that_falls_is_evidence_of_learning() -> None:
 def test_without_a_loss_scores_can_speak() -> None:
     steps = np.arange(10)
     risen = classify({"eval_accuracy": (steps, 1 - 0.9 * 0.5**steps)})
-    assert risen.because == "Good by what got better and stayed so; no loss was logged that could be judged."
+    assert risen.because == "Good: eval_accuracy got better and kept what it gained."
     fallen = classify({"eval_accuracy": (steps, 0.5 + 0.1 * np.sin(steps))})
     assert (fallen.verdict, fallen.because) == (
         "unexpected",
-        "Cannot tell: no loss was logged that could be judged.",
+        "Cannot tell: eval_accuracy shows no clear gain, and no loss was logged that could be judged.",
     )
 
 

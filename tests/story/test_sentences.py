@@ -61,8 +61,8 @@ GOLDEN = [
         "idefics-losses-2023-06-04",
         "2",
         "The losses of cm4 and pmd rose together: the loss of pmd rose from 1.27 to at least 3.00 at "
-        "step 14\u202f026 and was back after about 78 steps. It does not count against the run (the whole "
-        "loss went on).",
+        "step 14\u202f026 and was back after about 78 steps. It does not count against the run (the loss "
+        "that the run is judged by did not rise with it).",
     ),
     (
         "lab-optimizer-lost",
@@ -225,8 +225,8 @@ GOLDEN = [
         "idefics-losses-2023-06-04",
         "3",
         "The loss of pmd rose from 1.25 to 1.31 at step 14\u202f501 and was back after about 110 steps; "
-        "that of the other data set did not move. It does not count against the run (the whole loss "
-        "went on).",
+        "that of the other data set did not move. It does not count against the run (the loss "
+        "that the run is judged by did not rise with it).",
     ),
     (
         "algoperf-vit-failed",

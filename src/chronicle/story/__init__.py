@@ -276,13 +276,14 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
 
 
 def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], said: str) -> str:
-    """What else one has to know of the verdict: what was discarded, whether the loss is missing, what is in
-    doubt; ``said`` is what the other paragraphs say."""
+    """What else one has to know of the verdict: what was discarded, whether the loss is missing (of an agent
+    the reward is judged), what is in doubt; ``said`` is what the other paragraphs say."""
     parts = []
     if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
         lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")
-    if any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss was logged" not in said:
+    no_loss = any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss" not in said
+    if no_loss and not any(s.role is Role.OBJECTIVE for s in run.timeline.series.values()):
         rests = ": the verdict rests on other series" if deciding(happened, run.diagnosis.verdict) else ""
         parts.append(f"No loss was logged that could be judged{rests}.")
     return " ".join([*parts, *(clipped(doubt, 400) for doubt in run.timeline.doubts[:1])])

@@ -1,46 +1,40 @@
-"""What a whole run is: failed, or healthy.
+"""What a whole run was: failed, or healthy; and how the reward of an agent went.
 
-failed-run
-    Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
-    Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
-    scores are logged: the next two), nor has any other loss, no law of learning explains the curve better
-    than a constant does (by 10 nats, and 0.5 %; none is asked at the loss of guessing), and no score
-    improves; batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that
-    was trained before does not), or the level is that of guessing and scores are logged (then eight points
-    are enough); or a step takes all but 15 % of what was learned, and batches differ as little after it; or
-    at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own
-    minimum, and not because a replay of data ended.
-    Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches
-    that starts at the floor.
+failed-run (a loss that was never learned)
+    Sees: a loss that stays where its first values were.
+    Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
+    improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
+    since a model that knows nothing loses about as much on every batch (`_never_learned`). What was learned
+    and lost again at one step counts as well (`forgot`).
+    Blind to: a run that learned a little and then stopped, which is a plateau.
+    False alarm: fine-tuning in large batches that starts at its floor.
+    Source: AlgoPerf logs of runs that never left the first level.
+
+failed-run (every attempt ends badly)
+    Sees: a training that was started again and again and never came through.
+    Rule: three attempts or more, of which three quarters end in NaN or 3 % above their own minimum.
+    Blind to: attempts of fewer than 16 points.
+    False alarm: attempts that were stopped on purpose just after a spike.
     Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
 
 near-perfect, noisy-healthy
     Sees: runs in which nothing worrying was found on the live course.
-    Rule: at least 16 points of a loss (or of an objective that improves), and no live finding but fast spikes
-    (on 1 % of the steps at most), drops that the schedule explains, and properties of the log; one-sample
-    noise above 5 % is noisy-healthy, else near-perfect.
-    Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
-    False alarm: a bad run is called good: so every doubt of another rule comes first.
+    Rule: 16 points or more of a loss, or of a reward that improves, and no live finding but fast spikes (on
+    1 % of the steps at most), falls that the schedule explains, and properties of the log; with a noise of
+    single samples above 5 % the run is noisy-healthy, else near-perfect.
+    Blind to: a model that is worse than its loss says; only evaluations show that (see not_assessed).
+    False alarm: a bad run is called good, so every doubt of another rule comes first.
     Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
 
-failed-run, plateau, divergence-no-spike (an objective: the reward or return of an agent, or a score alone)
-    Sees: an objective that stays where its first values were (a plateau where the log begins after the run);
-    or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
-    with, and may rise while it gets better; so the objective is judged in their place.
-    Rule: of medians or means, whichever rose more, of sixteen blocks of at least 50 points, none lies four
-    errors above the first level, and the ranks of 64 means do not go up with time by three errors (by one, if
-    the log begins later). Or the last two blocks lie at least a third of the way down from the best to the
-    first level, deeper than any fall that it had come back from, and both ways are six errors or more (or
-    they lie six below the first, of what began at its best); from 60 % on that is bad, less worries. The
-    first level is that of two blocks, or of fewer values, from three on, if that is lower for certain. Of 16
-    to 49 points, in blocks of three, only a loss is told.
-    An error is what neighbouring blocks differ by where nothing happens, or what single values do where few
-    of them differ at all: an objective may be negative and has no unit. (A few crashes say nothing to a
-    median and all to a mean, rare successes the other way round.)
-    No failure: one value to the end, if it is more than nothing; nine tenths of 1 from the first level to the
-    last; a score; an attempt that was begun anew and learned; a loss that another agent wins meanwhile.
+failed-run, plateau, divergence-no-spike (of a reward)
+    Sees: a reward, a return or, where neither is logged, a score that never rises, or that loses its gain.
+    Where an agent logs a reward, its losses may rise while it gets better, so the reward is judged instead.
+    Rule: a reward of 50 points or more fails if no sixteenth of the log lies four errors above the first
+    level and it does not rise with time either; the same in a log that begins after the run is a plateau. It
+    diverges if it ends at least a third of the way down from its best level to its first, further than it
+    had ever fallen and come back, by six errors (`Ascent`).
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
-    False alarm: a task that is made harder on the way; the first episodes of a running mean.
+    False alarm: a task that is made harder on the way, or the first episodes of a running mean.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 """
 
@@ -134,8 +128,7 @@ def guessed(y: Floats) -> bool:
 
 
 def improves(series: Series) -> bool:
-    """Whether a score or an objective ends better than it began: of 16 values and more by its `ascent`, and a
-    score by more than next to nothing of its size."""
+    """Whether a score or a reward ends better than it began, by its `ascent` or, of few values, `rises`."""
     way = ascent(series, FEWEST)
     if way is None:
         return rises(direction(series) * series.values)
@@ -253,7 +246,6 @@ class Ascent:
 
     @property
     def lost_share(self) -> float:
-        """What it lost since its best level, of what it had gained."""
         return self.lost / max(self.gained, RISES)
 
     @property
@@ -303,9 +295,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
 
 
 def trend(values: Floats) -> float:
-    """The rank correlation of an objective with time, in errors: what noise hides from block to block adds up
-    over the course. Of means over a 64th of it, as if there were fewer where they are like their neighbours.
-    """
+    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
+    like their neighbours. What noise hides from block to block adds up over the course."""
     means = np.array([part.mean() for part in np.array_split(values, min(4 * BLOCKS, len(values)))])
     places, ordered = np.arange(len(means)), np.sort(means)
     ranks = np.searchsorted(ordered, means) + np.searchsorted(ordered, means, "right")  # equal ones share one
@@ -319,8 +310,7 @@ def trend(values: Floats) -> float:
 
 
 def at_its_best(series: Series, way: Ascent) -> bool:
-    """Whether an objective that stays within 1 has nine tenths of that at its first and its last level: then
-    there is nothing left to learn, and it lost a trifle."""
+    """Whether a reward within 1 has nine tenths at its first and its last level: nothing is left to learn."""
     values = finite(series).values
     return bool(0.0 <= values.min() < values.max() <= 1.0 and min(way.first, way.last) >= CEILING)
 
@@ -333,7 +323,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     sign = direction(series)
     measured = noted(first_level=sign * way.first, best_level=sign * way.best, last_level=sign * way.last)
-    if way.collapsed and not _rival_gains(attempt, series, way.best_step):
+    if way.collapsed:
         checks = [
             *measured,
             at_least("fall from the best level", way.lost, "errors", FAR),
@@ -354,16 +344,9 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
 
 
-def _rival_gains(attempt: AttemptView, series: Series, start: float) -> bool:
-    """Whether the objective of another agent rises from a step on: that one wins what this one loses."""
-    others = (s.pick(s.steps >= start) for s in attempt.by_role(Role.OBJECTIVE) if s is not series)
-    return any((way := ascent(s, FEWEST)) is not None and way.learned for s in others)
-
-
 def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
-    """Whether an objective that does not rise says that nothing was learned: not one of fewer than 50 points;
-    nor more than nothing, the same to the end, which may be all there is to gain; nor one of an attempt that
-    was begun anew and learned then; nor a score, which is not what was trained for."""
+    """Whether a reward that does not rise says that nothing was learned: not one of fewer than 50 points, one
+    value to the end that is more than nothing, an attempt that was begun anew and learned, nor a score."""
     values = finite(series).values
     same = values[0] > 0 and np.ptp(values) == 0
     if len(values) < OBJECTIVE or same or series.role is not Role.OBJECTIVE:
