@@ -28,6 +28,7 @@ Mask = NDArray[np.bool_]
 Log = list["Course"]  # the attempts of one file, in the order of its rows
 
 PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
+_PARTS = re.compile(r"(?:#\d+)+$")  # a launch in a log may hold several attempts
 SCHEDULES = frozenset(
     (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
 )  # planned before the run: equal in two attempts, whatever happened in them
@@ -152,7 +153,7 @@ def in_order(
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
     logs: dict[tuple[tuple[str, ...], str], Log] = {}
     for course in courses:
-        logs.setdefault((course.attempt.sources, PART.sub("", course.name)), []).append(course)
+        logs.setdefault((course.attempt.sources, _PARTS.sub("", course.name)), []).append(course)
     by_step = list(chain(*sorted(logs.values(), key=lambda log: min(c.first for c in log))))
     if not any(math.isnan(c.started) for c in courses):
         by_clock = sorted(courses, key=lambda c: c.started)

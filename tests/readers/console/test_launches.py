@@ -199,3 +199,30 @@ def test_what_is_told_of_a_fold_or_trial_that_is_over_begins_nothing(between: st
 def test_trials_of_which_each_tells_its_result_alone_are_one_attempt(tmp_path: Path) -> None:
     rows = (f"Trial {k}\ntrain loss: {2 / k:.4f}, lr: {k / 1e4:.5f}\n" for k in range(1, 20))
     assert list(steps(read(log(tmp_path, "".join(rows))), "train loss")) == ["train.log"]
+
+
+def test_stages_that_are_counted_by_other_names_are_trainings_of_their_own(tmp_path: Path) -> None:
+    """A pre-training, and fine-tunings after it in the same log, each up to an end of its own."""
+    pre = "".join(
+        f"iter {n:5} | train {9 / (n + 20):.4f} | val {9 / (n + 21):.4f}\n" for n in range(0, 4000, 10)
+    )
+    fine = "".join(
+        "".join(
+            f"step {n:5}/{end} | train {7 / (n + 9):.4f} | val {7 / (n + 10):.4f} | ep {n / 60:.2f}\n"
+            for n in range(0, end, 5)
+        )
+        for end in (60, 90, 75)
+    )
+    timeline = stitch(read(log(tmp_path, pre[: len(pre) // 8] + fine + pre + fine)))
+    spans = [(len(a.series["train"]), int(a.series["train"].steps[-1])) for a in timeline.attempts]
+    assert spans == [(50, 490), (12, 55), (18, 85), (15, 70), (400, 3990), (12, 55), (18, 85), (15, 70)]
+    assert timeline.joins == ()
+
+
+def test_how_long_nothing_was_learned_is_no_step(tmp_path: Path) -> None:
+    rows = "".join(
+        f"Epoch {n}/40\nTrain Loss: {2 / n:.4f}, Train Acc: {n}.5%\nEarly stopping counter: {n % 4}/15\n"
+        for n in range(1, 41)
+    )
+    (attempt,) = read(log(tmp_path, rows))
+    assert (attempt.axis, steps([attempt], "Train Loss")) == ("epoch", {"train.log": (40, 1, 40)})

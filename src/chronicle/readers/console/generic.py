@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -90,6 +90,7 @@ class Plan:
     by_row: bool = False
     phases: bool = False
     twofold: frozenset[str] = frozenset()
+    stages: frozenset[str] = frozenset()
 
 
 def identify(head: Head) -> bool:
@@ -125,16 +126,16 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     all_records = [record for record in records(lines, Gatherer(shapes)) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
-    counters = _counters(all_records)
+    counters, stages = _counters(all_records)
     twofold = frozenset(key for key, pairs in counters.items() if is_twofold(pairs))
-    plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
+    plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold, stages=frozenset(stages))
     if _repeats(all_records, Course(plan), trains):
         return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_one(training, trains), by_row=True, phases=phases)
 
 
-def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
+def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
     """What counts in a log, from the best, with all that it told.
 
     A better name that comes half as often as another one, or as epochs, beside what a training is judged by
@@ -147,7 +148,7 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
             key = key_of(pair)
             ranks.setdefault(key, rank)
             pairs_of.setdefault(key, []).append(pair)
-            outer.setdefault(key, []).append(record.epoch.value if record.epoch else 0.0)
+            outer.setdefault(key, []).append(record.epoch.value // 1 if record.epoch else 0.0)
             judged[key] += record.is_training
     bars = bars_of(all_records)
     alone = {r.epoch.value for r in all_records if r.epoch and r.is_training and not r.counters}
@@ -160,7 +161,18 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
     ]
     most = max((judged[key] for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(pairs_of[key]) >= most), 0)
-    return {key: pairs_of[key] for key in known[best:]}
+    stages = [key for key in known[:best] if judged[key] and _is_stage(key, {*known[best:]}, all_records)]
+    return {key: pairs_of[key] for key in (*stages, *known[best:])}, stages
+
+
+def _is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -> bool:
+    """Whether a counter is that of another stage of a log: never told with the others, and in few stretches,
+    as `step 25/405` of the fine-tuning that follows a pre-training by `iter 25`."""
+    keys = ({key_of(pair) for _, pair in record.counters} for record in all_records if record.is_training)
+    told = [(key in own, not own.isdisjoint(others)) for own in keys]
+    alone = [ours for ours, theirs in told if ours or theirs]
+    begins = sum(later and not before for before, later in pairwise([False, *alone]))
+    return not any(map(all, told)) and sum(alone) >= _FEWEST_LINES * max(1, begins)
 
 
 def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
@@ -238,6 +250,15 @@ class Course:
         self._plan = plan
         self._rank = _NO_RANK
         self.launch()
+
+    def is_left(self, record: Record) -> bool:
+        """Whether a record is of another stage, which is counted by a name of its own."""
+        own = {key_of(pair) for _, pair in record.counters} & self._plan.counters
+        now = self.counter.lower()
+        if not (own and now) or now in own or not self._plan.stages & {now, *own}:
+            return False
+        self._rank = _NO_RANK
+        return True
 
     def launch(self) -> None:
         """Begins anew: what another launch tells before its first step is none of the launch before it."""
@@ -404,7 +425,13 @@ def read(path: Path) -> list[Attempt]:
     """
     head = Head.of(path)
     plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
-    form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
+    form = (
+        plan.is_log,
+        sorted(plan.counters),
+        plan.by_row,
+        plan.phases,
+        *map(sorted, (plan.twofold, plan.stages)),
+    )
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
@@ -446,7 +473,8 @@ def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
     """
     so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
     so_far["named"] = named = record.form.trial or so_far["named"]
-    other, begins = named != so_far["trial"], begun or named != so_far["trial"]
+    other, left = named != so_far["trial"], bool(plan.stages) and course.is_left(record)
+    begins = begun or other or left
     before = course.place if begins else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
     if not (begins or resumed) or not (own or plan.by_row):
@@ -455,7 +483,7 @@ def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
     trial = {"trial": named} if named else {}
     if resumed:
         log.launch(trial)
-    first = plan.by_row or not len(log.rows)
+    first = plan.by_row or left or not len(log.rows)
     if begins and (first or course.is_behind(before, counted=other or begun == "launch")):
         log.launch(trial)
         course.launch()
