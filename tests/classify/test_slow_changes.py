@@ -89,8 +89,9 @@ def test_a_run_that_forgets_everything_has_failed() -> None:
 def test_noisy_fine_tuning_at_its_floor_has_not_failed() -> None:
     for seed in range(5):
         loss = 1.1 * np.exp(0.08 * np.random.default_rng(seed).standard_normal(300))
-        judged = classify({"loss": (np.arange(300), loss)})
-        assert judged.verdict == "good" and "failed-run" not in judged.patterns
+        slowly = loss * np.exp(-0.0003 * np.arange(300))
+        assert "failed-run" not in classify({"loss": (np.arange(300), loss)}).patterns
+        assert classify({"loss": (np.arange(300), slowly)}).verdict == "good"
 
 
 def test_a_loss_that_nobody_can_read_is_not_called_healthy() -> None:

@@ -196,6 +196,16 @@ def test_the_mean_is_the_loss_and_an_extreme_is_a_part() -> None:
     assert roles(log("train_loss", "worst_train_loss"))["worst_train_loss"] == "part-loss"
 
 
+def test_a_bare_loss_beside_one_of_the_training_is_the_held_out_one() -> None:
+    held_out = log("loss", values=(4.0, 3.0, 2.5))
+    assert roles(log("train_loss") | held_out)["loss"] == "validation-loss"
+    assert roles(log("train_loss", "val_loss") | held_out)["loss"] == "loss"
+    assert roles(log("train_loss", "loss"))["loss"] == "loss"  # the same numbers under another name
+    ends = held_out["loss"]
+    of_batches = replace(ends, steps=np.arange(9), values=np.arange(9.0), times=np.arange(9.0))
+    assert roles(log("train_loss") | {"loss": of_batches})["loss"] == "loss"
+
+
 @pytest.mark.parametrize("name", ["train/policy_gradient_loss", "train/entropy_loss", "value_loss"])
 def test_one_part_of_what_an_agent_is_trained_with_is_judged_by_nobody(name: str) -> None:
     assert roles(log(name)) == {name: "part-loss"}

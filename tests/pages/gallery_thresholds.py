@@ -148,6 +148,8 @@ SAID = [
     ("level-shift", "turn_t", "% and ≥ {} noise scales; the"),
     ("failed-run", "course.LEAD", "(by {} nats"),
     ("failed-run", "whole_run.TREND", "rise with time by < {} errors"),
+    ("plateau", "whole_run.STILL", "trend by ≤ {} errors"),
+    ("plateau", "whole_run.ALIKE", "chi-squared of ≤ {}"),
     ("plateau", "whole_run.DOUBT", "rise with time by < {} error"),
     ("failed-run", "whole_run.ATTEMPTS", "≥ {} attempts"),
     ("failed-run", "whole_run.CHANCE", "within {} % of its logarithm"),

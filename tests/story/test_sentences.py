@@ -489,6 +489,21 @@ def test_what_ought_to_rise_is_told_to_fall() -> None:
     )
 
 
+def test_a_held_out_score_that_was_lost_is_told_by_its_highest_value() -> None:
+    t = np.arange(200) / 200
+    score = 0.8 - 0.5 * np.exp(-t / 0.06) - 0.5 * np.maximum(t - 0.3, 0)
+    columns = (("train_loss", Role.LOSS, 2 * np.exp(-2 * t)), ("val_accuracy", Role.VALIDATION_SCORE, score))
+    log = attempt("log.csv", *(series(name, np.arange(200), y, role=role) for name, role, y in columns))
+    timeline = stitch([log])
+    judged = classify(timeline)
+    (lost,) = (f for f in judged.findings if f.pattern == "overfitting")
+    assert finding_words(RunView(timeline, judged), lost)[0][:2] == (
+        "The validation score was highest at step 52 and fell by 39 % from there, while the training loss "
+        "fell by a factor of 4.1.",
+        "39 % below its best, at step 52",
+    )
+
+
 def calm(values: list[float], metric: str = "loss", role: Role = Role.LOSS) -> str:
     timeline = run(np.arange(len(values)), values, metric, role=role)
     calm_finding = finding("near-perfect", 0, 2, metric)

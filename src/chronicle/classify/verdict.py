@@ -127,7 +127,8 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if view.losses:
-        return Verdict.UNEXPECTED if wild(view) and gains(view) is None else Verdict.GOOD
+        unclear = wild(view) or whole_run.stands_still(view) is not None
+        return Verdict.UNEXPECTED if unclear and gains(view) is None else Verdict.GOOD
     return Verdict.UNEXPECTED if gains(view) is None else Verdict.GOOD
 
 
@@ -284,7 +285,8 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if verdict is Verdict.WORRYING:
         return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
     if losses:
-        return "Cannot tell: the loss differs by a factor of two from sample to sample."
+        noise = "differs by a factor of two from sample to sample"
+        return f"Cannot tell: the loss {noise if wild(view) else 'moved by no more than its own noise'}."
     items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."

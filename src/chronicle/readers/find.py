@@ -54,12 +54,8 @@ Wanted = Callable[[Path], bool]
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file: a FALLBACK is asked only where no other does.
-
-    Raises:
-        Defect: one of them failed on it.
-        OSError: it cannot be read.
-    """
+    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises Defect where
+    one of them failed on it, and OSError where it cannot be read."""
     return _claiming(Head.of(path))
 
 
@@ -309,8 +305,7 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by their key, else by the first word of their names, if two or more of
-    those name a run."""
+    """The logs of one folder by run: by their key, else by a first word of names that two or more share."""
     by_word: dict[str, list[Path]] = {}
     for log in logs:
         key = run_key(log)

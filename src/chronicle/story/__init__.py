@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
+from typing import NamedTuple
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, ordinal, plainly, plural
@@ -34,14 +34,14 @@ _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
+Events = Sequence[Event]
 _CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(NamedTuple):
     """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
 
     ``verdict`` is that of the last review by a person; without one it is the diagnosis'.
@@ -166,11 +166,9 @@ def _restarts(run: RunView) -> str:
 
 
 def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """What the headline and the first paragraph tell one by one.
-
-    The findings that count, those of the headline above all; restarts where they are few, with what they
-    discarded; and what may be the cause of these.
-    """
+    """What the headline and the first paragraph tell one by one. The findings that count, those of the
+    headline above all; restarts where they are few, with what they discarded; and what may be the cause of
+    these."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     same = (events for events in _alike([e for e in grave if _counts(e)]).values())
     shown = sorted(chain.from_iterable(one[:_ALIKE] for one in same), key=grave.index)[:_MOST_FINDINGS]
@@ -193,9 +191,7 @@ def _alike(listed: Sequence[Event]) -> dict[str, list[Event]]:
     return alike
 
 
-def _sequence(
-    run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
-) -> str:
+def _sequence(run: RunView, happened: Events, chosen: Events, shown: Events) -> str:
     """What happened beside what the headline tells, in sequence."""
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]
@@ -261,17 +257,15 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
     """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        calm = any(set(e.patterns) & _CALM for e in chosen)
-        return "" if calm else diagnosis.because
+        return "" if any(set(e.patterns) & _CALM for e in chosen) else diagnosis.because
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in chosen for event in decide):
         return ""
-    same = _alike(sorted(decide, key=happened.index)).items()
-    words = [
-        f"{plural(len(one), name) if len(one) > 1 else f'the {name}'} {_where(run, one)}".rstrip()
-        for name, one in same
-    ]
+    words = []
+    for name, same in _alike(sorted(decide, key=happened.index)).items():
+        several = plural(len(same), name) if len(same) > 1 else f"the {name}"
+        words.append(f"{several} {_where(run, same)}".rstrip())
     return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 

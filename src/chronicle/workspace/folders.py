@@ -378,10 +378,8 @@ def _must_be_free(folder: Path) -> None:
 
 
 def _places(logs: Sequence[Path]) -> dict[Path, Path]:
-    """Where each log goes in the folder of its run; each once, however often it is given.
-
-    Raises UsageError where two would go to one place.
-    """
+    """Where each log goes in the folder of its run; each once, however often it is given. Raises UsageError
+    where two would go to one place."""
     named_logs = list(dict.fromkeys(Path(os.path.abspath(log)) for log in logs))
     if len(named_logs) == 1 and named_logs[0].is_dir():
         return {named_logs[0]: Path()}

@@ -26,6 +26,17 @@ near-perfect, noisy-healthy
     False alarm: a bad run is called good, so every doubt of another rule comes first.
     Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
 
+plateau (a loss that never moved)
+    Sees: a loss that is noise around one level from the first step to the last.
+    Rule: the log starts with the run; the live loss, 16 points or more, neither rises nor falls with time
+    (its ranks, by 1.28 errors), and the mean ranks of its eighths differ by no more than chance allows
+    (Kruskal-Wallis, one in a hundred), in every attempt and over all of them; and no other loss, no score and
+    no reward gets better. The losses of agents and of two players stand still in a good run, too: there
+    nothing is found, and the run is not called healthy.
+    Blind to: learning that is smaller than the noise of the whole log.
+    False alarm: a short log in small batches of what had been learned before.
+    Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
+
 failed-run, plateau, divergence-no-spike (of a reward)
     Sees: a reward, a return or, where neither is logged, a score that never rises, or that loses its gain.
     Where an agent logs a reward, its losses may rise while it gets better, so the reward is judged instead.
@@ -51,8 +62,8 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import step_gap
-from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
+from chronicle.metrics.aliases import OF_AGENTS, step_gap
+from chronicle.metrics.roles import MIN_POINTS, SCORES, direction, opposes, plain, words_of
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"
@@ -69,17 +80,16 @@ STARTS = 3  # values of which a level is known
 CEILING = 0.9  # of what can be had, from the first level on: nothing is left to learn
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in one of fifty random walks
+STILL = 1.28  # [errors] of the rank correlation of a loss with time: more for every fifth that stands still
+ALIKE = 18.48  # chi-squared of eight levels: more for one loss in a hundred that stands still
 DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log begins after the run
 
 
 def find(view: View) -> Iterable[Finding]:
     """At most one finding of the whole run, or one of each attempt that never learned."""
-    return list(_every_attempt_dies(view)) or [
-        f
-        for attempt in view.attempts
-        if attempt.loss is not None
-        for f in _never_learned(view, attempt, attempt.loss) or forgot(view, attempt, attempt.loss)
-    ]
+    judged = ((a, a.loss) for a in view.attempts if a.loss is not None)
+    never = (f for a, loss in judged for f in _never_learned(view, a, loss) or forgot(view, a, loss))
+    return list(_every_attempt_dies(view)) or list(never) or list(unmoved(view))
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
@@ -168,6 +178,69 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         ]
         below = (SHIFT, "the new level had been below the first one")
         yield finding(FAILED, At(attempt, loss, shift.start_step), checks, 0.9, 0.8, below)
+
+
+def unmoved(view: View) -> Iterator[Finding]:
+    """A loss that moved by no more than its own noise, where that is no loss of an agent or a player."""
+    still = stands_still(view)
+    if still is None:
+        return
+    attempt, loss, trend_errors, apart = still
+    names = {name for a in view.attempts for name in a.series}
+    if view.noise(loss) > view.thresholds.wild or any(
+        opposes(n) or OF_AGENTS & set(words_of(plain(n))) for n in names
+    ):
+        return
+    checks = [
+        at_most("trend of the whole course", abs(trend_errors), "errors", STILL, "still_errors"),
+        at_most("levels of eighths apart", apart, "chi-squared", ALIKE),
+        *noted(points_samples=len(loss)),
+    ]
+    at, other = At(attempt, loss, loss.steps[0]), (FAILED, "its batches had differed by less")
+    yield finding(PLATEAU, at, checks, 0.4, 0.7, other)
+
+
+def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
+    """The longest loss of a run in which none moved and nothing else got better, the trend of all of them in
+    errors, and how far the levels of their eighths are apart, chi-squared."""
+    return view.once(("stands still",), lambda: _stands_still(view))
+
+
+def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
+    live = [(a, a.loss) for a in view.attempts if a.live_until is not None and a.loss is not None]
+    long = [(a, loss, positive(loss)[1]) for a, loss in live if len(loss) >= FEWEST]
+    if not long or view.span[0] > max(0.02 * view.span[1], step_gap(long[0][1])):
+        return None
+    whole = np.concatenate([y for *_, y in long])
+    if len(whole) < FEWEST or any(moves(y) for y in (whole, *(y for *_, y in long)) if len(y) >= FEWEST):
+        return None
+    judged = {loss for _, loss, _ in long}
+    others = [s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged]
+    better = (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+    if any(falls(positive(s)[1]) for s in others) or any(map(improves, better)):
+        return None
+    attempt, loss, _ = max(long, key=lambda row: len(row[1]))
+    return attempt, loss, trend(whole), levels_apart(whole)
+
+
+def moves(y: Floats) -> bool:
+    """Whether log values go up or down with time, or their eighths have levels of their own."""
+    return abs(trend(y)) > STILL or levels_apart(y) > ALIKE
+
+
+def falls(y: Floats) -> bool:
+    """Whether log values, 16 or more, go down with time."""
+    return len(y) >= FEWEST and trend(y) < -STILL
+
+
+def levels_apart(values: Floats) -> float:
+    """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
+    freedom where all are drawn alike."""
+    n, ordered = len(values), np.sort(values)
+    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    eighths = np.array_split((left + right + 1) / 2, 8)  # equal ones share a rank
+    off = sum(len(ranks) * (ranks.mean() - (n + 1) / 2) ** 2 for ranks in eighths)
+    return float(12 * off / (n * (n + 1)))
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
@@ -355,6 +428,6 @@ def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
     return not any(s is not None and improves(s) for s in later)
 
 
-RULE = Rule("failed", (FAILED,), find)
+RULE = Rule("failed", (FAILED, PLATEAU), find)
 OBJECTIVES = Rule.of_attempts("objectives", (FAILED, NO_SPIKE, PLATEAU), judged_objective)
 HEALTHY = (PERFECT, NOISY)

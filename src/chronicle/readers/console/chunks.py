@@ -2,16 +2,14 @@
 
 What terminals and operating systems leave in a log is taken out here, once: byte order marks, UTF-16,
 ``\r\n``, colours (ANSI escapes). A progress bar that redraws itself with ``\r`` becomes lines; line
-numbers stay those that an editor shows. `sample` is what a format is known by.
-
-And what launchers and loggers put before the words of a line: who printed it, on which host, and when.
+numbers stay those that an editor shows. `sample` is what a format is known by, and `split` takes off what
+launchers and loggers put before the words of a line:
 
     >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
     Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
 
 A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year:
-such a time is given as seconds of an unnamed year, which `chronicle.metrics.aliases` moves next to a time
-that is known.
+such a time is one of an unnamed year, which `chronicle.metrics.aliases` moves next to a time that is known.
 """
 
 from __future__ import annotations
@@ -46,13 +44,10 @@ _MOVE = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Lines of a log that follow each other.
-
-    ``data`` is UTF-8, its lines parted by ``\\n`` without one at the end. ``numbers`` are their numbers in
-    the file, from 1. ``unfinished``: the last line has no end yet. ``cut``: lines that were too long and lost
-    their end. ``following`` is the number of the line behind it. ``mark`` is its end, where a whole block was
-    read: however the file grows, the blocks from there on are the same.
-    """
+    """Lines of a log that follow each other. ``data`` is UTF-8, parted by ``\\n`` without one at the end;
+    ``numbers`` count the lines of the file from 1, up to before ``following``. ``unfinished``: the last line
+    has no end yet; ``cut``: lines that were too long and lost their end. ``mark`` is its end, if a whole
+    block was read: however the file grows, the blocks from there on are the same."""
 
     data: bytes
     numbers: Sequence[int]
@@ -146,10 +141,7 @@ _FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tel
 
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
-    """Whether the name does not say that it is a document or a program, or the lines say otherwise.
-
-    Raises OSError.
-    """
+    """Whether its name is no document's and no program's, or its lines say otherwise. Raises OSError."""
     suffix = head.path.suffix
     return _is_all_records(sample(head)) if _NO_LOGS.fullmatch(suffix) else not _DATA.fullmatch(suffix)
 
