@@ -161,7 +161,8 @@ class Pair:
     @cached_property
     def course(self) -> Relation:
         """How the steps of the later one lie to those of the earlier one, of one training."""
-        if self.after.first >= self.before.last:
+        begins = self.before.last == self.root.first in (0, 1)  # which told no step but the first
+        if self.after.first >= self.before.last and not (begins and self.after.first == self.root.first):
             return Relation.CONTINUES
         # A log that itself begins at a later step began from a checkpoint, and so did an attempt that does.
         from_zero = min(self.root.first, self.after.first) <= self.start

@@ -141,7 +141,8 @@ HEADINGS = (
     "2025-05-03 06:08:54,870 INFO: [Run {}/50] begins\n",
     "--- Trial {} of 20 ---\n",
     "Starting experiment #{}\n",
-    "Seed: {}\n",
+    "Training with seed {}\n",
+    "=====Trial {} params: {{'n_layers': 2, 'K': 3, 'lr': 0.0148, 'batch': 32}}=====\n",
     "Running repeat {}...\n",
 )
 
@@ -189,6 +190,7 @@ def test_rows_that_name_their_fold_are_of_trainings_of_their_own(tmp_path: Path)
         "Best trial: 3. Best value: 0.51\n",
         "Trial 3 finished with value: 0.51\n",
         "Run 4 tests of 12\n",
+        "seed: 42\nbatch_size: 32\n",
     ],
 )
 def test_what_is_told_of_a_fold_or_trial_that_is_over_begins_nothing(between: str, tmp_path: Path) -> None:
@@ -213,7 +215,9 @@ def test_stages_that_are_counted_by_other_names_are_trainings_of_their_own(tmp_p
         )
         for end in (60, 90, 75)
     )
-    timeline = stitch(read(log(tmp_path, pre[: len(pre) // 8] + fine + pre + fine)))
+    amounts = "corpus 6,200 tokens (train 5,000 / val 1,200)\n  train 4,978 blocks / val 101 blocks\n"
+    parts = (pre[: len(pre) // 8], fine, pre, fine)
+    timeline = stitch(read(log(tmp_path, "".join(amounts + part for part in parts))))
     spans = [(len(a.series["train"]), int(a.series["train"].steps[-1])) for a in timeline.attempts]
     assert spans == [(50, 490), (12, 55), (18, 85), (15, 70), (400, 3990), (12, 55), (18, 85), (15, 70)]
     assert timeline.joins == ()

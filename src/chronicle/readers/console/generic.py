@@ -400,7 +400,8 @@ def read(path: Path) -> list[Attempt]:
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
-    own |= {"named": "", "trial": ""}  # the training that was named last, and the one that the rows are of
+    # the training that was named last, the one that the rows are of, and names told where nothing counts
+    own |= {"named": "", "trial": "", "alone": {}}
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
@@ -472,6 +473,19 @@ def _happen(log: Log, record: Record) -> None:
         log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
 
+def _told_alone(log: Log, values: dict[str, float]) -> dict[str, float]:
+    """What is told without a count, but whole numbers of what was told with one so far, and had decimals:
+    `corpus (train 200,395,123)` is no sample of ``train``."""
+    kept = dict[str, float]()
+    for name, value in values.items() if len(log.rows) else ():
+        points = log.rows.columns[name][0][-_FEWEST_LINES:] if name in log.rows.columns else ()
+        counted = name not in log.own["alone"] and len(points) == _FEWEST_LINES
+        if not (counted and value % 1 == 0 and all(point % 1 for point in points)):
+            kept[name] = value
+            log.own["alone"][name] = None
+    return kept if len(log.rows) else values
+
+
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
@@ -489,6 +503,7 @@ def _placed(
             continue
         step, own = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)
+        values = values if own or plan.by_row else _told_alone(log, values)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
             begins = not so_far["in_row"].keys().isdisjoint(values)

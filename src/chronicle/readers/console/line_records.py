@@ -71,12 +71,14 @@ _PART = "part"  # of a block: a line that is one pair
 TRIALS = frozenset(("fold", "run", "seed", "trial", "experiment", "repeat", "repetition", "replicate"))
 # A heading, `==== FOLD 0 - val: c3`, `[Run 1/50] begins`, or what stands before the words of each line of it.
 _TRIAL = re.compile(
-    r"[^\w\n]{0,40}(?:(?:start|begin|train|runn|process|cross|cv|k|outer|current|new|random|now|using|set)"
+    r"[^\w\n]{0,40}(?:(?:start|begin|train|runn|process|cross|cv|k|outer|current|new|random|now|using|with|for)"
     rf"\w{{0,9}}[^\w\n]{{1,3}}){{0,3}}(?P<kind>{'|'.join(sorted(TRIALS))})(?:[ _]?(?:no|number|id|index))?"
     r"[\W_]{0,4}?(?P<number>\d{1,10})(?![.,]?\d|\w)(?P<rest>.*)",
     re.IGNORECASE,
 )
 _IS_OVER = re.compile(r"(?i)\b(?:results?|best|scores?|finish|complet|done|end|took|mean|average|fail)")
+_GIVEN = re.compile(r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)")
+_A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # of a program: `seed: 42`
 TRIAL = "trial"
 # Of a line that tells when it was, and of one that stood at the head of the log.
 BEGINNINGS = ("launch", "again")
@@ -197,7 +199,8 @@ def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
     counted = any(counts(pair) or pair.name == "progress" for pair in others)
     if match:
         heads = not counted and not any(is_judged(pair.name) for pair in others)
-        heads = heads and not _IS_OVER.search(match["rest"])
+        heads = (heads and not _IS_OVER.search(match["rest"])) or bool(_GIVEN.match(match["rest"]))
+        heads = heads and (match["kind"].lower() == "fold" or not _A_SETTING.fullmatch(text))
         return (f"{match['kind'].lower()} {int(match['number'])}", heads) if heads or counted else ("", False)
     told = next((p for p in own if counted and words[p][-1] in TRIALS and len(words[p]) == 1), None)
     return (f"{words[told][0]} {told.value:.0f}", False) if told else ("", False)
