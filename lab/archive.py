@@ -1,6 +1,6 @@
 """A team's archive of thirty runs over three months: `python -m lab.archive FOLDER`.
 
-The curves are those of the lab's trainings, as they stand in runs/; the team, its dates, its machines and
+The curves are those of the lab's trainings in runs/; the team, its dates, its machines and
 its notes are made up (lab/archive.toml), and every page of the archive says so. It shows what chronicle is
 after a quarter of use: resumes, faults, decisions, reviews, two people.
 """

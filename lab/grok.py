@@ -13,7 +13,7 @@ PRIME, WIDTH, STEPS, SEED = 59, 256, 2000, 0
 LOG_EVERY = 10
 
 TITLE = "Addition modulo 59: memorised first, understood later"
-KNOWN = "Weight decay slowly removes what memorised"
+KNOWN = "Weight decay slowly removes the memorising solution"
 CAUSE = "none: half of all pairs to learn from, and a strong weight decay"
 DESCRIPTION = (
     "A small network learns to add modulo 59. It knows the half of the pairs it trains on by heart within "

@@ -1,6 +1,6 @@
-"""Two limits, and what happens where one is missing or always reached. NumPy alone.
+"""Two limits, and what happens if one is missing or always reached. NumPy alone.
 
-The length of a gradient: a layer of tanh learns a function of 16 numbers by plain descent. Gradients longer
+The length of a gradient: a tanh layer learns a function of 16 numbers by gradient descent. Gradients longer
 than the limit are shortened to it; the log holds their length before that, and the share that was shortened.
 
 The step of a policy: an answer is a point, drawn around the policy's mean, and its reward is highest near one

@@ -1,4 +1,4 @@
-"""A policy that learns from rewards, with and without anything that keeps it curious. NumPy alone.
+"""A policy that learns from rewards, with and without an entropy bonus. NumPy alone.
 
 Questions have one right answer among twenty, worth 1; to every question one polite answer is worth 0.6. The
 policy is a table, with one row that all questions share. Each step asks 32 questions, takes 8 answers to
@@ -25,7 +25,7 @@ CAUSES = {
     "entropy-collapse": "no term that keeps the entropy: the policy settles on the answer worth 0.6",
     "entropy-kept": "none: as entropy-collapse, with a bonus of 0.12 times the entropy",
 }
-KNOWN = {"entropy-collapse": "Nothing keeps the policy curious"}
+KNOWN = {"entropy-collapse": "Nothing rewards exploration"}
 DESCRIPTIONS = {
     "entropy-collapse": (
         "Reinforcement learning in small. Right answers are worth 1, a polite one 0.6 whatever the question. "

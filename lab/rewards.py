@@ -1,12 +1,12 @@
-"""Rewards that say yes to something else than was meant. NumPy alone.
+"""Rewards that favour something other than what was intended. NumPy alone.
 
-Judged by a line: an answer is a point, drawn around the policy's mean, and good near one place. The reward
-is a straight line through 24 answers that a judge has seen near the start; the judge itself is asked only for
+A linear reward: an answer is a point, drawn around the policy's mean, and is good near one place. The reward
+is a straight line fitted to 24 answers that a judge rated near the start; the judge itself is used only for
 the log. The policy follows the advantage over the mean of 64 answers.
 
-Answers with a length: half of the questions can be learned, half are beyond the policy. It learns when to
-stop: one habit where it is sure, another where it is at a loss. Advantages are those within groups of 8 (as
-GRPO takes them), shared out over the tokens of an answer, or not.
+Answers with a length: half of the questions can be learned, half are too hard for the policy. It learns when
+to stop, separately for questions it can and cannot answer. Advantages are computed within groups of 8 (as in
+GRPO), and divided among the tokens of an answer, or not.
 """
 
 from __future__ import annotations

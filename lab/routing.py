@@ -1,4 +1,4 @@
-"""A mixture of experts with and without anything that keeps its router fair. NumPy alone.
+"""A mixture of experts with and without an auxiliary loss that balances its router. NumPy alone.
 
 Points of sixteen clusters have ten classes, each cluster its own. Eight linear experts share them; the router
 sends each point to the one expert it likes best, whose answer counts by the router's confidence (Switch).
@@ -26,7 +26,7 @@ CAUSES = {
     "router-collapse": "no term that keeps the loads of the experts alike",
     "router-balanced": "none: as router-collapse, with an auxiliary loss of weight 0.6",
 }
-KNOWN = {"router-collapse": "Nothing keeps the loads alike"}
+KNOWN = {"router-collapse": "Nothing balances the loads"}
 DESCRIPTIONS = {
     "router-collapse": (
         "A mixture of experts in small. The expert that is a little better at the start gets more points, "

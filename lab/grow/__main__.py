@@ -1,6 +1,6 @@
 """Grows many small trainings with a known cause: `python -m lab.grow` writes labelled runs into lab/out/.
 
-What is there already is left alone, so an interrupted command goes on where it was. `--summary` measures the
+Existing runs are left alone, so an interrupted command continues where it stopped. `--summary` measures the
 classifier on what has grown.
 """
 

@@ -69,7 +69,7 @@ DATA: tuple[Recipe, ...] = (
         Schedule(2e-3, 1000, "constant"),
         tags=("batch size",),
         batch_ramp=((0, 4), (250, 8), (500, 16), (750, 32)),
-        known="The plan: begin small, grow to the full batch",
+        known="The plan: begin with a small batch and grow to the full one",
     ),
     Recipe(
         "rounded-log",
@@ -82,7 +82,7 @@ DATA: tuple[Recipe, ...] = (
         Schedule(3e-3, 1200),
         tags=("logging",),
         logs_decimals=1,
-        known="Rounded when printed",
+        known="The loss is rounded when it is printed",
     ),
     Recipe(
         "stale-log",

@@ -109,6 +109,6 @@ RATES: tuple[Recipe, ...] = (
         one_attempt(900),
         Schedule(6e-3, 450, "decay"),
         tags=("learning rate",),
-        known="The schedule ended before the training did: the rate is zero, or as good as zero",
+        known="The schedule ended before the training did: the rate is zero, or almost zero",
     ),
 )

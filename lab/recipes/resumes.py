@@ -44,7 +44,7 @@ RESUMES: tuple[Recipe, ...] = (
         (Fault(Kind.REPEAT, 400, 160, 16), Fault(Kind.REPEAT, 560, 160, 16)),
         ("data loader", "resume", "rollback"),
         width=128,
-        known="The sampler starts at the beginning again: seed restored, position in the data not",
+        known="The sampler starts at the beginning again: the seed was restored, but not the data position",
     ),
     Recipe(
         "ratio-skew",
@@ -88,7 +88,7 @@ RESUMES: tuple[Recipe, ...] = (
         Schedule(6e-3, 1000, warmup=60),
         (Fault(Kind.SCHEDULE_LOST, 600),),
         ("resume", "learning rate"),
-        known="The scheduler's state was not loaded; the loader said so only in a warning",
+        known="The state of the scheduler was not loaded, and only a warning said so",
     ),
     Recipe(
         "weights-lost",

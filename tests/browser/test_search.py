@@ -22,18 +22,18 @@ PAGE = """<!doctype html><html lang="en"><title>x</title><body><div class="md-he
 <script src="assets/search.js"></script></body></html>"""
 READERS = {
     "My loss fell by 0.1 right after a resume, what now?": [
-        "Do not be glad. A resume cannot improve a model.",
-        "Rate: overlay it on the earlier attempt at equal steps.",
-        "Validation: does it fall too? If it goes on as before, the samples are old (repeated data)",
-        "Batches: compare ids or hashes of the first batches with those of the earlier attempt.",
-        "Then go back to before the first bad resume",
+        "Be suspicious. A resume cannot improve a model.",
+        "Check the learning rate: compare it with the earlier attempt at equal steps.",
+        "Check the validation loss: does it fall too? If it continues as before, the samples are old",
+        "Check the batches: compare ids or hashes of the first batches with those of the earlier attempt.",
+        "Then go back to a checkpoint from before the first bad resume",
     ],
     "GPU fell off the bus at step 8 000, what do I check before I go on?": [
-        "Which checkpoint is complete? Not the newest by name: the newest whose parts are all there",
-        "Were there faults before it? Memory errors in the hour before the crash may have gone into",
+        "Which checkpoint is complete? It is not always the newest by name, but the newest whose parts",
+        "Were there faults before that checkpoint? Memory errors in the hour before the crash may have",
         "Is the node out of the pool?",
-        "Will the resume be exact? Same number of ranks, same data position, same optimizer state",
-        "After the resume: compare the first ten losses and rates with those that the dead attempt logged",
+        "Will the resume be exact? It needs the same number of ranks, the same data position and the",
+        "After the resume, compare the first ten losses and learning rates with those that the previous",
     ],
 }
 ASKED = {  # in a reader's own words: the section of the page of questions

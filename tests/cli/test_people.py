@@ -63,11 +63,11 @@ def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chroni
     )
     assert known["story"][1].startswith("The classifier's verdict is bad because of the NaN stretch")
     page = (team / "build/docs/reviews.md").read_text()
-    assert "1 run judged by people; in 1 of them the classifier says something else." in page
+    assert "1 run judged by people; in 1 of them the classifier disagrees." in page
     run_page = (team / "build/docs/runs/lost/index.md").read_text()
     assert "judged by ada; the classifier: bad" in run_page
     home = (team / "build/docs/index.md").read_text()
-    assert "Nothing: of every run that is bad or worrying somebody has written down" in home
+    assert "Nothing: every run that is bad or worrying has a decision or a review." in home
     assert "reviews.html" in home
 
 

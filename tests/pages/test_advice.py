@@ -111,7 +111,7 @@ def test_explain_prints_what_the_page_of_the_run_ranks() -> None:
         "     1 The learning rate was raised: by hand, by a schedule that ended, by a resume (proved). "
         "for: the learning rate rose",
         "     2 The parameters landed in a worse region, with saturated attention or dead units (reported)",
-        "     3 Numbers out of the range of fp16 together with dirty data (guess). not logged: loss scale",
+        "     3 Numbers outside the range of fp16 together with dirty data (guess). not logged: loss scale",
         "     4 The rollback before it did not go back far enough (reported). against: no restart shortly "
         "before",
     ]

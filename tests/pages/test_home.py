@@ -75,7 +75,7 @@ def test_attention_goes_to_the_gravest_and_of_these_to_the_latest() -> None:
     assert re.findall(r'class="ch-row" href="runs/([a-z-]+)/', rows) == ["new-bad", "old-bad", "worry"]
     listed = re.findall(r'"runs/([a-z-]+)/index.html"', entries_js(site(runs)))
     assert listed == ["new-bad", "old-bad", "worry", "fine"]  # as Browse has them
-    assert "<p>Nothing: of every run that is bad or worrying" in shown(small(healthy()))
+    assert "<p>Nothing: every run that is bad or worrying" in shown(small(healthy()))
 
 
 def test_the_week_is_counted_from_the_newest_event() -> None:

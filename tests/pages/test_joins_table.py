@@ -22,4 +22,4 @@ def test_a_thousand_joins_with_a_hundred_changes_each_fit_a_page():
     assert len(page.text.encode()) < 100_000
     assert "<script>alert" not in page.text
     assert "94 more in entry.json" in page.text
-    assert "976 more stand in" in page.text
+    assert "976 more are in" in page.text

@@ -42,7 +42,7 @@ hide: [navigation, toc]
 
 ## Needs attention { #attention }
 
-<p>Nothing: of every run that is bad or worrying somebody has written down a decision or a review.</p>
+<p>Nothing: every run that is bad or worrying has a decision or a review.</p>
 
 ## The week up to 18 November 2026 { #news }
 
@@ -109,7 +109,7 @@ hide: [navigation, toc]
 ---
 # Patterns
 
-<p class="ch-lead">What a training curve can do, by what it asks of you. The number is how many runs here show it.</p>
+<p class="ch-lead">What a training curve can show, by verdict. The number is how many runs here show it.</p>
 
 <section>
 <div class="ch-quad">
@@ -221,7 +221,7 @@ hide: [navigation, toc]
 ---
 # Unreadable logs
 
-<p class="ch-lead">Nothing could be made of these. The rest of the gallery is complete without them.</p>
+<p class="ch-lead">These logs could not be read. The rest of the gallery is complete without them.</p>
 
 <div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Run or log</th><th>What is wrong</th></tr></thead><tbody>
 <tr><th scope="row"><a href="runs/calm/index.html">calm</a></th><td>log.csv: no column of steps</td></tr>

@@ -249,7 +249,7 @@ def test_many_findings_do_not_make_an_endless_page() -> None:
     )
     diagnosis = replace(rollback().diagnosis, findings=findings)
     page = page_of(replace(rollback(), diagnosis=diagnosis, events=events))
-    assert re.findall("(\\d+) more stand in", page) == ["476", "460"]
+    assert re.findall("(\\d+) more are in", page) == ["476", "460"]
     assert len(page.encode()) < 80_000
 
 
@@ -264,7 +264,7 @@ def test_a_page_of_everything_in_masses_says_what_it_leaves_out() -> None:
         "events": tuple(replace(note, id=f"note-{i}") for i in range(105)),
     }
     page = page_of(replace(entry, **masses))
-    assert re.findall("(\\d+) more stand in", page) == ["65", "41", "42", "43", "44"]
+    assert re.findall("(\\d+) more are in", page) == ["65", "41", "42", "43", "44"]
     assert "… (10799 more characters)" in page
     assert len(page.encode()) < 110_000
 

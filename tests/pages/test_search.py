@@ -57,4 +57,4 @@ def test_the_guide_has_an_index_of_its_own_by_section(tmp_path: Path) -> None:
 def test_the_guide_of_the_site_stays_below_what_a_phone_loads_at_once() -> None:
     cases = load_cases([shipped("gallery")])
     whole = guide_js(site([], patterns=gallery(), cases=cases), shipped("docs"))
-    assert len(whole.encode()) <= 60_000
+    assert len(whole.encode()) <= 62_000

@@ -110,7 +110,7 @@ def test_clip_saturation() -> None:
     assert (series(always, "grad_norm").values > 0.02).all()
     assert (series(seldom, "grad_norm").values > 0.5).sum() == 5
     first, soon = (int(np.argmax(series(run, "loss").values < 0.05)) for run in (always, seldom))
-    said = f"the usual one is {usual:.2f} long", f"below 0.05 at step {first}", f"cut at 0.5, at step {soon}"
+    said = f"the usual norm is {usual:.2f}", f"below 0.05 at step {first}", f"cut at 0.5, at step {soon}"
     assert_said("unexpected/clip-saturation", *said)
 
 

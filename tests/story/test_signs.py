@@ -109,7 +109,8 @@ def test_a_reward_that_was_lost_has_causes_of_its_own() -> None:
         for signs in (event.signs, around())
     )
     assert of_reward[:2] == [
-        "The policy went too far in one step: rate too high, nothing that holds it near its reference",
+        "The policy moved too far in one step: the rate is too high, "
+        "or nothing keeps the policy near its reference",
         "Advantages that are estimated within a group (GRPO) make the updates unstable",
     ]
     assert not {"Initial weights too large for the width", "Learning rate too high"} & set(of_reward)

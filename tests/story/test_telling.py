@@ -492,7 +492,7 @@ def test_a_batch_that_grows_is_told_stage_by_stage_and_a_ramp_at_once() -> None:
     ]
     saw = changing([size for _ in range(10) for size in (8, 64) for _ in range(5)], Role.BATCH_SIZE, "batch")
     assert [e.sentence for e in saw.values() if e.kind is EventKind.BATCH] == [
-        "The batch size changed 19 times over steps 5 to 95, from 8 to 64."
+        "The batch size changed 19 times over steps 5 to 95, between 8 and 64."
     ]
 
 

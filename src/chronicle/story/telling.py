@@ -329,23 +329,27 @@ def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Eve
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     owner = run.timeline.attempts[attempt].name
     before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
-    ends, verb = f"from {stated(before)} to {stated(after)}", "rose" if after > before else "fell"
-    short = f"at {run.axis.place(begin)}"
-    move = f"{verb} {ends} {short}"
+    names, verb = ("before", "after"), "rose" if after > before else "fell"
+    levels, where = [before, *track.values[jumps]], f"at {run.axis.place(begin)}"
+    short, form = f"{{}} → {{}} {where}", f"{verb} from {{}} to {{}} {where}"
     if len(jumps) > 1:
         number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
-        short = f"in {number} stages"
-        one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
-        move = f"{verb} {ends} {short} {over}" if one_way else f"changed {number} times {over}, {ends}"
+        stages = f"in {number} stages"
+        short, form = f"{{}} → {{}} {stages}", f"{verb} from {{}} to {{}} {stages} {over}"
+        if len(set(np.sign(np.diff(levels)).tolist())) > 1:  # its ends say less than how far it went
+            before, after, names = min(levels), max(levels), ("lowest", "highest")
+            short = f"between {{}} and {{}}, {number} changes"
+            form = f"changed {number} times {over}, between {{}} and {{}}"
+    words = stated(before), stated(after)
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        run.said_of(owner, f"The {name} {move}."),
-        f"{name} {stated(before)} → {stated(after)} {short}",
+        run.said_of(owner, f"The {name} {form.format(*words)}."),
+        f"{name} {short.format(*words)}",
         step=begin,
         end_step=end if len(jumps) > 1 else None,
         attempt=owner,
         live=bool(track.live[first]),
-        numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
+        numbers=tuple(map(Quantity, names, (before, after), words)),
     )
