@@ -102,7 +102,7 @@ def test_a_log_of_one_value_is_frozen_however_short(n: int, value: float) -> Non
     assert "frozen-metric" not in shown_by(loss=np.r_[value + 1, np.full(n - 1, value)][:20])
 
 
-def around(level: float, n: int, spread: float, seed: int = 0) -> Floats:
+def around(level: float, n: int, spread: float, seed: int = 2) -> Floats:
     """A loss that is noise around one level."""
     return level * np.exp(spread * np.random.default_rng(seed).standard_normal(n))
 
@@ -130,6 +130,15 @@ def test_nobody_can_tell_by_the_losses_of_agents_and_players_that_stand_still() 
         judged = classify({"total_loss": total, **dict.fromkeys(others, part)})
         assert (judged.verdict, judged.patterns) == ("unexpected", ())
         assert judged.because == "Cannot tell: the loss moved by no more than its own noise."
+
+
+@pytest.mark.parametrize("n", [16, 20, 24, 60])
+def test_a_smooth_course_is_not_noise_around_a_level(n: int) -> None:
+    noise, t = 0.02 * np.random.default_rng(n).standard_normal(n - 2), np.linspace(-1, 1, n)
+    falls = np.linspace(3, 2, n), 2 + np.exp(-np.arange(n) / 3), 2 + np.abs(t), 3 - np.abs(t)
+    for loss in (*falls, np.r_[3.0, 2.5, 2.0 * np.exp(noise)]):
+        assert "noise" not in classify({"loss": loss}).because
+        assert not [f for f in classify({"loss": loss}).findings if "still_errors" in f.evidence]
 
 
 @pytest.mark.parametrize("n", [16, 61, 400])

@@ -15,7 +15,6 @@ from tests.depth import few
 
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.report import Rule
 from chronicle.classify.rules import RULES
 from chronicle.classify.rules.whole_run import HEALTHY
 from chronicle.classify.thresholds import table
@@ -53,12 +52,11 @@ def test_the_rules_cover_the_list_of_patterns() -> None:
     assert declared == set(BY_ID)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 @pytest.mark.parametrize("name", few(ZOO, 6))
-def test_a_rule_names_only_what_it_declares(rule: Rule, name: str) -> None:
-    all_findings = list(rule.find(look(stitch(ZOO[name].attempts), DEFAULTS)))
-    assert {f.pattern for f in all_findings} <= set(rule.patterns)
+def test_a_rule_names_only_what_it_declares(name: str) -> None:
+    timeline = stitch(ZOO[name].attempts)
+    for rule in RULES:  # each looks anew: none may live on what another one left in a view
+        assert {f.pattern for f in rule.find(look(timeline, DEFAULTS))} <= set(rule.patterns), rule.name
 
 
 @pytest.mark.parametrize("name", ZOO)

@@ -149,6 +149,7 @@ SAID = [
     ("failed-run", "course.LEAD", "(by {} nats"),
     ("failed-run", "whole_run.TREND", "rise with time by < {} errors"),
     ("plateau", "whole_run.STILL", "trend by ≤ {} errors"),
+    ("plateau", "whole_run.FLUKE", "a fall of ≤ {} noise scales"),
     ("plateau", "whole_run.ALIKE", "chi-squared of ≤ {}"),
     ("plateau", "whole_run.DOUBT", "rise with time by < {} error"),
     ("failed-run", "whole_run.ATTEMPTS", "≥ {} attempts"),

@@ -120,7 +120,7 @@ def must_exist(path: Path) -> None:
                 what = "is a link that leads back to itself. Remedy: remove it"
                 raise UsageError(f"{shown(path)} {what}") from err
     elif not path.exists():
-        raise UsageError(f"no such file or folder: {shown(path)}")
+        raise UsageError(f"no such file or folder: {shown(path)}. Remedy: check the path")
 
 
 def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:

@@ -65,7 +65,7 @@ def examine(path: Path) -> dict[str, Any]:
         "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in attempts)),
         "claimed_by": [],
         "n_readers": len(all_readers()),
-        "problem": "\n".join(map(str, problems)),
+        "problem": "\n".join(printable(str(problem), "") for problem in problems),
         "doubts": [*_doubts(attempts)] or nothing,
         **content,
         "attempts": [*map(_summary, attempts)],
@@ -246,7 +246,7 @@ def _unread_kinds(path: Path) -> list[dict[str, Any]]:
 
 def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of the command for one log."""
-    yield click.style(printable(report["path"]), bold=True)
+    yield click.style(printable(report["path"], ""), bold=True)
     about = plural(report["n_bytes"], "byte"), report["encoding"], report["line_ends"]
     yield "  " + ", ".join(filter(None, about))
     reader = f"format: {printable(report['format'])}" if report["format"] else "nothing was read"

@@ -39,7 +39,7 @@ LOOKS = {
     Verdict.BAD: ("■", "red"),
 }
 _MOST = 40  # events that a terminal has room for
-_KEPT = " \n\u202f"
+_KEPT = " \u202f"
 
 
 def badge(verdict: Verdict, word: str = "") -> str:
@@ -134,10 +134,10 @@ def build_lines(report: Report) -> Iterator[str]:
     yield f"Open {report.site / 'index.html'}"
 
 
-def complain(*problems: str) -> bool:
-    """Problems on stderr, a line each; whether there is any."""
+def complain(*problems: str, kept: str = "") -> bool:
+    """Problems on stderr, a line each but for what is ``kept`` as it is; whether there is any."""
     for problem in problems:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem, kept)}", err=True)
     return bool(problems)
 
 
@@ -177,9 +177,9 @@ def progress(total: int, verbose: bool, silent: bool) -> Iterator[Callable[[Outc
         yield lambda outcome, total: bar.update(1)
 
 
-def printable(text: str) -> str:
+def printable(text: str, kept: str = "\n") -> str:
     """Text from a log made safe for a terminal: control and direction characters become their escapes."""
-    return "".join(c if c.isprintable() or c in _KEPT else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in _KEPT + kept else repr(c)[1:-1] for c in text)
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}

@@ -168,7 +168,7 @@ ALIASES: tuple[Alias, ...] = (
         r".*\b(response|completion|answer|generation)s?( \w+)? (length|len)s?( (mean|avg|average))?$",
         "completions/mean_length, completion_length, response_length, response_length/mean"),
     Alias(Role.POLICY_KL,
-        rf"(?=.*\b(ref|reference|start|objective|policy|actor)\b)(?!.*\bloss\b){FROM_REFERENCE}",
+        rf"^(?=.*\b(ref|reference|start|objective|policy|actor)\b)(?!.*\bloss\b){FROM_REFERENCE}",
         "objective/kl, kl_ref, ref_kl, policy/kl_to_start"),
     Alias(Role.CLIPPED_SHARE,
         r"\bgrad(ient)?s?\b.*\bclip\w*\b.*\b(frac|fraction|share|rate|percent\w*|pct)\b|^clip$",
@@ -185,7 +185,7 @@ ALIASES: tuple[Alias, ...] = (
         r"\bnum (examples|samples|zeros|tokens in batch)\b|\bskipped\b|\bnan iterations\b|\bsparsity\b",
         "validation/num_examples, num-zeros, number of skipped iterations"),
     Alias(Role.OTHER,
-        rf"(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|num|counts?|std|stdev|stddev|var|variance|weights?|coeff?)\b",
+        rf"^(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|num|counts?|std|stdev|stddev|var|variance|weights?|coeff?)\b",
         "best_val_loss, Loss/G/loss/num, train_loss_std, loss_weight"),
     Alias(Role.UPDATE_NORM, r"\b(update|delta|step)s? (l2 )?(norm|rms)\b|\bupdate ratio\b",
         "update_norm, optim/update_rms"),
@@ -196,7 +196,7 @@ ALIASES: tuple[Alias, ...] = (
         + r".*\b(runtime|time|per (second|sec|s)|steps|duration|samples|step)$|\beta\b|\bdata time\b",
         "eval_runtime, eval_samples_per_second, eta_seconds, data_time"),
     Alias(Role.OTHER,
-        rf"(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
+        rf"^(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
         r"|decod\w+|inference|peak|promised|theoretical|max|maximum|best)\b",
         "num_env_steps_sampled_per_second, rollout/tokens_per_second, peak_flops"),
     Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|learning rate)\b",
@@ -231,7 +231,7 @@ ALIASES: tuple[Alias, ...] = (
         "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb, va_loss"),
     Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
         "val_accuracy, eval/bleu, test_acc, validation/wer"),
-    Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
+    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
     Alias(Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|market|portfolio|stock)\b)"
         rf".*{REWARDED}",

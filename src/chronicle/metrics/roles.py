@@ -39,6 +39,7 @@ _MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for sev
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
+_COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
 _UNITS = (
     (r"\btflops?\b", "TFLOP/s"),
     (r"\b(tokens?|toks?)\b", "tokens/s"),
@@ -52,9 +53,12 @@ _UNITS = (
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
     words = _HUMP.sub(" ", metric).lower()
-    for spelled, word in aliases.SPELLED.items() if _SPELLED.search(words) else ():
+    for spelled, word in aliases.SPELLED.items() if _is_spelled(_LONG_NUMBER.sub("00", words)) else ():
         words = re.sub(spelled, f" {word} ", words)
     return " ".join(_WORD.findall(words))
+
+
+_is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 
 
 @lru_cache(maxsize=_MOST_NAMES)
@@ -62,12 +66,13 @@ def role_of(metric: str) -> Role:
     """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
     if len(metric) > _LONGEST:
         return Role.OTHER
-    return _role_of(_LONG_NUMBER.sub("00", _A_NUMBER.sub("0", plain(metric))))
+    return _role_of(_LONG_NUMBER.sub("00", metric))
 
 
 @lru_cache(maxsize=4096)
-def _role_of(name: str) -> Role:
-    """The role of a plain name whose numbers are all written as 0: layers, heads and experts are alike."""
+def _role_of(metric: str) -> Role:
+    """The role of a name in which the numbers count for nothing: layers, heads and experts are alike."""
+    name = _A_NUMBER.sub("0", plain(metric))
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
@@ -103,11 +108,11 @@ def dataset_of(metric: str) -> str:
     return metric
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_NAMES)
 def unit_of(metric: str, role: Role) -> str | None:
     """The unit that the name states, for times, rates and counts; None where it states none."""
     if role not in (Role.STEP_TIME, Role.THROUGHPUT):
-        return {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}.get(role)
+        return _COUNTED.get(role)
     name = plain(metric)
     if role is Role.STEP_TIME:
         words = set(name.split())
@@ -412,8 +417,8 @@ def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
     None where either side is missing; letters alone are none among other letters.
     """
-    words_in = {name: set(name.split()) for name in names}
-    parts = {name for name, words in words_in.items() if words <= _OF_PLAYERS and words & _OF_ONE_SIDE}
+    words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
+    parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):
         parts = {name for name in parts if len(name) > 1}
     sides = aliases.GENERATORS, aliases.OPPONENTS

@@ -307,7 +307,7 @@ def _require_regular(path: Path) -> None:
         if path.is_symlink():
             what = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
             raise LogError(str(path), what) from None
-        raise NothingToRead(f"{path}: no such file or folder") from None
+        raise NothingToRead(f"{path}: no such file or folder. Remedy: check the path") from None
     except OSError as err:
         if err.errno == errno.ELOOP:
             raise LogError(str(path), f"is a link that leads to itself. {_LINK}") from None

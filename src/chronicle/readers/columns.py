@@ -78,7 +78,8 @@ class Builder:
     def __init__(self, whole: bool) -> None:
         self.whole, self.irregular, self.n_numbers = whole, False, 0
         self._parts: list[tuple[Steps | range, NDArray[Any]]] = []
-        self._rows, self._values = list[int](), list[float]()
+        self._rows: list[int] = []  # `list[int]()` takes ten times as long, and columns may be many
+        self._values: list[float] = []
         self._texts: dict[int, str] = {}
 
     @property
@@ -115,8 +116,7 @@ class Builder:
         if types <= {float, int, bool} and len(values) > 1:
             dtype = np.int64 if self.whole and float not in types else np.float64
             try:
-                self._parts.append((rows, np.fromiter(values, dtype, len(values))))
-                self.n_numbers += len(values)
+                self.append(rows, np.fromiter(values, dtype, len(values)))
                 return
             except OverflowError:  # a whole number of more than 63 bits
                 pass
@@ -142,6 +142,10 @@ class Builder:
             bits = np.unpackbits(np.frombuffer(is_valid, np.uint8), bitorder="little")
             filled = np.flatnonzero(bits[: len(array)])
             rows, values = filled + row, values[filled]
+        self.append(rows, values)
+
+    def append(self, rows: Steps | range, values: NDArray[Any]) -> None:
+        """Numbers of these rows, which are below all others."""
         self._parts.append((rows, values))
         self.n_numbers += len(rows)
 
@@ -173,6 +177,8 @@ class Builder:
         parts, self._parts = self._parts, []
         if not parts:
             return NO_COLUMN.rows, NO_COLUMN.values
+        if len(parts) == 1 and isinstance(parts[0][0], range) and not parts[0][0].start:
+            return parts[0]
         values: Any = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
         spans = [(span.start, span.stop) for span, _ in parts if isinstance(span, range)]
         if len(spans) == len(parts) and all(a[1] == b[0] for a, b in pairwise([(0, 0), *spans])):
@@ -190,7 +196,9 @@ class Builder:
             cells = np.array(list(texts.values()), dtype=object)
             return Column(cells, np.fromiter(texts, np.int64, len(texts)))
         rows, values = self._joined()
-        return Column(values, every[: len(rows)] if isinstance(rows, range) else rows)
+        if isinstance(rows, range):
+            rows = every if len(rows) == len(every) else every[: len(rows)]
+        return Column(values, rows)
 
     def __getstate__(self) -> dict[str, Any]:
         """All that is known so far, its parts joined; it goes on as before."""

@@ -13,9 +13,10 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
-ARROW_BYTES = 1 << 20  # of a block that is read in one go
+ARROW_BYTES, ROWS_AT_ONCE = 1 << 20, 8  # of a block that is read in one go, at least
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
@@ -56,7 +57,9 @@ class Table:
         self._last, self._some_fit = deque[str](maxlen=LOOKED_AT), False
         self.comments, self._begin = beginning(Head.of(path).lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
-        read_lines(path, "csv", self, ARROW_BYTES)
+        with path.open("rb") as file:  # of a wide table some rows at once, too
+            size = max(ARROW_BYTES, ROWS_AT_ONCE * len(file.readline(ARROW_BYTES)))
+        read_lines(path, "csv", self, size)
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
@@ -110,8 +113,12 @@ class Table:
             line = line.replace(*self._spelling)
             rows += self._rows(line_number, line, unfinished)
             self._last.append(line)
-        for builder, cells in zip(self._builders, zip(*rows, strict=False), strict=False):
-            builder.add(self.n_rows, cells)
+        numbers = _numbers([row[: len(self.names)] for row in rows])
+        for at, builder in enumerate(self._builders if rows else ()):
+            if numbers is None or builder.whole:
+                builder.add(self.n_rows, [row[at] for row in rows])
+            else:
+                builder.append(range(self.n_rows, self.n_rows + len(rows)), numbers[at])
         self.n_rows += len(rows)
 
     def _rows(self, line_number: int, line: str, unfinished: bool) -> list[list[str]]:
@@ -237,6 +244,14 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
         if not cells or (line.count(delimiter_of(line)) + 1 == len(cells) <= 2 * numbers):
             return lines[:comments], lines[comments:]
     return lines[:-1], lines[-1:]
+
+
+def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[Any] | None:
+    """The columns of rows that hold nothing but numbers; None for others."""
+    try:
+        return np.array([[*map(float, row)] for row in rows]).T.copy()
+    except ValueError:
+        return None
 
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")

@@ -73,8 +73,9 @@ def identify(head: Head) -> bool:
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
     counts = any(map(counts_steps, header))
-    tells = counts or any(map(names_a_loss, header))
-    apart = [tells and column_key(name) in _NAMES_AND_DATES for name in header]
+    apart = [column_key(name) in _NAMES_AND_DATES for name in header]
+    if not counts and not (any(apart) and any(map(names_a_loss, header))):
+        apart = [False] * len(header)
     shares = [_share_of_numbers(row, apart) for row in body if len(row) == len(header)]
     if counts:
         return not body or max(shares, default=0.0) >= 0.5

@@ -16,6 +16,7 @@ import math
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -267,6 +268,7 @@ def fetch(address: str, confines: Confines | None = None) -> Path:
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")
     refused: list[str] = []
+    told_of, sys.unraisablehook = sys.unraisablehook, lambda _: None  # as a client that failed goes away
     try:
         if address.partition("://")[0] in CLIENTS:
             return of_tracker(address, mirror_of(address))
@@ -274,7 +276,10 @@ def fetch(address: str, confines: Confines | None = None) -> Path:
     except ChronicleError:
         raise
     except Exception as err:  # of every library its own
-        raise _failed(address, err, refused) from None
+        problem = _failed(address, err, refused)
+    finally:
+        sys.unraisablehook = told_of
+    raise problem
 
 
 def _synchronised(files: Any, address: str) -> Path:
@@ -307,7 +312,7 @@ def _failed(address: str, err: Exception, refused: list[str]) -> LogError | Noth
     if refused:
         return LogError(address, refused[0])
     if isinstance(err, FileNotFoundError):
-        return NothingToRead(f"{address}: no such file or folder")
+        return NothingToRead(f"{address}: no such file or folder. Remedy: check address and access")
     what = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
     return LogError(address, what)
 
@@ -322,9 +327,9 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
             watched = {"trace_configs": [_watched(address, confines, refused)]}
             return fsspec.filesystem(scheme, client_kwargs=watched, skip_instance_cache=True)
         return fsspec.filesystem(scheme)
-    except ImportError:
-        raise MissingExtra(f"reading {address}", extra, package) from None
-    except ValueError:
+    except (ImportError, TypeError, ValueError) as err:  # or it needs to know more than an address
+        if scheme in EXTRAS and isinstance(err, ImportError):
+            raise MissingExtra(f"reading {address}", extra, package) from None
         known = ", ".join(f"{name}://" for name in (*EXTRAS, *CLIENTS))
         raise UsageError(f"{address}: nothing reads {scheme}://. Known: {known}") from None
 

@@ -359,7 +359,7 @@ def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> 
     """Logs exist; none that is copied holds the workspace, and none that is pointed at lies out of bounds."""
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
-        raise UsageError(f"no such file or folder: {', '.join(missing)}")
+        raise UsageError(f"no such file or folder: {', '.join(missing)}. Remedy: check the path")
     for log in logs:
         if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
             raise UsageError(f"{log} holds the runs of the workspace. Name a log or folder beside them")

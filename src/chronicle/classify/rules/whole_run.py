@@ -29,10 +29,11 @@ near-perfect, noisy-healthy
 plateau (a loss that never moved)
     Sees: a loss that is noise around one level from the first step to the last.
     Rule: the log starts with the run; the live loss, 16 points or more, neither rises nor falls with time
-    (its ranks, by 1.28 errors), and the mean ranks of its eighths differ by no more than chance allows
-    (Kruskal-Wallis, one in a hundred), in every attempt and over all of them; and no other loss, no score and
-    no reward gets better. The losses of agents and of two players stand still in a good run, too: there
-    nothing is found, and the run is not called healthy.
+    (its ranks, by 1.28 errors), its lowest eighth lies within three noise scales of its first two values, the
+    mean ranks of its eighths differ by no more than chance allows (Kruskal-Wallis, one in a hundred), and
+    neighbours are no more alike than other values (von Neumann), in every attempt and over all of them; and
+    no other loss, no score and no reward gets better. The losses of agents and of two players stand still in
+    a good run, too: there nothing is found, and the run is not called healthy.
     Blind to: learning that is smaller than the noise of the whole log.
     False alarm: a short log in small batches of what had been learned before.
     Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
@@ -80,7 +81,8 @@ STARTS = 3  # values of which a level is known
 CEILING = 0.9  # of what can be had, from the first level on: nothing is left to learn
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in one of fifty random walks
-STILL = 1.28  # [errors] of the rank correlation of a loss with time: more for every fifth that stands still
+STILL = 1.28  # [errors] of the rank correlation of a loss with time: more for one in five that stands still
+SMOOTH = 1.0  # squares of steps over squares about the mean: 2 for what is drawn alike, less in one of 50
 ALIKE = 18.48  # chi-squared of eight levels: more for one loss in a hundred that stands still
 DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log begins after the run
 
@@ -185,7 +187,7 @@ def unmoved(view: View) -> Iterator[Finding]:
     still = stands_still(view)
     if still is None:
         return
-    attempt, loss, trend_errors, apart = still
+    (attempt, loss, trend_errors, apart), y = still, positive(still[1])[1]
     names = {name for a in view.attempts for name in a.series}
     if view.noise(loss) > view.thresholds.wild or any(
         opposes(n) or OF_AGENTS & set(words_of(plain(n))) for n in names
@@ -193,6 +195,7 @@ def unmoved(view: View) -> Iterator[Finding]:
         return
     checks = [
         at_most("trend of the whole course", abs(trend_errors), "errors", STILL, "still_errors"),
+        at_most("fall from the first values", learned(y) / max(wiggle(y), 1e-12), "noise scales", FLUKE),
         at_most("levels of eighths apart", apart, "chi-squared", ALIKE),
         *noted(points_samples=len(loss)),
     ]
@@ -220,27 +223,42 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
     if any(falls(positive(s)[1]) for s in others) or any(map(improves, better)):
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
-    return attempt, loss, trend(whole), levels_apart(whole)
+    return attempt, loss, rises_by(whole), levels_apart(whole)
 
 
 def moves(y: Floats) -> bool:
-    """Whether log values go up or down with time, or their eighths have levels of their own."""
-    return abs(trend(y)) > STILL or levels_apart(y) > ALIKE
+    """Whether log values go up or down with time, fall from the first ones, have levels of their own in
+    eighths, or keep closer to their neighbours than to their mean (von Neumann)."""
+    fell = learned(y) > FLUKE * wiggle(y)
+    smooth = float(np.sum(np.diff(y) ** 2)) < SMOOTH * float(np.sum((y - y.mean()) ** 2))
+    return fell or smooth or abs(rises_by(y)) > STILL or levels_apart(y) > ALIKE
 
 
 def falls(y: Floats) -> bool:
     """Whether log values, 16 or more, go down with time."""
-    return len(y) >= FEWEST and trend(y) < -STILL
+    return len(y) >= FEWEST and rises_by(y) < -STILL
+
+
+def rises_by(values: Floats) -> float:
+    """The rank correlation of values with time (Spearman), in errors of values that are drawn alike."""
+    place, order = np.arange(len(values)), ranks(values)
+    alike = order.min() == order.max()
+    return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
 
 
 def levels_apart(values: Floats) -> float:
     """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
     freedom where all are drawn alike."""
-    n, ordered = len(values), np.sort(values)
-    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
-    eighths = np.array_split((left + right + 1) / 2, 8)  # equal ones share a rank
-    off = sum(len(ranks) * (ranks.mean() - (n + 1) / 2) ** 2 for ranks in eighths)
+    n = len(values)
+    off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
     return float(12 * off / (n * (n + 1)))
+
+
+def ranks(values: Floats) -> Floats:
+    """The place of each value among all in order, from 1; equal ones share their mean place."""
+    ordered = np.sort(values)
+    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return np.asarray((left + right + 1) / 2, np.float64)
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -23,17 +23,17 @@ import numpy as np
 
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Floats, Role, Steps
-from chronicle.readers.console.chunks import may_be_log, sample
+from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
-    MAYBE,
     RESUMED,
     TRIAL,
     Gatherer,
     Record,
     Repeats,
     bars_of,
+    is_stage,
     may_train,
     records,
 )
@@ -103,10 +103,10 @@ def plan_of(head: Head) -> Plan:
     of the sample are asked.
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
-    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
-    raw = list(filter(MAYBE.search, lines)) if may_train(lines := whole.split(b"\n"), trains) else []
-    if len(raw) < FEWEST_EPOCHS:
+    if not may_train(lines := whole.split(b"\n"), bars=True):
         return Plan()
+    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
+    raw = list(filter(MAYBE.search, lines)) if trains or may_train(lines, bars=False) else []
     windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
     plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
     return next((plan for plan in plans if plan.is_log), Plan())
@@ -156,18 +156,8 @@ def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], lis
     ]
     most = max((judged[key] for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(pairs_of[key]) >= most), 0)
-    stages = [key for key in known[:best] if judged[key] and _is_stage(key, {*known[best:]}, all_records)]
+    stages = [key for key in known[:best] if judged[key] and is_stage(key, {*known[best:]}, all_records)]
     return {key: pairs_of[key] for key in (*stages, *known[best:])}, stages
-
-
-def _is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -> bool:
-    """Whether a counter is that of another stage of a log: never told with the others, and in few stretches,
-    as `step 25/405` of the fine-tuning that follows a pre-training by `iter 25`."""
-    keys = ({key_of(pair) for _, pair in record.counters} for record in all_records if record.is_training)
-    told = [(key in own, not own.isdisjoint(others)) for own in keys]
-    alone = [ours for ours, theirs in told if ours or theirs]
-    begins = sum(later and not before for before, later in pairwise([False, *alone]))
-    return not any(map(all, told)) and sum(alone) >= _FEWEST_LINES * max(1, begins)
 
 
 def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
@@ -400,8 +390,7 @@ def read(path: Path) -> list[Attempt]:
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
-    # the training that was named last, the one that the rows are of, and names told where nothing counts
-    own |= {"named": "", "trial": "", "alone": {}}
+    own |= {"named": "", "trial": ""}  # the training that was named last, and the one that the rows are of
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
@@ -473,19 +462,6 @@ def _happen(log: Log, record: Record) -> None:
         log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
 
-def _told_alone(log: Log, values: dict[str, float]) -> dict[str, float]:
-    """What is told without a count, but whole numbers of what was told with one so far, and had decimals:
-    `corpus (train 200,395,123)` is no sample of ``train``."""
-    kept = dict[str, float]()
-    for name, value in values.items() if len(log.rows) else ():
-        points = log.rows.columns[name][0][-_FEWEST_LINES:] if name in log.rows.columns else ()
-        counted = name not in log.own["alone"] and len(points) == _FEWEST_LINES
-        if not (counted and value % 1 == 0 and all(point % 1 for point in points)):
-            kept[name] = value
-            log.own["alone"][name] = None
-    return kept if len(log.rows) else values
-
-
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
@@ -503,7 +479,7 @@ def _placed(
             continue
         step, own = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)
-        values = values if own or plan.by_row else _told_alone(log, values)
+        values = values if own or plan.by_row else log.without_amounts(values)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
             begins = not so_far["in_row"].keys().isdisjoint(values)

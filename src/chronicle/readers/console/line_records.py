@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -21,7 +22,7 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
-from chronicle.readers.console.chunks import begin, time_in
+from chronicle.readers.console.chunks import MAYBE, begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, Words, header
 from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
@@ -77,6 +78,7 @@ _TRIAL = re.compile(
     re.IGNORECASE,
 )
 _IS_OVER = re.compile(r"(?i)\b(?:results?|best|scores?|finish|complet|done|end|took|mean|average|fail)")
+_OF_ALL = re.compile(r"\s?(?:/|of)\s?\d")
 _GIVEN = re.compile(r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)")
 _A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # of a program: `seed: 42`
 TRIAL = "trial"
@@ -187,23 +189,24 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
 
 
 def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
-    """Of which training of several a line is, "" if it does not say; and whether it is a heading, which says
-    no more than that."""
-    lower = text.lower()
-    if not any(map(lower.__contains__, TRIALS)):
+    """The training of several that a line names, ``fold 3``, or "", and whether it is a heading."""
+    if not any(map(text.lower().__contains__, TRIALS)):
         return "", False
-    words = {pair: re.split(r"[\s/._-]", pair.name.lower()) for pair in named}
     match = _TRIAL.match(text)
-    own = [p for p in named if TRIALS & {*words[p]} or (match and p.value == float(match["number"]) and p.of)]
-    others = [pair for pair in named if pair not in own[:1]]
-    counted = any(counts(pair) or pair.name == "progress" for pair in others)
-    if match:
-        heads = not counted and not any(is_judged(pair.name) for pair in others)
-        heads = (heads and not _IS_OVER.search(match["rest"])) or bool(_GIVEN.match(match["rest"]))
-        heads = heads and (match["kind"].lower() == "fold" or not _A_SETTING.fullmatch(text))
-        return (f"{match['kind'].lower()} {int(match['number'])}", heads) if heads or counted else ("", False)
-    told = next((p for p in own if counted and words[p][-1] in TRIALS and len(words[p]) == 1), None)
-    return (f"{words[told][0]} {told.value:.0f}", False) if told else ("", False)
+    if match is None:  # or a number among the others: `Epoch: 5 Fold: 3 Loss: 0.33`
+        own = next((pair for pair in named if pair.name.lower() in TRIALS), None)
+        return (f"{own.name.lower()} {own.value:.0f}" if own and any(map(counts, named)) else "", False)
+    kind, number, rest = match["kind"].lower(), int(match["number"]), match["rest"]
+    others = [pair for pair in named if last_word(pair.name) != kind]
+    if _OF_ALL.match(rest):  # `Fold 1/5`, which is read as a bar
+        others = [pair for pair in others if not (pair.of and pair.value == number)]
+    if _GIVEN.match(rest):
+        return f"{kind} {number}", True
+    if any(counts(pair) or pair.name == "progress" for pair in others):  # it stands before each line
+        return f"{kind} {number}", False
+    is_over = _IS_OVER.search(rest) or any(is_judged(pair.name) for pair in others)
+    is_setting = kind != "fold" and _A_SETTING.fullmatch(text)
+    return ("", False) if is_over or is_setting else (f"{kind} {number}", True)
 
 
 def _evaluation(text: str) -> str:
@@ -225,16 +228,6 @@ def _named(text: str) -> Sequence[Pair]:
     return tuple(map(as_bar, pairs(text)))
 
 
-# What a line of interest holds: a number after a name, or a rule or header that says how to read others.
-MAYBE = re.compile(
-    rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
-    rb"|resum(?:ed|ing)\b)"
-    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
-    rb"|^\| [\w/]+ *\| *\|$"
-    rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
-    re.IGNORECASE,
-)
 _RULES = " \t-=#*_+|>"
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
@@ -251,21 +244,21 @@ def may_tell(text: str, *, bars: bool) -> bool:
     What ``bars`` count will do where something else says that they are of a training.
     """
     text = in_english(text[:_LONGEST])
-    if header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
+    if "loss" in text.lower() or header(text) or _BOX.fullmatch(text):
         return True
     return any(
         is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text)
     )
 
 
-def may_train(lines: Sequence[bytes], trains: bool) -> bool:
-    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
+def may_train(lines: Sequence[bytes], *, bars: bool) -> bool:
+    """Whether lines of any shape have a place in the log of a training, as `may_tell`."""
+    if len(lines) < FEWEST_EPOCHS:
+        return False
     shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
-    return len(lines) >= FEWEST_EPOCHS and any(
-        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
-    )
+    return any(may_tell(text[begin(text)[1] :].strip(), bars=bars) for text in texts)
 
 
 class Gatherer:
@@ -397,6 +390,7 @@ def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
     yield from gatherer.end(of_log=True)
 
 
+_OF_A_STAGE = 8  # records on average
 _ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is known again that was rounded
 _REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
 _RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
@@ -490,3 +484,13 @@ def bars_of(all_records: Iterable[Record]) -> set[str]:
         if record.is_training and latest and (own or (judged and not record.evaluation)):
             bars.update(own or [latest])
     return bars
+
+
+def is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -> bool:
+    """Whether a counter is that of another stage: never told with the others, and in few stretches, as `step
+    25/405` of the fine-tuning that follows a pre-training by `iter 25`."""
+    keys = ({key_of(pair) for _, pair in record.counters} for record in all_records if record.is_training)
+    told = [(key in own, not own.isdisjoint(others)) for own in keys]
+    alone = [ours for ours, theirs in told if ours or theirs]
+    begins = sum(later and not before for before, later in pairwise([False, *alone]))
+    return not any(map(all, told)) and sum(alone) >= _OF_A_STAGE * max(1, begins)

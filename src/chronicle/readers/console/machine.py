@@ -260,9 +260,9 @@ def identify(head: Head) -> bool:
             end = file.read()
     lines = [*start, *end.decode(encoding_of(head.start), errors="replace").splitlines()[1:]]
     lower = "\n".join(lines).lower()
-    if not any(map(lower.__contains__, WORDS)):
-        return False
-    faults = ((fault_in(line), line) for line in lines)
+    words = [word for word in WORDS if word in lower]
+    telling = (line for line in lines if words and any(map(line.lower().__contains__, words)))
+    faults = ((fault_in(line), line) for line in telling)
     return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 
