@@ -380,13 +380,8 @@ def read(path: Path) -> list[Attempt]:
     is left out, and so is a reward. Raises BadLog where no line with a step holds another number."""
     head = Head.of(path)
     plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
-    form = (
-        plan.is_log,
-        sorted(plan.counters),
-        plan.by_row,
-        plan.phases,
-        *map(sorted, (plan.twofold, plan.stages)),
-    )
+    names = map(sorted, (plan.counters, plan.twofold, plan.stages))
+    form = plan.is_log, plan.by_row, plan.phases, *names
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
