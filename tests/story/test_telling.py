@@ -585,3 +585,17 @@ def test_of_several_trainings_the_headline_says_how_many_and_how_they_ended() ->
         "(the first) and 0.956 (the second)."
     )
     assert events["end"] == "The log ends at step 49 of the third of 3 trainings."
+
+
+def test_a_training_that_its_log_numbers_is_called_so() -> None:
+    parts = [
+        replace(attempt("a.csv", series("loss", np.arange(40), np.linspace(2, end, 40))), name=f"a.csv#{k}")
+        for k, end in enumerate((0.5, 0.9), 1)
+    ]
+    folds = [replace(part, facts={"trial": f"fold {k}"}) for k, part in enumerate(parts)]
+    story = tell(stitch(folds), diagnosis(finding("spike-slow-recovery", 30, 35, name="a.csv#2")))
+    assert story.headline == (
+        "In fold 1, the second of 2 trainings, the loss jumped at step 30 and was back after 5 steps. "
+        "The log holds 2 trainings, which all end at step 39. The loss ends between 0.577 (fold 0) and "
+        "0.956 (fold 1)."
+    )

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, ordinal, plainly, plural
-from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
+from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
 from chronicle.story.measured import OVERALL, RISES, RunView, came_to
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
 from chronicle.story.signs import named, shortly
 from chronicle.story.telling import events
-from chronicle.timeline.joins import endings
+from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
 
@@ -132,26 +132,40 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
 
 
 def _trainings(run: RunView) -> str:
-    """How many trainings there are, where each ended, and what the best and the worst of them came to."""
-    if (n := run.n_trainings) < 2:
+    """How many trainings there are, where they end, and what the best and the worst of them came to."""
+    if run.n_trainings < 2:
         return ""
-    latest = {run.training_of[end.attempt]: end for end in endings(run.timeline) if end.then != "given up"}
-    attempts = {number: run.timeline.attempts[latest[number].attempt] for number in range(1, n + 1)}
+    latest = dict[int, Ending]()  # of each training
+    for end in endings(run.timeline):
+        if (number := run.training_of[end.attempt]) and (number not in latest or end.then != "given up"):
+            latest[number] = end
+    attempts = {number: run.timeline.attempts[end.attempt] for number, end in latest.items()}
     last = {max(int(s.steps.max()) for s in a.series.values() if len(s)) for a in attempts.values()}
-    hows = Counter(latest[number].how for number in attempts)
-    others = [f"{count(hows[how])} {_ENDS.get(how, how)}" for how in hows if how and how != "finished"]
-    where = f"all end at {run.axis.place(*last)}" if len(last) == 1 else ""
-    where = where or f"end at {run.axis.place(min(last), max(last))}"
+    hows = Counter(end.how for end in latest.values() if end.how not in ("", "finished"))
+    others = "".join(f", {count(often)} {_ENDS.get(how, how)}" for how, often in hows.items())
+    ends = "all end" if len(last) == 1 else "end"
     holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
-    words = f"{holds} {count(n)} trainings, which {where}{''.join(f', {other}' for other in others)}."
+    where = f"{ends} at {run.axis.place(*sorted({min(last), max(last)}))}"
+    return (
+        f"{holds} {count(run.n_trainings)} trainings, which {where}{others}.{_best_and_worst(run, attempts)}"
+    )
+
+
+def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
+    """Between which levels the judged metric ends in these attempts, by the number of their training."""
     metric = run.loss.metric if run.loss is not None else ""
-    levels = {k: came_to(a.series[metric].values) for k, a in attempts.items() if metric in a.series}
-    finite = sorted((level, k) for k, level in levels.items() if math.isfinite(level))
-    if len(finite) < 2 or plainly(finite[0][0]) == plainly(finite[-1][0]):
-        return words
-    low, high = (f"{plainly(level)} (the {ordinal(number)})" for level, number in (finite[0], finite[-1]))
+    levels = ((came_to(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
+    ends = sorted((level, number) for level, number in levels if math.isfinite(level))
+    if len(ends) < 2 or plainly(ends[0][0]) == plainly(ends[-1][0]):
+        return ""
+    trials = [attempt.facts.get("trial") for attempt in attempts.values()]
+    told = None not in trials and len({*trials}) == len(trials)
+    low, high = (
+        f"{plainly(level)} ({attempts[k].facts['trial'] if told else f'the {ordinal(k)}'})"
+        for level, k in (ends[0], ends[-1])
+    )
     name = run.name(None)
-    return f"{words} {name[:1].upper()}{name[1:]} ends between {low} and {high}."
+    return f" {name[:1].upper()}{name[1:]} ends between {low} and {high}."
 
 
 def _restarts(run: RunView) -> str:

@@ -157,9 +157,13 @@ class RunView:
         return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
 
     def said_of(self, attempt: str | None, sentence: str) -> str:
-        """A sentence about an attempt; where there are several trainings it says of which."""
-        where = self.training(attempt)
-        return f"In {where} {sentence[:1].lower()}{sentence[1:]}" if where else sentence
+        """A sentence about an attempt; where there are several trainings it says of which, ``In fold 1, the
+        second of 5 trainings, the loss ..``."""
+        if not (where := self.training(attempt)):
+            return sentence
+        trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")
+        where = f"{trial}, {where}," if trial else where
+        return f"In {where} {sentence[:1].lower()}{sentence[1:]}"
 
     def is_live(self, attempt: str | None, step: int) -> bool:
         """Whether a step of an attempt (None: of any) lies on the course that the run kept."""
