@@ -87,7 +87,7 @@ def healthy_kinds(rows: Iterable[Judged]) -> str:
     """One row a confounder."""
     table = []
     for kind, group in grouped(rows, lambda r: r.kind).items():
-        named = sorted({p.pattern for r in group for p in r.result.false_positives if p.alarm})
+        named = sorted({p.pattern for r in group for p in r.result.false_positives})
         table.append(
             [
                 kind,

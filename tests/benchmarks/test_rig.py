@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from itertools import islice
 
 import numpy as np
 import pytest
-from benchmarks.classifier import confidences, degraded, rates, sensitivity
+from benchmarks.classifier import confidences, degraded, rates, sensitivity, tables
 from benchmarks.classifier.calibrate import MODULE, with_rate, with_shares
 from benchmarks.classifier.confidences import Said
+from benchmarks.classifier.judging import judged
 from benchmarks.classifier.rates import Count
-from benchmarks.curves.cases import contexts, shaped
+from benchmarks.curves.cases import confounded, contexts, shaped
 from benchmarks.curves.kinds import SHAPES
 from tests.classify.conftest import compiled_kernel  # noqa: F401 (a run is judged ten times faster)
 from tests.curves import Curve
@@ -216,3 +218,15 @@ def test_a_run_that_is_logged_worse_does_not_get_another_grave_word(copy: str) -
     mine = [a for a in generated_answers() if a.copy == copy]
     wrong = [f"{a.run}: {sorted(a.other)}" for a in mine if a.other]
     assert len(mine) >= 20 and len(wrong) <= BARS[copy] * len(mine), wrong
+
+
+def test_every_table_of_generated_cases_can_be_made() -> None:
+    """A few cases each: a broken script shows here, and not when somebody makes the guide's numbers."""
+    events, calm = (list(judged(islice(cases([0]), 6))) for cases in (contexts, confounded))
+    heads = [make(events).split("\n")[0] for make in (tables.contexts, tables.confusion, tables.placing)]
+    assert [*heads, tables.healthy_kinds(calm).split("\n")[0]] == [
+        "| kind | passed | found | named | runs | missing, or wrongly named |",
+        "| event | right name | called instead |",
+        "| event | median, samples | median size | 90 % within | late, noise scales | found |",
+        "| healthy | called good | false alarms /100k | points | called |",
+    ]
