@@ -165,6 +165,12 @@ def test_a_run_opens_on_its_whole_figure_and_prints_on_six_sheets(chromium: Brow
             )  # as the theme does
             sheets = len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(format="A4")))
             assert 0 < sheets <= 6, run
+            page.emulate_media(media="print")  # an event's badge, heading and words stay together
+            breaks = page.locator(".ch-log > li:not(:has(.ch-aside))").evaluate_all(
+                "items => items.map(item => getComputedStyle(item).breakInside)"
+            )
+            assert set(breaks) == {"avoid"}, run
+            page.emulate_media(media="screen")
 
 
 def test_figures_below_the_fold_are_there_when_the_page_has_loaded(
