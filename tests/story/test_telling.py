@@ -565,3 +565,37 @@ def test_findings_are_numbered_in_the_order_they_are_told_in(name: str) -> None:
 def test_what_came_before_at_one_step_is_told_in_one_breath() -> None:
     said = [event.causes for event in specimen("104B-en-fail").story.events if event.step == 18_897]
     assert said == [("397 million tokens after the rollback D and the resume spike",)]
+
+
+def three_trainings(*more: Finding) -> tuple[str, dict[str, str]]:
+    """The headline and the sentences of findings in a log of three trainings, one after the other."""
+    lengths, ends = (40, 60, 50), (0.5, 0.9, 0.7)
+    steps = np.concatenate([np.arange(n) for n in lengths])
+    loss = np.concatenate([np.linspace(2, end, n) for n, end in zip(lengths, ends, strict=True)])
+    timeline = stitch(attempt("a.csv", series("loss", steps, loss)))
+    story = tell(timeline, diagnosis(*more))
+    return story.headline, {e.id: e.sentence for e in story.events if e.kind is not EventKind.LAUNCH}
+
+
+def test_of_several_trainings_the_headline_says_how_many_and_how_they_ended() -> None:
+    headline, events = three_trainings(finding("spike-slow-recovery", 30, None, name="a.csv#2"))
+    assert headline == (
+        "In the second of 3 trainings the loss jumped at step 30 and had not come all the way back when the "
+        "training ended. The log holds 3 trainings, which end at steps 39 to 59. The loss ends between 0.577 "
+        "(the first) and 0.956 (the second)."
+    )
+    assert events["end"] == "The log ends at step 49 of the third of 3 trainings."
+
+
+def test_a_training_that_its_log_numbers_is_called_so() -> None:
+    parts = [
+        replace(attempt("a.csv", series("loss", np.arange(40), np.linspace(2, end, 40))), name=f"a.csv#{k}")
+        for k, end in enumerate((0.5, 0.9), 1)
+    ]
+    folds = [replace(part, facts={"trial": f"fold {k}"}) for k, part in enumerate(parts)]
+    story = tell(stitch(folds), diagnosis(finding("spike-slow-recovery", 30, 35, name="a.csv#2")))
+    assert story.headline == (
+        "In fold 1, the second of 2 trainings, the loss jumped at step 30 and was back after 5 steps. "
+        "The log holds 2 trainings, which all end at step 39. The loss ends between 0.577 (fold 0) and "
+        "0.956 (fold 1)."
+    )

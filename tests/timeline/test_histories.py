@@ -139,8 +139,8 @@ HISTORIES: dict[str, tuple[Any, ...]] = {
     "NaN, then begun again": (
         [of("a", range(300), 0, [*course(range(290)), *[NAN] * 10], "loss"), at("b", UP, 1, 1)],
         "a, relaunch 0 b", "", "relation"),
-    "killed in its sixth epoch, then begun again": (
-        one_file(range(6), range(10)), "f#1, relaunch 0 f#2", "", "relation"),
+    "six epochs, then ten from nothing": (
+        one_file(range(6), range(10)), "f#1 | f#2", "appended", "relation"),
     # Several trainings
     "three seeds in a table, one below the other": (
         one_file(UP, UP, UP), "f#1 | f#2 | f#3", "same end, same end", "relation"),

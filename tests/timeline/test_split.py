@@ -150,7 +150,31 @@ def test_four_seeds_in_one_file():
 
 
 def test_a_relaunch_in_one_file():
-    assert joins(stitch(one_file(range(200), UP))) == [("relaunch", "f#1", "f#2", 199, 0, 199)]
+    """Where the first one ended in NaN: else another training was appended, and nothing of it is lost."""
+    timeline = stitch(one_file(range(200), UP))
+    assert (names(timeline), joins(timeline)) == (["f#1", "f#2"], NONE)
+    assert timeline.doubts == (
+        "f#1 and f#2 cover the same steps and stand one after the other in one log, and nothing says that "
+        "the earlier one died. They were taken as separate trainings, both live. "
+        '`relation = "attempts"` in run.toml makes them attempts of one training.',
+    )
+    died = one_file(range(200), UP)
+    died.series["loss"].values[199] = np.nan
+    assert joins(stitch(died)) == [("relaunch", "f#1", "f#2", 199, 0, 199)]
+
+
+def test_episodes_that_begin_again_begin_a_training():
+    """The first episode of each took as long as it took: by its steps a later one goes back to step 4."""
+    steps = [1000 * k for k in (2, 3, 4, 5, 6, 2, 3, 4, 5, 4, 6, 7, 8, 9, 10, 2, 3)]
+    episodes = series("episode", steps, [1, 2, 3, 4, 5, 1, 2, 3, 4, 1, 2, 3, 4, 5, 6, 1, 2])
+    timeline = stitch(log("f", steps, episode=episodes))
+    assert (names(timeline), joins(timeline)) == (["f#1", "f#2", "f#3", "f#4"], NONE)
+    assert [(a.series["loss"].steps[0], len(a.series["loss"])) for a in timeline.attempts] == [
+        (2000, 5),
+        (2000, 4),
+        (4000, 6),
+        (2000, 2),
+    ]
 
 
 @pytest.mark.parametrize("first", [0, 1])
@@ -349,7 +373,15 @@ CASES = {
         ["f: 3 rows at the step of the row before, 2 of them with an equal value; kept"],
     ),
     "a rollback is a join": (lambda: one_file(UP, range(800, 1600)), {}, []),
-    "a relaunch is a join": (lambda: one_file(range(200), UP), {}, []),
+    "a relaunch is a join": (lambda: [log("a", range(200)), log("b", UP)], {}, []),
+    "a training after another one": (
+        lambda: one_file(range(200), UP),
+        {},
+        [
+            "f#2 beside f#1: nothing says that the one before died, ends 800 steps apart, values 0.88 % "
+            "apart at 200 equal steps; a training of its own"
+        ],
+    ),
     "seeds in one log": (
         lambda: one_file(UP, UP),
         {},

@@ -86,6 +86,19 @@ def clipped(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
 
 
+_ORDINALS: tuple[str, ...] = tuple(
+    re.findall(r"\w+", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth")
+)
+_ENDINGS = {1: "st", 2: "nd", 3: "rd"}
+
+
+def ordinal(number: int) -> str:
+    """``third``; from the thirteenth on in digits: ``21st``."""
+    if 0 < number <= len(_ORDINALS):
+        return _ORDINALS[number - 1]
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else _ENDINGS.get(number % 10, 'th')}"
+
+
 def plural(number: float, noun: str) -> str:
     """``1 attempt``, ``3 attempts``, ``2 relaunches``."""
     return f"{count(number)} {noun}{'' if number == 1 else 'es' if noun.endswith('ch') else 's'}"

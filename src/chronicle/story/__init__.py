@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, plural
-from chronicle.model import Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import OVERALL, RISES, RunView
+from chronicle.metrics.values import clipped, count, ordinal, plainly, plural
+from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
+from chronicle.story.measured import OVERALL, RISES, RunView, came_to
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
 from chronicle.story.signs import named, shortly
 from chronicle.story.telling import events
+from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
 
@@ -35,6 +36,7 @@ _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
 Events = Sequence[Event]
 _CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
+_ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
@@ -65,8 +67,9 @@ def tell(
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
-    ending = [event.sentence for event in happened if event.kind is EventKind.END]
-    headline = " ".join(filter(None, [*decisive, _restarts(run), *ending]))
+    ends = (e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2))
+    ending = [event.sentence for event in ends]
+    headline = " ".join(filter(None, [*decisive, _trainings(run), _restarts(run), *ending]))
     shown = _shown(run, happened, chosen)
     paragraphs = [
         _sequence(run, happened, chosen, shown),
@@ -128,6 +131,43 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
 
 
+def _trainings(run: RunView) -> str:
+    """How many trainings there are, where they end, and what the best and the worst of them came to."""
+    if run.n_trainings < 2:
+        return ""
+    latest = dict[int, Ending]()  # of each training
+    for end in endings(run.timeline):
+        if (number := run.training_of[end.attempt]) and (number not in latest or end.then != "given up"):
+            latest[number] = end
+    attempts = {number: run.timeline.attempts[end.attempt] for number, end in latest.items()}
+    last = {max(int(s.steps.max()) for s in a.series.values() if len(s)) for a in attempts.values()}
+    hows = Counter(end.how for end in latest.values() if end.how not in ("", "finished"))
+    others = "".join(f", {count(often)} {_ENDS.get(how, how)}" for how, often in hows.items())
+    ends = "all end" if len(last) == 1 else "end"
+    holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
+    where = f"{ends} at {run.axis.place(*sorted({min(last), max(last)}))}"
+    return (
+        f"{holds} {count(run.n_trainings)} trainings, which {where}{others}.{_best_and_worst(run, attempts)}"
+    )
+
+
+def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
+    """Between which levels the judged metric ends in these attempts, by the number of their training."""
+    metric = run.loss.metric if run.loss is not None else ""
+    levels = ((came_to(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
+    ends = sorted((level, number) for level, number in levels if math.isfinite(level))
+    if len(ends) < 2 or plainly(ends[0][0]) == plainly(ends[-1][0]):
+        return ""
+    trials = [attempt.facts.get("trial") for attempt in attempts.values()]
+    told = None not in trials and len({*trials}) == len(trials)
+    low, high = (
+        f"{plainly(level)} ({attempts[k].facts['trial'] if told else f'the {ordinal(k)}'})"
+        for level, k in (ends[0], ends[-1])
+    )
+    name = run.name(None)
+    return f" {name[:1].upper()}{name[1:]} ends between {low} and {high}."
+
+
 def _restarts(run: RunView) -> str:
     if not (joins := run.diagnosis.joins):
         return ""
@@ -135,7 +175,8 @@ def _restarts(run: RunView) -> str:
     kinds = listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
     lost = sum(join.discarded_steps for join in joins)
     discarded = f", and {run.axis.lost(lost)}" if lost else ""
-    return f"The run has {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
+    have = "They have" if run.n_trainings > 1 else "The run has"
+    return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
 def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:

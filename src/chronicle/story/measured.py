@@ -25,8 +25,9 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
-from chronicle.metrics.values import count, percent, plainly, rounded
+from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
 from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
+from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
 if TYPE_CHECKING:
@@ -139,6 +140,31 @@ class RunView:
     def _index_of(self) -> Mapping[str, int]:
         return {view.name: view.index for view in reversed(self.views)}
 
+    @cached_property
+    def training_of(self) -> Sequence[int]:
+        """Of each attempt the number of its training, from 1; see `numbers_of`."""
+        return numbers_of(self.timeline)
+
+    @property
+    def n_trainings(self) -> int:
+        return max(self.training_of, default=0)
+
+    def training(self, attempt: str | None) -> str:
+        """Which training an attempt is of, ``the third of 13 trainings``; "" where there is but one."""
+        at = self.index(attempt)
+        number = 0 if at is None else self.training_of[at]
+        several = number and self.n_trainings > 1
+        return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
+
+    def said_of(self, attempt: str | None, sentence: str) -> str:
+        """A sentence about an attempt; where there are several trainings it says of which, ``In fold 1, the
+        second of 5 trainings, the loss ..``."""
+        if not (where := self.training(attempt)):
+            return sentence
+        trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")
+        where = f"{trial}, {where}," if trial else where
+        return f"In {where} {sentence[:1].lower()}{sentence[1:]}"
+
     def is_live(self, attempt: str | None, step: int) -> bool:
         """Whether a step of an attempt (None: of any) lies on the course that the run kept."""
         at = self.index(attempt)
@@ -169,6 +195,12 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     known = np.concatenate([track.values[np.isfinite(track.values)] for track in losses])
     edge = float(known.max() - _SAME_SHARE * (known.max() - known.min())) if len(known) else math.inf
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
+
+
+def came_to(values: Floats) -> float:
+    """The level at the end, by the last eighth of the values, eight of them at most; NaN where it is none."""
+    last = values[-max(1, min(BEFORE, len(values) // BEFORE)) :]
+    return float(np.median(last)) if len(last) else math.nan
 
 
 def is_cut(values: Floats, top: int, edge: float) -> bool:
@@ -344,8 +376,10 @@ class Teller:
         until, at = self.until, self.run.index(self.finding.attempt)
         if math.isfinite(until):
             return f"by {self.run.axis.place(until)}"
-        is_last = at is None or at == len(self.run.views) - 1
-        return "when the log ended" if is_last else "when the attempt ended"
+        if at is None or at == len(self.run.views) - 1:
+            return "when the log ended"
+        goes_on = self.run.n_trainings < 2 or any(j.before == at for j in self.run.timeline.joins)
+        return f"when the {'attempt' if goes_on else 'training'} ended"
 
     def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""

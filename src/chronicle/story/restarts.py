@@ -32,6 +32,8 @@ _BECAUSE = {
     "finished": "the one before had finished",
     "seed": "another seed",
     "sweep": "of the same sweep",
+    "trial": "another fold, seed or run",
+    "appended": "nothing says that the one before died",
     "goes on": "the loss or the data go on",
     "undecided": "nothing tells which it begins again",
 }
@@ -48,7 +50,7 @@ def _letters(index: int) -> str:
 
 def join_event(run: RunView, letter: str, join: Join) -> Event:
     """The event of a join: its sentence, what changed at it, and whether it went back far enough."""
-    axis, lost = run.axis, join.discarded_steps
+    axis, lost, name = run.axis, join.discarded_steps, run.timeline.attempts[join.after].name
     paused = f"a pause of {duration(join.gap_s)}" if join.gap_s is not None and join.gap_s >= 1 else ""
     later = f" after {paused}" if paused else ""
     if join.to_step < join.from_step:
@@ -66,12 +68,12 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         f"{join.kind.value}-a{join.after + 1}",
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{sentence}.{_moved(run, join)}{_reach(run, join)}",
+        f"{run.said_of(name, sentence)}.{_moved(run, join)}{_reach(run, join)}",
         short,
         letter,
         step=join.to_step,
         duration_s=join.gap_s,
-        attempt=run.timeline.attempts[join.after].name,
+        attempt=name,
         severity=min(1.0, lost / max(1, join.from_step)),
     )
 

@@ -32,6 +32,7 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "logged_values": partial(plural, noun="logged value"),
     "spikes": partial(plural, noun="spike"),
     "attempts": partial(plural, noun="attempt"),
+    "trainings": partial(plural, noun="training"),
 }
 _CHOICE, _KEY = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+):")
 _DOWNWARDS = {
@@ -200,12 +201,11 @@ class Sentences(Teller):
 
     def failed_run(self) -> Words:
         if self.has("attempts"):
-            none_held, lost = (
-                "none of {attempts:attempts} held",
-                "{died:count} of {attempts:attempts} were lost",
-            )
-            words = none_held if self.value("died", 0) == self.value("attempts") else lost
-            return self.words(words, words)
+            none = self.value("died", 0) == self.value("attempts")
+            of_one = self.run.n_trainings < 2 or self.run.timeline.joins
+            number = "{attempts:attempts}" if of_one else "{attempts:trainings}"
+            held = f"none of {number} held" if none else f"{{died:count}} of {number} were lost"
+            return self.words(held, held)
         known = self.samples[1][np.isfinite(self.samples[1])]
         if len(known) < 2:
             return Words("the run did not learn", "did not learn")
@@ -291,5 +291,5 @@ def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity
         words = Words(f"{noun(pattern)} at {teller.start}", f"at {teller.start}")
     if pattern in RISES | {"plateau"} and teller.falls:  # what ought to rise, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
-    sentence = f"{words.sentence[:1].upper()}{words.sentence[1:]}."
+    sentence = run.said_of(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
     return words._replace(sentence=sentence), tuple(dict.fromkeys(teller.numbers))

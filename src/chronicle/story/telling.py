@@ -112,6 +112,7 @@ def _end(run: RunView) -> Iterator[Event]:
     attempt = run.timeline.attempts[ending.attempt]
     if steps := [int(s.steps.max()) for s in attempt.series.values() if len(s)]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
+        place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _ENDED.get(how, f"The log ends at {{}}: {how}.").format(place)
         short = f"{how or 'ends'} at {place}"
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
@@ -326,6 +327,7 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Event:
     first, last, name = jumps[0], jumps[-1], track.role.value.replace("-", " ")
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
+    owner = run.timeline.attempts[attempt].name
     before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
     names, verb = ("before", "after"), "rose" if after > before else "fell"
     levels, where = [before, *track.values[jumps]], f"at {run.axis.place(begin)}"
@@ -343,11 +345,11 @@ def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Eve
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        f"The {name} {form.format(*words)}.",
+        run.said_of(owner, f"The {name} {form.format(*words)}."),
         f"{name} {short.format(*words)}",
         step=begin,
         end_step=end if len(jumps) > 1 else None,
-        attempt=run.timeline.attempts[attempt].name,
+        attempt=owner,
         live=bool(track.live[first]),
         numbers=tuple(map(Quantity, names, (before, after), words)),
     )

@@ -28,6 +28,7 @@ Mask = NDArray[np.bool_]
 Log = list["Course"]  # the attempts of one file, in the order of its rows
 
 PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
+_PARTS = re.compile(r"(?:#\d+)+$")  # a launch in a log may hold several attempts
 SCHEDULES = frozenset(
     (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
 )  # planned before the run: equal in two attempts, whatever happened in them
@@ -88,6 +89,13 @@ def course(attempt: Attempt) -> Course | None:
     return Course(attempt, ticks, first, last, started, ended)
 
 
+def counted(series: Series) -> bool:
+    """Whether values count from 0 or 1, one by one or by more: the episodes of an agent, say."""
+    values = series.values
+    begins = len(values) > 1 and values[0] in (0, 1)
+    return bool(begins and (values == np.floor(values)).all() and (values[1:] > values[:-1]).all())
+
+
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time that any series logged [Unix s]; NaN where there is none."""
     times = [t for s in distinct(attempt.series.values()) if len(t := s.times[np.isfinite(s.times)])]
@@ -145,7 +153,7 @@ def in_order(
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
     logs: dict[tuple[tuple[str, ...], str], Log] = {}
     for course in courses:
-        logs.setdefault((course.attempt.sources, PART.sub("", course.name)), []).append(course)
+        logs.setdefault((course.attempt.sources, _PARTS.sub("", course.name)), []).append(course)
     by_step = list(chain(*sorted(logs.values(), key=lambda log: min(c.first for c in log))))
     if not any(math.isnan(c.started) for c in courses):
         by_clock = sorted(courses, key=lambda c: c.started)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from chronicle.metrics.arithmetic import rounding
 from chronicle.model import Attempt, Floats, Role, Series
-from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, process
+from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, counted, process
 
 SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
 _AGREEING = 0.95  # share of the common points of two copies that must be equal
@@ -32,6 +32,7 @@ _NOISE = 0.25  # two seeds differ by their noise; two roundings by much less tha
 SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
 _BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
 _SAME_END = 0.02  # share of the length within which two trainings end at the same step
+_FAILED_SAMPLES = 3  # an attempt of no more than these never got going
 _SHORT_SAMPLES = 8  # of a shorter log one sample is its level, and its end must be equal
 _GOES_ON = 0.25  # share of the way back to the first level within which the loss goes on
 _FAR = 4.0  # times the noise of a loss that has gone somewhere
@@ -160,11 +161,13 @@ class Pair:
     @cached_property
     def course(self) -> Relation:
         """How the steps of the later one lie to those of the earlier one, of one training."""
-        if self.after.first >= self.before.last:
+        begins = self.before.last == self.root.first in (0, 1)  # which told no step but the first
+        if self.after.first >= self.before.last and not (begins and self.after.first == self.root.first):
             return Relation.CONTINUES
         # A log that itself begins at a later step began from a checkpoint, and so did an attempt that does.
         from_zero = min(self.root.first, self.after.first) <= self.start
-        return Relation.ANEW if from_zero and self.begins_alike else Relation.OVERTAKES
+        anew = (from_zero and self.begins_alike) or self._counts_anew()
+        return Relation.ANEW if anew else Relation.OVERTAKES
 
     def apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later one is a training of its own, keys of `trainings.APART`; none if it is a part.
@@ -173,7 +176,11 @@ class Pair:
         trains = [any(s.role in _TRAINED for s in course.attempt.series.values()) for course in (a, b)]
         if trains == [True, False]:
             yield "evaluation"  # it logs nothing that only a training does, and overtakes nothing
-        if relation == "attempts" or self.course is Relation.CONTINUES:
+        if relation == "attempts":
+            return
+        if self.state("trial") is False:
+            yield "trial"  # whatever its steps are: they may go on counting
+        if self.course is Relation.CONTINUES:
             return
         if side_by_side(a, b):
             yield "together"
@@ -197,8 +204,16 @@ class Pair:
         logged_often = a.gap if len(a.clock) > _SHORT_SAMPLES else 0
         if abs(a.last - b.last) <= max(logged_often, _SAME_END * length):
             yield "same end"
+        if a.attempt.sources and a.attempt.sources == b.attempt.sources and not self._cut_short():
+            yield "appended"
         if not sure:
             yield "undecided"
+
+    def _cut_short(self) -> bool:
+        """Whether the earlier one says that it died, or never got going: what begins then takes its place."""
+        ended, clock = self.before.attempt.facts.get("ended", "finished"), self.before.clock
+        few = len(heads(clock.steps)) <= _FAILED_SAMPLES
+        return ended != "finished" or few or not np.isfinite(clock.values[-1])
 
     # ---- by value
 
@@ -282,6 +297,13 @@ class Pair:
     def begins_alike(self) -> bool:
         """Whether the step is back where the log of the training began, whatever that step is."""
         return self.after.first - self.root.first <= self.start
+
+    def _counts_anew(self) -> bool:
+        """Whether another counter of the log is back at its first value: the first episode comes again,
+        though it took as many steps as it took."""
+        old, new = self.root.attempt.series, self.after.attempt.series
+        both = ((s, new[m]) for m, s in old.items() if m in new and s is not self.root.clock)
+        return any(counted(a) and counted(b) and a.values[0] == b.values[0] for a, b in both)
 
     def _parts_of_one(self) -> bool:
         """No metric in common, mostly the same steps, at the same time."""

@@ -62,7 +62,7 @@ def split(
         if logged is None or ticks is None:
             parts.append(attempt)
             continue
-        cuts = starts(ticks)
+        cuts = counted_anew(happened, ticks) or starts(ticks)
         resumed = resumes(happened, ticks, cuts)
         # One attempt whose blocks of rows were put together wrongly: no two pieces share a step.
         blocks = not relation_given and pairwise(sorted(_ranges(ticks.steps, cuts)))
@@ -126,6 +126,26 @@ def _by_wall_clock(series: Series) -> Series:
 
 def _not_growing(steps: Steps) -> int:
     return int(np.count_nonzero(steps[1:] <= steps[:-1]))
+
+
+def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
+    """Rows of the clock at which another counter, told with it, begins again, if the step goes back at no
+    other row.
+
+    An agent's episodes are counted from 1 again when its program is started, while its steps begin wherever
+    the first episode ends.
+    """
+    down = falls(ticks.steps)
+    for series in attempt.series.values() if len(down) else ():
+        values = series.values
+        if series is ticks or not np.array_equal(series.steps, ticks.steps) or values[0] not in (0, 1):
+            continue
+        begins = np.flatnonzero(values[1:] <= values[:-1]) + 1
+        again = (values[begins] == values[0]).all() and np.isin(down, begins).all()
+        whole = np.isfinite(values).all() and (values == np.floor(values)).all()
+        if again and whole and len(values) > _SHORT_SAMPLES * len(begins):
+            return begins.tolist()
+    return []
 
 
 def starts(series: Series) -> list[int]:

@@ -26,7 +26,7 @@ _MOST_NAMES = 3  # of the attempts that a doubt is about
 _CLEARLY = 3.0  # times farther at the seam is the loss of the other training
 _LEAST_APART = 0.02  # relative difference of the loss at a seam that tells anything
 _SPAN = ("started", "ended", "first", "last", "gap", "slack")  # what is asked of a `Course`
-_NAMED = ("kind", "run", "seed", "folder", "host")  # see `Tips._numbers_of`
+_NAMED = ("kind", "run", "seed", "trial", "folder", "host")  # see `Tips._numbers_of`
 
 # Why attempts over the same steps are taken as trainings of their own: what a doubt says of it; "" is none.
 APART = {
@@ -36,8 +36,10 @@ APART = {
     "finished": "",
     "seed": "",
     "sweep": "",
+    "trial": "",
     "goes on": "the loss or the data go on where the step starts again (a next stage, or a new counter?)",
     "same end": "end at the same step",
+    "appended": "stand one after the other in one log, and nothing says that the earlier one died",
     "undecided": "nothing tells which training begins again",
 }
 _NO_TRIAL = ("evaluation", "goes on")  # reasons that speak of no seed and no trial of a sweep
@@ -103,9 +105,16 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
 
 def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterator[str]:
     """What `relation` in run.toml decides: trainings of their own, and attempts that began at the start."""
-    backs = [training.departure for training in trainings if training.departure is not None]
+    backs = [(str(t.departure.evidence["because"]), t.departure.attempts) for t in trainings if t.departure]
+    log_of = {course.name: course.attempt.sources for course in courses}
+    appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # one doubt of each such log
+    in_one = (len({log_of[name] for name in names} - appended) == 0 for _, names in backs)
+    backs = [
+        ("appended" if one and APART[why] else why, names)
+        for (why, names), one in zip(backs, in_one, strict=True)
+    ]
     for why, words in APART.items():
-        names = [name for back in backs if back.evidence["because"] == why for name in back.attempts]
+        names = [name for because, both in backs if because == why for name in both]
         if names and words:
             both = "both" if len(set(names)) == 2 else "all"
             yield (
@@ -180,9 +189,10 @@ class Tips:
         yield host == 0
 
     def _numbers_of(self, tip: Course) -> list[float]:
-        """Kind of loss, run, seed, folder, host of an attempt, equal numbers for equal words; NaN: none."""
+        """A number for each of `_NAMED`, equal ones for equal words; NaN: none."""
         facts, writer = tip.attempt.facts, process(tip.attempt)
-        words = [tip.clock.role, *(str(facts[name]) if name in facts else None for name in ("run", "seed"))]
+        stated = (str(facts[name]) if name in facts else None for name in _NAMED[1:4])
+        words = [tip.clock.role, *stated]
         words += [str(PurePosixPath(PART.sub("", tip.name)).parent), writer and writer[0]]
         return [np.nan if w is None else self._numbers.setdefault(w, len(self._numbers)) for w in words]
 
@@ -362,6 +372,19 @@ def live(track: Track) -> tuple[Steps, Floats]:
     return track.steps[rows], track.values[rows]
 
 
+def numbers_of(timeline: Timeline) -> list[int]:
+    """The number of the training, from 1, that each attempt is of; 0 for one that logged nothing, and for an
+    evaluation, which trains nothing."""
+    source = {join.after: join.before for join in timeline.joins}
+    judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
+    numbers = list[int]()
+    for k, attempt in enumerate(timeline.attempts):
+        trains = clock(attempt) is not None and attempt.name not in judged
+        own = max(numbers, default=0) + 1 if trains else 0
+        numbers.append(numbers[source[k]] if k in source else own)
+    return numbers
+
+
 def discarded(timeline: Timeline) -> dict[str, Any]:
     """What was trained and thrown away.
 
@@ -372,12 +395,10 @@ def discarded(timeline: Timeline) -> dict[str, Any]:
     lost = [join for join in timeline.joins if join.discarded_steps]
     costs = {name: [join.evidence.get(name) for join in lost] for name in COSTS}
     steps = sum(join.discarded_steps for join in lost)
-    source = {j.after: j.before for j in timeline.joins}
-    training: dict[int, int] = {}  # by the attempt that no join leads into
+    training = numbers_of(timeline)
     ends: dict[int, list[int]] = {}
     for k, attempt in enumerate(timeline.attempts):
         if (ticks := clock(attempt)) is not None:
-            training[k] = training[source[k]] if k in source else k
             track = timeline.series[ticks.metric]
             rows = slice(*np.searchsorted(track.attempt, np.array([k, k + 1], np.int32)))
             if len(alive := track.steps[rows][track.live[rows]]):

@@ -124,3 +124,109 @@ def test_nanogpt_that_is_resumed_has_another_launch(tmp_path: Path) -> None:
 def test_what_speaks_of_resuming_without_a_place_begins_nothing(between: str, tmp_path: Path) -> None:
     attempts = read(log(tmp_path, ARGUMENTS + lines(0, 40) + between + lines(40, 90)))
     assert list(steps(attempts, "loss")) == ["train.log"]
+
+
+def epochs(first: int, end: int, at: float = 0.5) -> str:
+    rows = (
+        f"Epoch: {n}, \tavg train loss: {at - n / 100:.4f}, \tavg validation loss: {at:.4f}\n"
+        for n in range(first, end)
+    )
+    return "".join(rows)
+
+
+HEADINGS = (
+    "------------------------\n      Training fold: {}      \n------------------------\n",
+    "==== Fold {}/5 ====\n",
+    "==================\n  FOLD {}  —  val: 3441_303\n  train: ['c1', 'c2']\n==================\n",
+    "2025-05-03 06:08:54,870 INFO: [Run {}/50] begins\n",
+    "--- Trial {} of 20 ---\n",
+    "Starting experiment #{}\n",
+    "Training with seed {}\n",
+    "=====Trial {} params: {{'n_layers': 2, 'K': 3, 'lr': 0.0148, 'batch': 32}}=====\n",
+    "Running repeat {}...\n",
+)
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_what_a_heading_numbers_is_a_training_of_its_own(heading: str, tmp_path: Path) -> None:
+    """Also one that is begun again under its number."""
+    numbers, ends = (1, 2, 3, 3), (8, 6, 5, 4)
+    parts = [heading.format(k) + epochs(1, end, 0.5 + k / 50) for k, end in zip(numbers, ends, strict=True)]
+    attempts = read(log(tmp_path, "".join(parts)))
+    spans = {f"train.log#{k}": (end - 1, 1, end - 1) for k, end in enumerate(ends, 1)}
+    assert steps(attempts, "avg train loss") == spans
+    timeline = stitch(attempts)
+    assert ([str(a.facts["trial"])[-1] for a in attempts], timeline.joins) == (["1", "2", "3", "3"], ())
+    assert [b.evidence["because"] for b in timeline.step_backs] == ["trial", "trial", "appended"]
+
+
+def test_a_bar_that_names_its_fold_is_of_a_training_of_its_own(tmp_path: Path) -> None:
+    """Each counts its epochs anew, and all of them the same batches."""
+    bars = (
+        f"[fold_{fold}] {epoch:03}/006: {25 * n}%|###| {n}/4 [00:0{n}<00:0{4 - n}, "
+        f"loss={4 / (epoch + n / 4) + fold:.4f}]\n"
+        for fold in range(3)
+        for epoch in range(1, 7)
+        for n in range(1, 5)
+    )
+    attempts = read(log(tmp_path, "".join(bars)))
+    spans = {name: (span[1], span[2]) for name, span in steps(attempts, "loss").items()}
+    assert len(spans) == 3 and len(set(spans.values())) == 1
+    assert [a.facts["trial"] for a in attempts] == ["fold 0", "fold 1", "fold 2"]
+    assert stitch(attempts).joins == ()
+
+
+def test_rows_that_name_their_fold_are_of_trainings_of_their_own(tmp_path: Path) -> None:
+    rows = (f"Epoch: {n} Fold: {fold} Loss: {2 / n + fold:.4f}\n" for fold in range(3) for n in range(1, 9))
+    attempts = read(log(tmp_path, "".join(rows)))
+    assert steps(attempts, "Loss") == {f"train.log#{k}": (8, 1, 8) for k in (1, 2, 3)}
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "Fold: 1 result\nScore: 0.9792\n",
+        "Fold 1, k=20: test_map = 0.5211, test_recall = 0.4192\n",
+        "Best trial: 3. Best value: 0.51\n",
+        "Trial 3 finished with value: 0.51\n",
+        "Run 4 tests of 12\n",
+        "seed: 42\nbatch_size: 32\n",
+    ],
+)
+def test_what_is_told_of_a_fold_or_trial_that_is_over_begins_nothing(between: str, tmp_path: Path) -> None:
+    attempts = read(log(tmp_path, epochs(1, 6) + between + epochs(6, 12) + between))
+    assert steps(attempts, "avg train loss") == {"train.log": (11, 1, 11)}
+
+
+def test_trials_of_which_each_tells_its_result_alone_are_one_attempt(tmp_path: Path) -> None:
+    rows = (f"Trial {k}\ntrain loss: {2 / k:.4f}, lr: {k / 1e4:.5f}\n" for k in range(1, 20))
+    assert list(steps(read(log(tmp_path, "".join(rows))), "train loss")) == ["train.log"]
+
+
+def test_stages_that_are_counted_by_other_names_are_trainings_of_their_own(tmp_path: Path) -> None:
+    """A pre-training, and fine-tunings after it in the same log, each up to an end of its own."""
+    pre = "".join(
+        f"iter {n:5} | train {9 / (n + 20):.4f} | val {9 / (n + 21):.4f}\n" for n in range(0, 4000, 10)
+    )
+    fine = "".join(
+        "".join(
+            f"step {n:5}/{end} | train {7 / (n + 9):.4f} | val {7 / (n + 10):.4f} | ep {n / 60:.2f}\n"
+            for n in range(0, end, 5)
+        )
+        for end in (60, 90, 75)
+    )
+    amounts = "corpus 6,200 tokens (train 5,000 / val 1,200)\n  train 4,978 blocks / val 101 blocks\n"
+    parts = (pre[: len(pre) // 8], fine, pre, fine)
+    timeline = stitch(read(log(tmp_path, "".join(amounts + part for part in parts))))
+    spans = [(len(a.series["train"]), int(a.series["train"].steps[-1])) for a in timeline.attempts]
+    assert spans == [(50, 490), (12, 55), (18, 85), (15, 70), (400, 3990), (12, 55), (18, 85), (15, 70)]
+    assert timeline.joins == ()
+
+
+def test_how_long_nothing_was_learned_is_no_step(tmp_path: Path) -> None:
+    rows = "".join(
+        f"Epoch {n}/40\nTrain Loss: {2 / n:.4f}, Train Acc: {n}.5%\nEarly stopping counter: {n % 4}/15\n"
+        for n in range(1, 41)
+    )
+    (attempt,) = read(log(tmp_path, rows))
+    assert (attempt.axis, steps([attempt], "Train Loss")) == ("epoch", {"train.log": (40, 1, 40)})

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -27,10 +28,12 @@ from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
     RESUMED,
+    TRIAL,
     Gatherer,
     Record,
     Repeats,
     bars_of,
+    is_stage,
     may_train,
     records,
 )
@@ -84,6 +87,7 @@ class Plan:
     by_row: bool = False
     phases: bool = False
     twofold: frozenset[str] = frozenset()
+    stages: frozenset[str] = frozenset()
 
 
 def identify(head: Head) -> bool:
@@ -119,18 +123,19 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     all_records = [record for record in records(lines, Gatherer(shapes)) if not record.form.event]
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
-    counters = _counters(all_records)
+    counters, stages = _counters(all_records)
     twofold = frozenset(key for key, pairs in counters.items() if is_twofold(pairs))
-    plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold)
+    plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold, stages=frozenset(stages))
     if _repeats(all_records, Course(plan), trains):
         return plan
     uncounted = not counters and not any(record.epoch for record in all_records)
     return Plan(uncounted and _tells_one(training, trains), by_row=True, phases=phases)
 
 
-def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
-    """What counts in a log, the best first, with all its values. A better name does not count if it comes
-    half as often, beside what a training is judged by, as another one or epochs: that places more rows."""
+def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
+    """What counts in a log, the best first, with all its values, and which of it counts another stage. A
+    better name does not count if it comes half as often, beside what a training is judged by, as another one
+    or epochs: that places more rows."""
     ranks, pairs_of = dict[str, int](), dict[str, list[Pair]]()
     outer, judged = dict[str, list[float]](), Counter[str]()
     for record in all_records:
@@ -138,7 +143,7 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
             key = key_of(pair)
             ranks.setdefault(key, rank)
             pairs_of.setdefault(key, []).append(pair)
-            outer.setdefault(key, []).append(record.epoch.value if record.epoch else 0.0)
+            outer.setdefault(key, []).append(record.epoch.value // 1 if record.epoch else 0.0)
             judged[key] += record.is_training
     bars = bars_of(all_records)
     alone = {r.epoch.value for r in all_records if r.epoch and r.is_training and not r.counters}
@@ -151,7 +156,8 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
     ]
     most = max((judged[key] for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(pairs_of[key]) >= most), 0)
-    return {key: pairs_of[key] for key in known[best:]}
+    stages = [key for key in known[:best] if judged[key] and is_stage(key, {*known[best:]}, all_records)]
+    return {key: pairs_of[key] for key in (*stages, *known[best:])}, stages
 
 
 def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
@@ -220,6 +226,15 @@ class Course:
         self._plan = plan
         self._rank = _NO_RANK
         self.launch()
+
+    def is_left(self, record: Record) -> bool:
+        """Whether a record is of another stage, which is counted by a name of its own."""
+        own = {key_of(pair) for _, pair in record.counters} & self._plan.counters
+        now = self.counter.lower()
+        if not (own and now) or now in own or not self._plan.stages & {now, *own}:
+            return False
+        self._rank = _NO_RANK
+        return True
 
     def launch(self) -> None:
         """Begins anew: what another launch tells before its first step is none of the launch before it."""
@@ -340,6 +355,7 @@ class Stretches:
         gatherer, repeats = so_far["gatherer"], so_far["repeats"]
         places = told.form.kept.get(self._course.counter)
         begins = so_far["begun"] or so_far["resumed"]
+        begins = begins or (told.form.trial or so_far["named"]) != so_far["trial"]
         if begins or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0
         if not repeats.goes_on(told, told.form.n_counters) or not log.tells_first(places, told.who):
@@ -364,10 +380,12 @@ def read(path: Path) -> list[Attempt]:
     is left out, and so is a reward. Raises BadLog where no line with a step holds another number."""
     head = Head.of(path)
     plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
-    form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
+    names = map(sorted, (plan.counters, plan.twofold, plan.stages))
+    form = plan.is_log, plan.by_row, plan.phases, *names
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
+    own |= {"named": "", "trial": ""}  # the training that was named last, and the one that the rows are of
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for record, values, step, known in _placed(log, course, plan):
         arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
@@ -401,18 +419,33 @@ def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
     """The step of a record, and whether it holds what counts. Behind a line that announces a launch, a step
     that does not grow is the first of another one; behind one that resumes, any step is."""
     so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
-    before = course.place if begun else (None, 0.0, 0.0)
+    so_far["named"] = named = record.form.trial or so_far["named"]
+    other, left = named != so_far["trial"], bool(plan.stages) and course.is_left(record)
+    begins = begun or other or left
+    before = course.place if begins else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
-    if not (begun or resumed) or not (own or plan.by_row):
+    if not (begins or resumed) or not (own or plan.by_row):
         return step, own
-    so_far |= {"begun": "", "resumed": False}
+    so_far |= {"begun": "", "resumed": False, "trial": named}
+    trial = {"trial": named} if named else {}
     if resumed:
-        log.launch({})
-    if begun and (plan.by_row or course.is_behind(before, counted=begun == "launch")):
-        log.launch({})
+        log.launch(trial)
+    first = plan.by_row or left or not len(log.rows)
+    if begins and (first or course.is_behind(before, counted=other or begun == "launch")):
+        log.launch(trial)
         course.launch()
-        return (step, False) if plan.by_row else course.step(record)
+        so_far |= {"row": 0, "in_row": {}} if other else {}
+        return (so_far["row"], False) if plan.by_row else course.step(record)
     return step, own
+
+
+def _begin(so_far: dict[str, Any], form: Form) -> None:
+    """Notes that a launch or a training of several begins, where what follows does not go on counting."""
+    begun, so_far["repeats"] = form.event, Repeats()
+    if begun == TRIAL:
+        begun = so_far["begun"] or "again" * (form.trial == so_far["trial"])
+        so_far["named"] = form.trial
+    so_far["begun"] = begun
 
 
 def _happen(log: Log, record: Record) -> None:
@@ -431,8 +464,8 @@ def _placed(
     events. Where nothing counts, a name that comes again begins the next row."""
     so_far = log.own
     for record in records(log.lines(MAYBE, Stretches(log, course, plan)), so_far["gatherer"]):
-        if record.form.event in BEGINNINGS:
-            so_far["begun"], so_far["repeats"] = record.form.event, Repeats()
+        if record.form.event in (*BEGINNINGS, TRIAL):
+            _begin(so_far, record.form)
             continue
         if so_far["repeats"].again(record):
             continue
@@ -441,6 +474,7 @@ def _placed(
             continue
         step, own = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)
+        values = values if own or plan.by_row else log.without_amounts(values)
         known = own or any(name in log.rows.columns or is_known(name) for name in values)
         if plan.by_row and known:
             begins = not so_far["in_row"].keys().isdisjoint(values)

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -22,7 +23,7 @@ from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import MAYBE, begin, time_in
-from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
+from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, Words, header
 from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
     EPOCHS,
@@ -68,6 +69,19 @@ _HEAD_OF_LAUNCH = re.compile(
 _MOST_HEADS = 64
 _PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # of a bar, which is another one in each line
 _PART = "part"  # of a block: a line that is one pair
+TRIALS = frozenset(("fold", "run", "seed", "trial", "experiment", "repeat", "repetition", "replicate"))
+# A heading, `==== FOLD 0 - val: c3`, `[Run 1/50] begins`, or what stands before the words of each line of it.
+_TRIAL = re.compile(
+    r"[^\w\n]{0,40}(?:(?:start|begin|train|runn|process|cross|cv|k|outer|current|new|random|now|using|with|for)"
+    rf"\w{{0,9}}[^\w\n]{{1,3}}){{0,3}}(?P<kind>{'|'.join(sorted(TRIALS))})(?:[ _]?(?:no|number|id|index))?"
+    r"[\W_]{0,4}?(?P<number>\d{1,10})(?![.,]?\d|\w)(?P<rest>.*)",
+    re.IGNORECASE,
+)
+_IS_OVER = re.compile(r"(?i)\b(?:results?|best|scores?|finish|complet|done|end|took|mean|average|fail)")
+_OF_ALL = re.compile(r"\s?(?:/|of)\s?\d")
+_GIVEN = re.compile(r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)")
+_A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # of a program: `seed: 42`
+TRIAL = "trial"
 # Of a line that tells when it was, and of one that stood at the head of the log.
 BEGINNINGS = ("launch", "again")
 _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECASE)
@@ -147,7 +161,7 @@ class Record:
 
 
 @lru_cache(maxsize=4096)
-def _form(names: tuple[str, ...], words: tuple[str, str]) -> Form:
+def _form(names: tuple[str, ...], words: Words) -> Form:
     ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
     ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
     lasts = ["epoch" if last_word(name) in EPOCHS else last_word(name) for name in names]
@@ -169,7 +183,30 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
     event = checkpoint.lastgroup if checkpoint else "launch" if not named and _LAUNCH.match(text) else ""
     event = RESUMED if "esum" in text and "progress" not in names and _RESUMED.match(text) else event
-    return Reading(_form(names, (evaluation, event or "")), [pair.value for pair in named], ends)
+    trial, heads = _trial(named, text)
+    words = Words(evaluation, event or TRIAL * heads, trial)
+    return Reading(_form(names, words), [pair.value for pair in named], ends)
+
+
+def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
+    """The training of several that a line names, ``fold 3``, or "", and whether it is a heading."""
+    if not any(map(text.lower().__contains__, TRIALS)):
+        return "", False
+    match = _TRIAL.match(text)
+    if match is None:  # or a number among the others: `Epoch: 5 Fold: 3 Loss: 0.33`
+        own = next((pair for pair in named if pair.name.lower() in TRIALS), None)
+        return (f"{own.name.lower()} {own.value:.0f}" if own and any(map(counts, named)) else "", False)
+    kind, number, rest = match["kind"].lower(), int(match["number"]), match["rest"]
+    others = [pair for pair in named if last_word(pair.name) != kind]
+    if _OF_ALL.match(rest):  # `Fold 1/5`, which is read as a bar
+        others = [pair for pair in others if not (pair.of and pair.value == number)]
+    if _GIVEN.match(rest):
+        return f"{kind} {number}", True
+    if any(counts(pair) or pair.name == "progress" for pair in others):  # it stands before each line
+        return f"{kind} {number}", False
+    is_over = _IS_OVER.search(rest) or any(is_judged(pair.name) for pair in others)
+    is_setting = kind != "fold" and _A_SETTING.fullmatch(text)
+    return ("", False) if is_over or is_setting else (f"{kind} {number}", True)
 
 
 def _evaluation(text: str) -> str:
@@ -249,7 +286,7 @@ class Gatherer:
         if not (reading.form.names or reading.form.event) and self._begins_anew(
             line.text[reading.at :].strip(_RULES)
         ):
-            reading = reading._replace(form=_form((), ("", "again")))
+            reading = reading._replace(form=_form((), Words(event="again")))
         if not self._judged:
             self._judged = any(map(is_judged, reading.form.names))
         return reading
@@ -279,7 +316,7 @@ class Gatherer:
             return None
         reading = _reading(named := _named(words), words)
         if _is_alone(named, words):
-            reading = reading._replace(form=_form(reading.form.names, ("", _PART)))
+            reading = reading._replace(form=_form(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, at=at, time=time_in(text[:at]))
 
     def take(self, source: Source) -> Iterator[Record]:
@@ -332,7 +369,7 @@ class Gatherer:
 def _is_alone(named: Sequence[Pair], text: str) -> bool:
     """Whether a line is one pair, which then is part of a block of such lines."""
     alone = len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
-    return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text))
+    return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text) or _trial(named, text)[1])
 
 
 def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
@@ -347,12 +384,13 @@ def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
         if reading.form.event == _PART:
             pair = Pair(reading.form.names[0], reading.values[0], reading.ends.get(0, 0))
             yield from gatherer.part(pair, source)
-        elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED):
+        elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED, TRIAL):
             yield from gatherer.end() if gatherer.block else ()
             yield Record(reading, (source,))
     yield from gatherer.end(of_log=True)
 
 
+_OF_A_STAGE = 8  # records on average
 _ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is known again that was rounded
 _REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
 _RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
@@ -446,3 +484,13 @@ def bars_of(all_records: Iterable[Record]) -> set[str]:
         if record.is_training and latest and (own or (judged and not record.evaluation)):
             bars.update(own or [latest])
     return bars
+
+
+def is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -> bool:
+    """Whether a counter is that of another stage: never told with the others, and in few stretches, as `step
+    25/405` of the fine-tuning that follows a pre-training by `iter 25`."""
+    keys = ({key_of(pair) for _, pair in record.counters} for record in all_records if record.is_training)
+    told = [(key in own, not own.isdisjoint(others)) for own in keys]
+    alone = [ours for ours, theirs in told if ours or theirs]
+    begins = sum(later and not before for before, later in pairwise([False, *alone]))
+    return not any(map(all, told)) and sum(alone) >= _OF_A_STAGE * max(1, begins)

@@ -47,6 +47,15 @@ Span = tuple[int, int]
 _Owner = tuple[str, int] | None | bytes  # the number of a pair; what changes nothing; digits that stay
 
 
+class Words(NamedTuple):
+    """What a line says beside its numbers: the word of an evaluation; "saved" or "loaded" of a checkpoint,
+    or what begins with it; of which training it is, as ``fold 3``."""
+
+    evaluation: str = ""
+    event: str = ""
+    trial: str = ""
+
+
 class Form:
     """What records with the same names have in common. ``words`` are that of an evaluation and that of an
     event ("saved", "loaded", "launch"). ``epoch`` is where epochs are counted (-1: nowhere), ``ranked`` what
@@ -54,9 +63,9 @@ class Form:
 
     Ranked = Sequence[tuple[int, int, str]]
 
-    def __init__(self, names: tuple[str, ...], words: tuple[str, str], epoch: int, ranked: Ranked) -> None:
+    def __init__(self, names: tuple[str, ...], words: Words, epoch: int, ranked: Ranked) -> None:
         self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
-        self.evaluation, self.event = words
+        self.evaluation, self.event, self.trial = words
         self.n_counters = len(ranked) + (epoch >= 0)
         self.kept: dict[str, dict[str, int]] = {}
 

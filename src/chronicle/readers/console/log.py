@@ -43,6 +43,8 @@ _DIGITS = re.compile(r"[0-9]+")
 _COMPARED = 64  # lines before a last one without an end
 _IN_STEP = 4  # records by which ranks run ahead of each other
 _FEWEST_AT_ONCE = 8  # lines that are worth it
+_DECIMALS = 8  # numbers that have some, after which a whole one is another thing
+_FEWEST_A_TRIAL = 3  # rows on average
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
 
@@ -137,6 +139,7 @@ class Log:
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
+        self._uncounted = dict[str, bool]()  # names of what was told without a count
         self._latest: list[str] = []  # lines, at the end of what was read
         self._launches = [(0, dict[str, Any]())]  # first row of each, and facts of its own
         self._faults, self._places = Faults(path), dict[str, int]()
@@ -305,10 +308,24 @@ class Log:
         near = self.rows.times[-1] if self.rows.times else NAN
         return (*self._faults.all(), *self.machine.listed(near))
 
+    def without_amounts(self, values: Mapping[str, float]) -> dict[str, float]:
+        """What is told without a count, but whole numbers of what was told with one so far, and had decimals:
+        `corpus (train 200,395,123)` is no sample of ``train``."""
+        kept = dict(values)
+        for name, value in values.items() if len(self.rows) else ():
+            points = self.rows.columns[name][0][-_DECIMALS:] if name in self.rows.columns else ()
+            counted = name not in self._uncounted and len(points) == _DECIMALS
+            if counted and value % 1 == 0 and all(point % 1 for point in points):
+                del kept[name]
+            else:
+                self._uncounted[name] = True
+        return kept
+
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""
         if len(self.rows) > self._launches[-1][0]:
-            self._launches.append((len(self.rows), dict(facts)))
+            self._launches.append((len(self.rows), {}))
+        self._launches[-1][1].update(facts)
 
     def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
         """An attempt a launch, `log#1`, `log#2` where there are several, the last with the log's end."""
@@ -316,8 +333,10 @@ class Log:
         several = self._launches[1:]
         parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []
         launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
+        n_rows, trials = len(self.rows), any("trial" in facts for _, facts in launches)
         whole = self.attempt(units=units)
-        if len(launches) < 2:
+        # The trials of a search of which each tells its result, and no more, are the rows of one attempt.
+        if len(launches) < 2 or (trials and n_rows < _FEWEST_A_TRIAL * len(launches)):
             return [whole]
         named = []
         for n, (part, facts) in enumerate(launches, 1):

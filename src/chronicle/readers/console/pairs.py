@@ -223,6 +223,9 @@ _NO_COUNT = word_set("""
 """)
 
 
+_PATIENCE = {"counter", "improvement", "patience", "stopping"}
+
+
 @lru_cache(maxsize=4096)
 def rank_of_name(name: str) -> int | None:
     """How well a name counts steps (0 is best); None where it does not. Epochs are not asked here."""
@@ -277,7 +280,13 @@ def is_known(name: str) -> bool:
 
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
-    is_bar = pair.of and not counts(pair) and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
+    patience = _PATIENCE & set(re.split(r"[\s/._]", pair.name.lower()))  # which grows while nothing does
+    is_bar = (
+        pair.of
+        and not counts(pair)
+        and not patience
+        and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
+    )
     return pair._replace(name="progress") if is_bar else pair
 
 
