@@ -59,7 +59,8 @@ def train(name: str, log: Log) -> int:
         slope = (gain[..., None] * (taken - shares[:, None])).mean(1)
         slope -= bonus * shares * (logs + entropy[:, None])
         gradient = codes[asked].T @ slope / ASKED
-        weights += RATE * gradient
+        # In single precision: the last bits, in which processors differ, must not grow from step to step.
+        weights = (weights + RATE * gradient).astype(np.float32).astype(np.float64)
         values = {
             "reward/mean": reward.mean(),
             "policy/entropy": entropy.mean(),

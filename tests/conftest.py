@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import cycle, groupby
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,33 @@ from chronicle.__main__ import main
 # No test depends on how busy the machine is: an example may take as long as it takes.
 settings.register_profile("chronicle", deadline=None, max_examples=depth.EXAMPLES)
 settings.load_profile("chronicle")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Dear modules first: a slow test that is begun last would leave the other cores idle.
+
+    Each process of pytest-xdist works through a share of this list from its front, and then takes from the
+    ends of the others. The first share begins with all that needs a browser, for it has one site and one
+    Chromium in common; the others begin with the modules that hold a slow test, dealt out in turn.
+    """
+    n_shares = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    dear: list[list[pytest.Item]] = [[] for _ in range(n_shares)]
+    cheap: list[pytest.Item] = []
+    turn = cycle(range(1, n_shares) or [0])
+    for _, group in groupby(items, key=lambda item: item.path):
+        module = list(group)
+        marks = {mark.name for item in module for mark in item.iter_markers()}
+        share = dear[0] if "browser" in marks else dear[next(turn)] if "slow" in marks else cheap
+        share += module
+    n_left = len(items)
+    items.clear()
+    for number, share in enumerate(dear):
+        size = n_left // (n_shares - number)  # as worksteal cuts the list
+        n_cheap = max(0, size - len(share))
+        items += share + cheap[:n_cheap]
+        del cheap[:n_cheap]
+        n_left -= size
+    items += cheap
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,7 +12,7 @@ try:
     import click
 
     from chronicle.cli import cli
-    from chronicle.errors import ChronicleError, NotALog, message_of
+    from chronicle.errors import ChronicleError, NotALog, SiteError, message_of
 except KeyboardInterrupt:
     sys.exit(130)
 
@@ -62,7 +62,10 @@ def _run() -> None:
     except (ChronicleError, OSError) as err:
         from chronicle.cli.terminal import complain, say
 
-        (say if isinstance(err, NotALog) else complain)(message_of(err))
+        if isinstance(err, NotALog):
+            say(message_of(err))
+        else:  # the words of a site engine alone have several lines
+            complain(message_of(err), kept="\n" * isinstance(err, SiteError))
         sys.exit(getattr(err, "exit_code", 1))
 
 

@@ -99,11 +99,8 @@ class SiteError(ChronicleError):
 
 @contextmanager
 def contained(where: str) -> Iterator[None]:
-    """Whatever fails within costs the log ``where`` alone.
-
-    Raises:
-        Defect: for any exception but those that a user can mend: a ChronicleError, an OSError.
-    """
+    """Whatever fails within costs the log ``where`` alone. Raises Defect: for any exception but those that a
+    user can mend: a ChronicleError, an OSError."""
     try:
         yield
     except (ChronicleError, OSError):

@@ -51,15 +51,25 @@ def row(page: Page, label: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.slow
-def test_every_kind_of_page_renders_without_a_complaint_and_can_be_printed(opened: Opened) -> None:
-    """On sheets no wider than paper; what only a screen needs stays away."""
+def test_every_kind_of_page_renders_in_order_without_a_complaint_and_can_be_printed(opened: Opened) -> None:
+    """Headings descend by one level, there is one main landmark, and every control has a name.
+
+    It prints on sheets no wider than paper; what only a screen needs stays away.
+    """
     for path in KINDS:
         page = opened.go(path)
         page.evaluate("scrollTo(0, document.body.scrollHeight)")
         page.evaluate("[...document.images].forEach(i => i.loading = 'eager')")
         page.wait_for_function("[...document.images].every(i => i.complete)")
         assert page.locator("h1").count() == 1, path
+        levels = page.locator(".md-content :is(h1, h2, h3)").evaluate_all("e => e.map(h => +h.tagName[1])")
+        assert levels[0] == 1, path
+        assert all(after - before <= 1 for before, after in pairwise(levels)), path
+        assert page.locator("main, [role=main]").count() == 1, path
+        nameless = page.locator(".md-content :is(input, select, button):visible").evaluate_all(
+            "e => e.filter(x => !(x.ariaLabel || x.textContent.trim() || x.labels?.length)).length"
+        )
+        assert nameless == 0, path
         broken = "[...document.images].filter(i => !i.naturalWidth && i.offsetParent).length"
         assert page.evaluate(broken) == 0, path
         sheets = len(re.findall(rb"/Type\s*/Page[^s]", page.pdf(format="A4")))
@@ -369,17 +379,3 @@ def test_home_tells_a_reader_who_comes_back_what_is_new(opened: Opened) -> None:
     page = opened.go("browse.html") and opened.go("index.html")
     assert re.fullmatch(r"\d+ since you were last here\.", page.locator("#new").inner_text())
     assert page.locator(".ch-log .new").count() == int(page.locator("#new").inner_text().split()[0])
-
-
-@pytest.mark.slow
-def test_headings_and_landmarks_are_in_order(opened: Opened) -> None:
-    for path in KINDS:
-        page = opened.go(path)
-        levels = page.locator(".md-content :is(h1, h2, h3)").evaluate_all("e => e.map(h => +h.tagName[1])")
-        assert levels[0] == 1, path
-        assert all(after - before <= 1 for before, after in pairwise(levels)), path
-        assert page.locator("main, [role=main]").count() == 1
-        nameless = page.locator(".md-content :is(input, select, button):visible").evaluate_all(
-            "e => e.filter(x => !(x.ariaLabel || x.textContent.trim() || x.labels?.length)).length"
-        )
-        assert nameless == 0, path

@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page
 from tests.browser.conftest import Opened, opened_page
 from tests.browser.test_axe import violations
 from tests.figures.runs import attempt, diagnosis, falling, finding, series
+from tests.figures.runs import view as view_of
 
-from chronicle.figures import view_script
 from chronicle.model import Event, EventKind, Fact, Join, JoinKind, Role, Verdict
 from chronicle.timeline import stitch
 from chronicle.workspace.folders import shipped
@@ -40,14 +40,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spike = finding("spike-fast-recovery", SPIKE, SPIKE + 9)
     event = Event("s", EventKind.FINDING, "Spike", ATTACK, "", "1", SPIKE, SPIKE + 9, verdict=Verdict.GOOD)
     (root / "runs" / "run-1").mkdir(parents=True)
-    script = view_script(
-        stitch([first, again], relation="attempts"), diagnosis(spike), (event,), title=ATTACK
-    )
+    script = view_of(stitch([first, again], relation="attempts"), diagnosis(spike), (event,), title=ATTACK)
     (root / "runs" / "run-1" / "view.js").write_text(script, "utf-8")
     (root / "runs" / "run-2").mkdir()
     other = stitch([attempt("other", series("train_loss", np.arange(500), falling(500)))])
     facts = (Fact("Tokens", 1024.0, "tokens", ""), Fact("Format", "csv", "", ""))
-    script = view_script(
+    script = view_of(
         other, diagnosis(verdict=Verdict.GOOD), (), title="Other", headline="It fell.", facts=facts
     )
     (root / "runs" / "run-2" / "view.js").write_text(script, "utf-8")
@@ -58,11 +56,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         joins = (Join(JoinKind.ROLLBACK, 0, 0, 250, 50, 199),) if name == "run-4" else ()
         at += [Event("r", EventKind.ROLLBACK, "Back", "From 250.", "", "A", step=50) for _ in joins]
         judged = replace(diagnosis(), joins=joins)
-        script = view_script(stitch([attempt(name, *both)]), judged, tuple(at), title=name)
+        script = view_of(stitch([attempt(name, *both)]), judged, tuple(at), title=name)
         (root / "runs" / name / "view.js").write_text(script, "utf-8")
     (root / "runs" / "run-5").mkdir()
     tokens = attempt("tokens", series("loss", np.arange(500), falling(500)), axis="million tokens")
-    script = view_script(stitch([tokens]), diagnosis(), (), title="Tokens")
+    script = view_of(stitch([tokens]), diagnosis(), (), title="Tokens")
     (root / "runs" / "run-5" / "view.js").write_text(script, "utf-8")
     return root
 

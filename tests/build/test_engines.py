@@ -1,3 +1,5 @@
+import re
+
 import pytest
 
 from chronicle.build.engines import ENGINES, Engine, build_site
@@ -52,3 +54,21 @@ def test_of_a_theme_neither_source_maps_are_published_nor_a_search_that_nobody_a
     assert "<title>elsewhere</title>" in (out / "index.html").read_text()
     assert [path.relative_to(out).as_posix() for path in out.rglob("*.map")] == ["runs/log.map"]
     assert found("search") == {"lunr", "workers"}
+
+
+@pytest.mark.slow
+def test_pages_have_no_empty_lines_and_no_indentation_but_where_these_count(tmp_path):
+    config, out = tmp_path / "mkdocs.yml", tmp_path / "out"
+    config.write_text("site_name: elsewhere\ntheme: material\nplugins: []\n")
+    (tmp_path / "docs").mkdir()
+    text = "# Home\n\n    def two():\n\n        return 2\n\n<textarea>\n\n  as typed\n</textarea>\n"
+    (tmp_path / "docs" / "index.md").write_text(text)
+    build_site("mkdocs", config, out, strict=False, epoch=0)
+    page = (out / "index.html").read_text()
+    code, typed = (
+        "<pre><code>def two():\n\n    return 2\n</code></pre>",
+        "<textarea>\n\n  as typed\n</textarea>",
+    )
+    assert code in page and typed in page
+    rest = re.sub(r"(?s)<(pre|textarea|script|style)\b.*?</\1>", "kept", page)
+    assert [line for line in rest.splitlines() if line != line.lstrip() or not line] == []

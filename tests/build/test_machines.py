@@ -169,7 +169,7 @@ def test_classify_says_of_machine_logs_what_they_tell(chronicle, tmp_path: Path)
     ran = chronicle("classify", logs(tmp_path / "exp") / "dmesg")
     assert ran.out.splitlines() == [
         "dmesg  ? cannot tell",
-        "  Cannot tell: no loss was logged that could be judged.",
+        "  Cannot tell: no loss, reward or score was logged with enough points to be judged.",
         "     fault: A fault was logged on nid003: “Xid 79: GPU has fallen off the bus: the host cannot"
         " reach",
         "     it any more (0000:41:00)”.",

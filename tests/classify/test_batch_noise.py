@@ -14,7 +14,6 @@ from tests.timeline.timeline_logs import HOUR, log, series
 from chronicle.classify import DEFAULTS, classify
 from chronicle.classify.resumed import alike, noise, period, rereads
 from chronicle.classify.view import look
-from chronicle.model import Role
 from chronicle.story.measured import Axis
 from chronicle.story.restarts import restart
 from chronicle.timeline import stitch
@@ -123,22 +122,6 @@ def test_epochs_in_the_same_order_are_no_fault_of_a_resume(epoch):
         training("b", range(700, 1700), batches[700:1700], 2),
     )
     assert proofs(*attempts) == {}
-
-
-@pytest.mark.parametrize(("counted", "proved"), [(True, False), (False, True)])
-def test_an_epoch_that_begins_with_a_resume_is_meant_where_the_log_counts_epochs(counted, proved):
-    first, second = cursor_lost()
-    if counted:
-        first, second = (
-            replace(attempt, series={**attempt.series, "epoch": series_of(attempt, steps)})
-            for attempt, steps in ((first, range(600)), (second, range(600, 2000)))
-        )
-    assert bool(proofs(first, second)) is proved
-
-
-def series_of(attempt, steps):
-    """The epochs of a data set of 600 batches."""
-    return replace(attempt.series["loss"], metric="epoch", role=Role.EPOCH, values=np.asarray(steps) / 600)
 
 
 def test_a_first_attempt_proves_nothing():

@@ -91,10 +91,10 @@ def good_views() -> list[tuple[tuple[Attempt, ...], View]]:
 
 
 @pytest.mark.parametrize("values", ODD_VALUES)
-@pytest.mark.parametrize("family", FAMILIES)
-def test_odd_values_in_every_series_at_once_never_raise(family: str, values: str) -> None:
+def test_odd_values_in_every_series_at_once_never_raise(values: str) -> None:
     for view in odd_views(values):
-        assert {f.pattern for f in FAMILIES[family].find(view)} <= set(FAMILIES[family].patterns)
+        for name, family in FAMILIES.items():
+            assert {f.pattern for f in family.find(view)} <= set(family.patterns), name
 
 
 @pytest.mark.slow

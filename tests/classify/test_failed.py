@@ -9,6 +9,7 @@ from tests.curves.runs import all_fail, repeat_data
 from tests.depth import few
 
 from chronicle.classify import classify
+from chronicle.classify.rules.whole_run import levels_apart
 from chronicle.model import Floats
 
 
@@ -99,3 +100,54 @@ def test_a_reward_that_rises_within_its_first_block_has_not_failed() -> None:
 def test_a_log_of_one_value_is_frozen_however_short(n: int, value: float) -> None:
     assert "frozen-metric" in shown_by(loss=np.full(n, value))
     assert "frozen-metric" not in shown_by(loss=np.r_[value + 1, np.full(n - 1, value)][:20])
+
+
+def around(level: float, n: int, spread: float, seed: int = 2) -> Floats:
+    """A loss that is noise around one level."""
+    return level * np.exp(spread * np.random.default_rng(seed).standard_normal(n))
+
+
+@pytest.mark.parametrize(("n", "spread"), [(20, 0.05), (60, 0.2), (400, 0.1)])
+def test_a_loss_that_is_noise_around_one_level_has_learned_nothing(n: int, spread: float) -> None:
+    judged = classify({"loss": around(1.0, n, spread)})
+    assert (judged.verdict, judged.patterns) == ("worrying", ("plateau",))
+
+
+def test_a_loss_that_falls_within_its_noise_over_many_points_has_learned() -> None:
+    falling = np.exp(-0.1 * np.arange(400) / 400)
+    assert classify({"loss": around(1.0, 400, 0.1) * falling}).patterns == ("noisy-healthy",)
+
+
+def test_noise_is_no_plateau_where_a_held_out_loss_or_a_score_gets_better() -> None:
+    t, loss = np.arange(60) / 60, around(1.0, 60, 0.2)
+    assert classify({"train_loss": loss, "val_loss": 2 * np.exp(-t)}).patterns == ("noisy-healthy",)
+    assert classify({"loss": loss, "val_accuracy": 0.9 - 0.6 * np.exp(-5 * t)}).patterns == ("noisy-healthy",)
+
+
+def test_nobody_can_tell_by_the_losses_of_agents_and_players_that_stand_still() -> None:
+    total, part = around(1.0, 60, 0.2), around(2.0, 60, 0.2, 1)
+    for others in ("value_loss", "policy_loss"), ("loss_G", "loss_D"):
+        judged = classify({"total_loss": total, **dict.fromkeys(others, part)})
+        assert (judged.verdict, judged.patterns) == ("unexpected", ())
+        assert judged.because == "Cannot tell: the loss moved by no more than its own noise."
+
+
+@pytest.mark.parametrize("n", [16, 20, 24, 60])
+def test_a_smooth_course_is_not_noise_around_a_level(n: int) -> None:
+    noise, t = 0.02 * np.random.default_rng(n).standard_normal(n - 2), np.linspace(-1, 1, n)
+    falls = np.linspace(3, 2, n), 2 + np.exp(-np.arange(n) / 3), 2 + np.abs(t), 3 - np.abs(t)
+    for loss in (*falls, np.r_[3.0, 2.5, 2.0 * np.exp(noise)]):
+        assert "noise" not in classify({"loss": loss}).because
+        assert not [f for f in classify({"loss": loss}).findings if "still_errors" in f.evidence]
+
+
+@pytest.mark.parametrize("n", [16, 61, 400])
+def test_levels_of_eighths_are_compared_as_kruskal_and_wallis_do(n: int) -> None:
+    values = np.random.default_rng(n).integers(0, 30, n).astype(float)
+    ranks = [(np.sum(values < v) + np.sum(values <= v) + 1) / 2 for v in values]
+    h, start = 0.0, 0
+    for k in range(8):
+        size = n // 8 + (k < n % 8)
+        h += size * (sum(ranks[start : start + size]) / size - (n + 1) / 2) ** 2
+        start += size
+    assert levels_apart(values) == pytest.approx(12 * h / (n * (n + 1)))

@@ -66,13 +66,6 @@ def test_a_rate_at_its_ceiling_from_the_first_value_on_has_not_failed(n: int) ->
     assert told(win_rate=rate - 0.5)[0] == ("unexpected" if n < 50 else "bad")
 
 
-def test_a_loss_of_one_player_that_another_one_wins_is_no_fall() -> None:
-    prey, predator = -10 * np.minimum(T / 0.3, 1) + 0.5 * NOISE[0], 30 * T + 0.5 * NOISE[1]
-    assert FELL in told(prey_reward=prey)[1]
-    assert told(prey_reward=prey, predator_reward=predator) == ("good", ())
-    assert FELL in told(prey_reward=prey, predator_reward=-predator)[1]
-
-
 def test_a_reward_that_no_episode_has_told_yet_is_no_nan() -> None:
     assert told(episode_reward=np.full(45, np.nan)) == ("unexpected", ())
     rises = 100 * T + NOISE[0]

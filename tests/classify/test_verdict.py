@@ -15,7 +15,6 @@ from tests.depth import few
 
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify.patterns import BY_ID
-from chronicle.classify.report import Rule
 from chronicle.classify.rules import RULES
 from chronicle.classify.rules.whole_run import HEALTHY
 from chronicle.classify.thresholds import table
@@ -53,12 +52,11 @@ def test_the_rules_cover_the_list_of_patterns() -> None:
     assert declared == set(BY_ID)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES, ids=lambda r: r.name)
 @pytest.mark.parametrize("name", few(ZOO, 6))
-def test_a_rule_names_only_what_it_declares(rule: Rule, name: str) -> None:
-    all_findings = list(rule.find(look(stitch(ZOO[name].attempts), DEFAULTS)))
-    assert {f.pattern for f in all_findings} <= set(rule.patterns)
+def test_a_rule_names_only_what_it_declares(name: str) -> None:
+    timeline = stitch(ZOO[name].attempts)
+    for rule in RULES:  # each looks anew: none may live on what another one left in a view
+        assert {f.pattern for f in rule.find(look(timeline, DEFAULTS))} <= set(rule.patterns), rule.name
 
 
 @pytest.mark.parametrize("name", ZOO)
@@ -94,7 +92,8 @@ def test_a_part_that_rises_while_the_whole_loss_falls_does_not_worry() -> None:
     judged = classify({"loss": whole, **parts})
     rises = [f for f in judged.findings if f.metric == "loss/books"]
     assert judged.verdict == "good" and rises
-    assert {f.evidence["explained_by"] for f in rises} == {"the whole loss went on"}
+    why = "the loss that the run is judged by did not rise with it"
+    assert {f.evidence["explained_by"] for f in rises} == {why}
     assert classify({"loss": parts["loss/books"]}).verdict != "good"
 
 
@@ -109,20 +108,6 @@ def test_a_rise_at_a_learning_rate_of_nothing_is_the_data(ends: float) -> None:
     assert (judged.verdict, rise.evidence.get("explained_by")) == (
         ("bad", None) if ends else ("good", "the learning rate was next to nothing: it is the data")
     )
-
-
-@pytest.mark.parametrize(("climbs", "verdict"), [(0.15, "good"), (0.7, "bad")])
-def test_a_rise_within_an_epoch_of_data_read_before_is_how_they_are_known(
-    climbs: float, verdict: str
-) -> None:
-    """Three epochs of a small set, in stairs: each steps down by a half and rises to its end."""
-    t = np.arange(1200) / 400
-    noise = np.exp(0.06 * np.random.default_rng(3).standard_normal(1200))
-    loss = np.array([1.1, 0.72, 0.4])[t.astype(int)] * np.exp(climbs * (t % 1) * (t >= 2)) * noise
-    judged = classify({"loss": loss, "epoch": t})
-    (rise,) = (f for f in judged.findings if f.pattern == "divergence-no-spike")
-    why = "the data of this epoch were read before, and it keeps a part of what that gained"
-    assert (judged.verdict, rise.evidence.get("explained_by", why)) == (verdict, why)
 
 
 @pytest.mark.parametrize("absent", [0.0, float("nan")])

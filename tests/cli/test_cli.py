@@ -288,7 +288,7 @@ def test_a_figure_is_written_as_pixels_for_a_chat(tmp_path, chronicle, monkeypat
     ("arguments", "message"),
     [
         (("--png", "calm.csv", "--finding", "7"), "no finding '7'. Findings of this run: 1"),
-        (("--png", "none.csv"), "no such file or folder: none.csv"),
+        (("--png", "none.csv"), "no such file or folder: none.csv. Remedy: check the path"),
         (("--dark",), "--finding and --dark go with --png RUN"),
         (("--png", "log.csv", "--from", "2026-01-01"), "--from and --to go without --png"),
     ],

@@ -128,9 +128,19 @@ def test_nothing_to_read_ends_with_three(chronicle, tmp_path):
 @pytest.mark.parametrize("command", ["doctor", "classify", "explain"])
 def test_every_command_says_the_same_of_a_path_that_leads_nowhere(chronicle, command):
     ran = chronicle(command, "nowhere")
-    assert (ran.code, ran.out, ran.err) == (2, "", "error: no such file or folder: nowhere\n")
+    assert (ran.code, ran.out, ran.err) == (
+        2,
+        "",
+        "error: no such file or folder: nowhere. Remedy: check the path\n",
+    )
     ran = chronicle(command, "s3://")
     assert (ran.code, ran.err) == (2, "error: s3://: names no place. Remedy: go on, as in s3://bucket/run\n")
+
+
+@pytest.mark.parametrize("command", ["doctor", "classify", "explain", "build"])
+def test_a_path_with_a_line_end_is_told_in_one_line(chronicle, command):
+    ran = chronicle(command, "no\nwhere")
+    assert ran.err == "error: no such file or folder: no\\nwhere. Remedy: check the path\n"
 
 
 def test_the_headings_that_tell_the_epoch_are_understood(chronicle, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -57,30 +58,32 @@ def test_the_walk_of_one_log_goes_through_files_that_exist() -> None:
     assert walk.count("\n") > 10 and missing == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_lead_somewhere(page) -> None:
-    for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text("utf-8")):
-        if target.startswith("../patterns/"):
-            assert target.removeprefix("../patterns/").removesuffix(".md") in {p.id for p in PATTERNS} | {
-                "index"
-            }
-        elif target.startswith("../cases/"):
-            cases = {case.stem for case in (DOCS.parent / "gallery" / "cases").glob("*.md")}
-            assert Path(target).stem in cases | {"index"}
-        else:
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+def test_links_lead_somewhere() -> None:
+    patterns = {p.id for p in PATTERNS} | {"index"}
+    cases = {case.stem for case in (DOCS.parent / "gallery" / "cases").glob("*.md")} | {"index"}
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text("utf-8")):
+            if target.startswith("../patterns/"):
+                is_there = target.removeprefix("../patterns/").removesuffix(".md") in patterns
+            elif target.startswith("../cases/"):
+                is_there = Path(target).stem in cases
+            else:
+                is_there = (page.parent / target).exists()
+            assert is_there, f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_links_into_a_page_lead_to_a_heading(page) -> None:
-    for target, anchor in re.findall(r"\]\(([^)#:]*\.md)?#([^)]+)\)", page.read_text("utf-8")):
-        if not target.startswith(("../patterns/", "../cases/")):
-            file = page.parent / target if target else page
-            assert anchor in anchors(file.read_text("utf-8")), f"{page.name} links to {target}#{anchor}"
+def test_links_into_a_page_lead_to_a_heading() -> None:
+    for page in PAGES:
+        for target, anchor in re.findall(r"\]\(([^)#:]*\.md)?#([^)]+)\)", page.read_text("utf-8")):
+            if not target.startswith(("../patterns/", "../cases/")):
+                file = page.parent / target if target else page
+                assert anchor in anchors(file), f"{page.name} links to {target}#{anchor}"
 
 
-def anchors(text: str) -> set[str]:
+@cache
+def anchors(page: Path) -> set[str]:
     """The anchors that the engine gives to the headings of a page."""
+    text = page.read_text("utf-8")
     headings = re.findall(r"^##+ (.+)$", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S), re.M)
     return {slugify(re.sub(r"[*`\[\]]", "", heading), "-") for heading in headings}
 

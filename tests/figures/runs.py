@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from chronicle.model import Attempt, Diagnosis, Finding, Join, Role, Series, Timeline, Verdict
+from chronicle.figures import view_script
+from chronicle.model import Attempt, Diagnosis, Entry, Finding, Join, Role, Series, Timeline, Verdict
 from chronicle.timeline import stitch
 
 
@@ -30,6 +31,13 @@ def finding(pattern, start, end, metric="loss", name="a.csv", severity=0.5) -> F
 def diagnosis(*findings: Finding, joins: tuple[Join, ...] = (), verdict=Verdict.BAD) -> Diagnosis:
     patterns = tuple(sorted({f.pattern for f in findings}))
     return Diagnosis(verdict, patterns, findings, joins, ())
+
+
+def view(timeline, diagnosis, events, *, title, headline="", facts=(), tokens_per_step=0.0) -> str:
+    """The script of the interactive view of an entry that says this much."""
+    words = title, diagnosis.verdict, diagnosis.verdict.value, headline, ()
+    entry = Entry("", "r", *words, events, diagnosis, facts, *[()] * 4, {}, (), (), "", "")
+    return view_script(timeline, entry, tokens_per_step)
 
 
 def falling(points, seed=0, noise=0.02):

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
+from tests.figures.runs import view as view_of
 
-from chronicle.figures import kept_rows, view_script
+from chronicle.figures import kept_rows
 from chronicle.model import Event, EventKind, Role
 from chronicle.timeline import stitch
 
@@ -62,7 +63,7 @@ def test_no_spike_of_one_sample_is_lost():
     values = falling(1_000_000)
     values[654_321] = 9.0
     values[123_456] = np.nan
-    view = data_of(view_script(run(np.arange(1_000_000), values), diagnosis(), (), title="long"))
+    view = data_of(view_of(run(np.arange(1_000_000), values), diagnosis(), (), title="long"))
     [part] = view["panels"][0]["lines"][0]["parts"]
     steps, kept = column(view, part["x"]["step"]), column(view, part["y"])
     assert part["points"] == 1_000_000 and len(kept) <= 200_006
@@ -80,7 +81,7 @@ def test_a_short_run_is_held_whole_with_its_axes_and_attempts():
     timeline = stitch(
         [logged[0], attempt("b", series("loss", steps + 60, falling(100)))], relation="attempts"
     )
-    view = data_of(view_script(timeline, diagnosis(), (), title="two", tokens_per_step=512.0))
+    view = data_of(view_of(timeline, diagnosis(), (), title="two", tokens_per_step=512.0))
     assert [axis["name"] for axis in view["axes"]] == ["step", "tokens"]
     parts = view["panels"][0]["lines"][0]["parts"]
     assert {(part["attempt"], part["live"]) for part in parts} == {(0, True), (0, False), (1, True)}
@@ -93,7 +94,7 @@ def test_events_carry_their_places_on_every_axis():
         "jump-a-40", EventKind.FINDING, "A <b>jump</b>", "It jumped.", mark="1", step=40, end_step=None
     )
     note = Event("note-1", EventKind.NOTE, "Note", "Why.", step=None)
-    view = data_of(view_script(run(np.arange(99), falling(99)), diagnosis(), (event, note), title="x"))
+    view = data_of(view_of(run(np.arange(99), falling(99)), diagnosis(), (event, note), title="x"))
     assert view["events"] == [
         {
             "id": "jump-a-40",
@@ -110,7 +111,7 @@ def test_events_carry_their_places_on_every_axis():
 
 @pytest.mark.parametrize("text", ["</script><script>alert(1)</script>", "\u2028&<!--", "]]>", "\ud800"])
 def test_no_text_of_a_log_leaves_the_data(text):
-    script = view_script(run(np.arange(9), falling(9), metric=f"loss {text}"), diagnosis(), (), title=text)
+    script = view_of(run(np.arange(9), falling(9), metric=f"loss {text}"), diagnosis(), (), title=text)
     assert not {"<", ">", "&", "\u2028"} & set(script)
     assert data_of(script)["title"] == text
 
@@ -119,6 +120,6 @@ def test_the_same_run_gives_the_same_bytes_and_odd_values_do_not_raise():
     values = np.array([1e300, -1e300, np.inf, -np.inf, np.nan, 0.0, 1e-310])
     timeline = run(np.arange(7), values)
     judged = diagnosis(finding("nan-inf", 2, 4))
-    scripts = {view_script(timeline, judged, (), title="odd") for _ in range(2)}
+    scripts = {view_of(timeline, judged, (), title="odd") for _ in range(2)}
     assert len(scripts) == 1
-    assert data_of(view_script(stitch([attempt("a")]), diagnosis(), (), title="none"))["panels"] == []
+    assert data_of(view_of(stitch([attempt("a")]), diagnosis(), (), title="none"))["panels"] == []

@@ -87,13 +87,11 @@ PRINT_SERIES = (
 )
 
 
-ROW = """        LineFormat(
-            "toy",
+ROW = """        LineFormat("toy",
             MARKS=(rb"toy \\d+ has [-\\d]",),
             line=re.compile(rb"^toy "),
             record=re.compile(r"toy (?P<step>\\d+) has (?P<rest>.*)"),
-            pair=re.compile(r"(loss)=(\\S+)()"),
-        ),
+            pair=re.compile(r"(loss)=(\\S+)()")),
 """
 
 
@@ -126,7 +124,7 @@ def test_a_console_format_is_a_module_or_a_row_and_a_line(kind: str, package: Pa
         (console / "toy.py").write_text(CONSOLE_FORMAT)
         log.write_text("starting\ntoy 1 has 2.5\nnoise\ntoy 2 has 2.25\n")
     else:
-        insert(console / "line_formats.py", '        LineFormat(\n            "llm.c",\n', ROW)
+        insert(console / "line_formats.py", '        LineFormat("llm.c",\n', ROW)
         log.write_text("starting\ntoy 1 has 2.5 loss=2.5\nnoise\ntoy 2 has 2.5 loss=2.25\n")
     place = "console.toy" if kind == "module" else "console.line_formats"
     insert(

@@ -232,7 +232,9 @@ def test_the_command_says_what_it_does_without_pytorch() -> None:
 @pytest.mark.parametrize("name", BY_HAND)
 def test_what_is_trained_by_hand_is_made_again_bit_for_bit(name: str, tmp_path: Path) -> None:
     BY_HAND[name].train(name, CsvLog(tmp_path, ""))
-    assert (tmp_path / "log.csv").read_bytes() == (RUNS / f"lab-{name}" / "log.csv").read_bytes()
+    trained = (tmp_path / "log.csv").read_bytes().splitlines()
+    kept = (RUNS / f"lab-{name}" / "log.csv").read_bytes().splitlines()
+    assert [(row, other) for row, other in zip(trained, kept, strict=True) if row != other][:1] == []
 
 
 def test_a_policy_without_a_bonus_stops_looking() -> None:

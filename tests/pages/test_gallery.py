@@ -130,11 +130,13 @@ def test_specimens_are_runs_whose_label_names_the_pattern(pattern_id: str) -> No
         assert pattern_id in seen, run_id
 
 
-@pytest.mark.parametrize(("pattern_id", "threshold", "words"), SAID)
-def test_pages_state_the_thresholds_that_the_rules_use(pattern_id: str, threshold: str, words: str) -> None:
-    text = path_of(pattern_id).read_text("utf-8")
-    assert len(re.findall(pattern(words), criteria_of(text))) == 1, "must be said once"
-    assert restated(text, threshold, words) == text, "run: python -m tests.pages.gallery_thresholds"
+def test_pages_state_the_thresholds_that_the_rules_use() -> None:
+    for pattern_id, threshold, words in SAID:
+        text = path_of(pattern_id).read_text("utf-8")
+        where = f"{threshold} on the page of {pattern_id}"
+        assert len(re.findall(pattern(words), criteria_of(text))) == 1, f"{where} must be said once"
+        right = restated(text, threshold, words)
+        assert right == text, f"{where}: run python -m tests.pages.gallery_thresholds"
 
 
 @pytest.mark.parametrize(("pattern_id", "file", "code", "words"), WRITTEN)

@@ -582,7 +582,7 @@ def test_what_is_no_record_is_read_in_parts_and_not_kept(
     whole = text(events.read(file))
     sizes, real = [], events.frames
 
-    def counting(buffer: events.U8, *args: object, **options: object) -> object:
+    def counting(buffer: events.tfrecord.U8, *args: object, **options: object) -> object:
         sizes.append(len(buffer))
         return real(buffer, *args, **options)
 
@@ -636,9 +636,9 @@ def test_batches_share_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
     files = [write(tmp_path / f"{i}.tfevents", healthy(40 if i % 9 == 5 else i % 4 * 5)) for i in range(30)]
     paths = [path for file in files for path in (file, tmp_path / "missing")]
-    buffers, real = list[events.U8](), events.frames
+    buffers, real = list[events.tfrecord.U8](), events.frames
 
-    def noting(buffer: events.U8, *args: object, **options: object) -> object:
+    def noting(buffer: events.tfrecord.U8, *args: object, **options: object) -> object:
         buffers.append(buffer)
         return real(buffer, *args, **options)
 
@@ -655,7 +655,7 @@ def test_a_file_that_shrinks_while_it_is_read_ends_nothing(
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 4096)
     real = events.is_event_log
 
-    def shrinking(start: events.U8) -> bool:
+    def shrinking(start: events.tfrecord.U8) -> bool:
         os.truncate(file, 10_000)
         return real(start)
 

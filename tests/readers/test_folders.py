@@ -10,10 +10,10 @@ import pytest
 from tests.readers.writers import csv_log, event_log, json_log, trainer_log
 
 from chronicle.build.sources import expand
-from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat
+from chronicle.errors import AmbiguousFormat, LogError, NothingToRead, UnknownFormat, UsageError
 from chronicle.metrics.values import natural
 from chronicle.model import Role
-from chronicle.readers import READERS, read, read_all, runs_below
+from chronicle.readers import READERS, find, read, read_all, runs_below
 from chronicle.readers.text import Head
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
@@ -125,8 +125,38 @@ def test_texts_that_nobody_knows_are_named_with_what_to_do(tmp_path: Path) -> No
 
 
 def test_what_is_missing_is_told(tmp_path: Path) -> None:
-    with pytest.raises(NothingToRead, match="missing: no such file or folder"):
+    with pytest.raises(NothingToRead, match=r"missing: no such file or folder\. Remedy: check the path"):
         read(tmp_path / "missing")
+
+
+def test_the_root_of_a_file_system_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        read("/")
+    assert str(caught.value) == "/ is the root of a file system. Remedy: name the folder of the runs"
+
+
+def test_a_folder_of_very_many_files_of_which_nearly_none_is_a_log_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find, "_MOST_LOOKED_AT", 8)
+    make(tmp_path, "log.csv")
+    for number in range(9):
+        (tmp_path / f"page-{number}.txt").write_text("words\n")
+    assert [attempt.name for attempt in read(tmp_path)] == ["log.csv"]
+    (tmp_path / "log.csv").unlink()
+    with pytest.raises(UsageError) as caught:
+        read(tmp_path)
+    assert str(caught.value) == (
+        f"of 8 files that were looked at 0 are logs, up to {tmp_path}. Remedy: name the folder of the runs"
+    )
+
+
+def test_an_empty_file_that_is_named_as_no_log_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "waits").touch()
+    monkeypatch.setattr(Head, "of", lambda path: pytest.fail(f"{path} is opened"))
+    assert not find.is_log(tmp_path / "waits")
 
 
 def test_names_are_paths_in_natural_order(tmp_path: Path) -> None:

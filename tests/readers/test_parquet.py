@@ -22,8 +22,8 @@ from tests.readers.tracker_writers import trackio_log
 from chronicle.errors import BadLog
 from chronicle.model import Attempt
 from chronicle.readers import parquet, read
-from chronicle.readers.columns import Column
 from chronicle.readers.runs_in_table import runs_of
+from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Iterator
@@ -180,7 +181,7 @@ def test_what_cannot_be_fetched_is_the_problem_of_the_one_run(s3: Any, place: Pa
         (place / "runs" / name / "run.toml").write_text(f'paths = ["{where}"]\n')
     log(place)
     gone, there = expand([place])
-    assert str(gone.problem) == "s3://nowhere/run: no such file or folder"
+    assert str(gone.problem) == "s3://nowhere/run: no such file or folder. Remedy: check address and access"
     assert there.problem is None
     assert Product(gone, Workspace.find(place).config, place / "entry").cached() is None
 
@@ -277,6 +278,16 @@ def test_without_the_package_it_names_the_extra(
 def test_without_its_file_system_it_names_the_extra() -> None:
     with pytest.raises(MissingExtra, match=r"'training-chronicle\[gs\]'"):
         read("gs://bucket/run")
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "ssh"])  # fsspec knows them, and an address is not enough
+def test_an_address_of_a_client_that_needs_more_is_told_in_a_line(
+    scheme: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(UsageError, match=rf"{scheme}://host/x: nothing reads {scheme}://. Known: s3://, "):
+        read(f"{scheme}://host/x")
+    gc.collect()
+    assert capfd.readouterr() == ("", "")
 
 
 def test_an_address_that_nothing_reads_is_told() -> None:

@@ -20,8 +20,9 @@ from chronicle.errors import BadLog, LogError
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES, TIME_NAMES
 from chronicle.model import Attempt, Role
 from chronicle.readers import read
-from chronicle.readers.columns import Column, column_key, iso_seconds, number, step_rank, unix
+from chronicle.readers.columns import iso_seconds, number, unix
 from chronicle.readers.csv_cells import looks_whole
+from chronicle.readers.step_axis import Column, column_key, step_rank
 
 
 def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:

@@ -61,8 +61,8 @@ GOLDEN = [
         "idefics-losses-2023-06-04",
         "2",
         "The losses of cm4 and pmd rose together: the loss of pmd rose from 1.27 to at least 3.00 at "
-        "step 14\u202f026 and was back after about 78 steps. It does not count against the run (the whole "
-        "loss went on).",
+        "step 14\u202f026 and was back after about 78 steps. It does not count against the run (the loss "
+        "that the run is judged by did not rise with it).",
     ),
     (
         "lab-optimizer-lost",
@@ -225,8 +225,8 @@ GOLDEN = [
         "idefics-losses-2023-06-04",
         "3",
         "The loss of pmd rose from 1.25 to 1.31 at step 14\u202f501 and was back after about 110 steps; "
-        "that of the other data set did not move. It does not count against the run (the whole loss "
-        "went on).",
+        "that of the other data set did not move. It does not count against the run (the loss "
+        "that the run is judged by did not rise with it).",
     ),
     (
         "algoperf-vit-failed",
@@ -486,6 +486,21 @@ def test_what_ought_to_rise_is_told_to_fall() -> None:
     flat = replace(finding("plateau", 30, None, "reward"), evidence={})
     assert finding_words(RunView(timeline, diagnosis(flat)), flat)[0].sentence == (
         "The objective stopped rising at step 30."
+    )
+
+
+def test_a_held_out_score_that_was_lost_is_told_by_its_highest_value() -> None:
+    t = np.arange(200) / 200
+    score = 0.8 - 0.5 * np.exp(-t / 0.06) - 0.5 * np.maximum(t - 0.3, 0)
+    columns = (("train_loss", Role.LOSS, 2 * np.exp(-2 * t)), ("val_accuracy", Role.VALIDATION_SCORE, score))
+    log = attempt("log.csv", *(series(name, np.arange(200), y, role=role) for name, role, y in columns))
+    timeline = stitch([log])
+    judged = classify(timeline)
+    (lost,) = (f for f in judged.findings if f.pattern == "overfitting")
+    assert finding_words(RunView(timeline, judged), lost)[0][:2] == (
+        "The validation score was highest at step 52 and fell by 39 % from there, while the training loss "
+        "fell by a factor of 4.1.",
+        "39 % below its best, at step 52",
     )
 
 

@@ -10,6 +10,7 @@ import pytest
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 from tests.story.told_specimens import specimen
 
+import chronicle
 from chronicle.model import (
     Change,
     Diagnosis,
@@ -404,13 +405,26 @@ def test_what_nobody_logged_is_told_where_the_verdict_hangs_on_it() -> None:
     assert tell(LONG, open_).paragraphs == ("No loss was logged that could be judged.",)
 
 
+def test_of_an_agent_no_loss_is_missed() -> None:
+    """Its reward is what is judged, and the reason names it."""
+    reward = chronicle.stitch({"rollout/ep_rew_mean": np.arange(60.0)})
+    judged = chronicle.classify(reward)
+    assert judged.because == "Good: rollout/ep_rew_mean got better and kept what it gained."
+    said = " ".join(tell(reward, judged).paragraphs)
+    assert "no loss" not in said.lower()
+    flat = {"rollout/ep_rew_mean": np.r_[1.0, 2.0, 1.5, 0.5, 2.0, 1.0, 1.5, 1.0, 2.0, 0.5, 1.5, 1.0]}
+    assert chronicle.classify(flat).because == (
+        "Cannot tell: rollout/ep_rew_mean shows no clear gain, and no loss was logged that could be judged."
+    )
+
+
 def test_what_something_explains_does_not_count() -> None:
     part = finding("multi-dataset-spike", 100, 130)
-    part = replace(part, evidence={**part.evidence, "explained_by": "the whole loss went on"}, severity=1.0)
+    part = replace(part, evidence={**part.evidence, "explained_by": "the whole did not rise"}, severity=1.0)
     story = tell(LONG, diagnosis(part, finding("level-shift", 500, None), verdict=Verdict.WORRYING))
     (spike,) = [e for e in story.events if "multi-dataset-spike" in e.patterns]
     assert spike.verdict is Verdict.GOOD
-    assert spike.sentence.endswith(" It does not count against the run (the whole loss went on).")
+    assert spike.sentence.endswith(" It does not count against the run (the whole did not rise).")
     assert spike not in deciding(story.events, Verdict.WORRYING) and spike.sentence not in story.headline
 
 
@@ -478,7 +492,7 @@ def test_a_batch_that_grows_is_told_stage_by_stage_and_a_ramp_at_once() -> None:
     ]
     saw = changing([size for _ in range(10) for size in (8, 64) for _ in range(5)], Role.BATCH_SIZE, "batch")
     assert [e.sentence for e in saw.values() if e.kind is EventKind.BATCH] == [
-        "The batch size changed 19 times over steps 5 to 95, from 8 to 64."
+        "The batch size changed 19 times over steps 5 to 95, between 8 and 64."
     ]
 
 

@@ -67,10 +67,8 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The object that `chronicle build --json` prints."""
-        runs = [
-            {"run": e.run_id, "verdict": e.verdict, "patterns": list(e.diagnosis.patterns)}
-            for e in self.entries
-        ]
+        shown = ((entry.run_id, entry.verdict, entry.diagnosis.patterns) for entry in self.entries)
+        runs = [{"run": run, "verdict": verdict, "patterns": [*patterns]} for run, verdict, patterns in shown]
         unreadable = [{"run": run, "problem": problem} for run, problem in self.unreadable]
         return {"schema": "chronicle/build/1", "site": str(self.site), "runs": runs, "unreadable": unreadable}
 
@@ -100,9 +98,8 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     if workspace:
         folders += [root / getattr(workspace.config, name) for name in ("runs", "gallery", "templates")]
     if any(site.is_relative_to(folder) or folder.is_relative_to(site) for folder in folders):
-        raise UsageError(
-            f"{site} is where the workspace or a build keeps its own. Remedy: name another --out"
-        )
+        remedy = "Remedy: name another --out"
+        raise UsageError(f"{site} is where the workspace or a build keeps its own. {remedy}")
     if not own:
         claim(site)
         write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())

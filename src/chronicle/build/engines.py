@@ -43,6 +43,8 @@ LISTED = "changed.json"  # beside the site that is made: the pages that an engin
 PART = str(Path(__file__).with_name("part.py"))  # run as a file: it needs no other of ours
 _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
 
+# Empty lines and indentation, a tenth of the bytes of a page, but where they count.
+_INDENTED = re.compile(rb"(<(pre|textarea|script|style)\b.*?</\2>)|\n\s+", re.DOTALL)
 # Files of a theme that nobody asks for: for its makers, and of its search where the site has another one.
 _OF_MAKERS, _OF_SEARCH = ("assets/*s/**/*.map",), ("assets/*s/lunr/**/*.js", "assets/*s/workers/*.js")
 
@@ -101,10 +103,19 @@ def build_site(
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
             raise OSError(int(refused[1]), refused[2], refused[3])
         raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
+    _tidy(new_site)
+    return printed.strip()
+
+
+def _tidy(new_site: Path) -> None:
+    """Takes away what nobody asks for: files of the theme, and empty lines and indentation of the pages."""
     unasked = _OF_MAKERS if (new_site / "search").is_dir() else _OF_MAKERS + _OF_SEARCH
     for file in chain.from_iterable(map(new_site.glob, unasked)):
         file.unlink()
-    return printed.strip()
+    for path, entry in files_below(str(new_site), hidden=False):
+        if path.endswith(".html") and os.stat(entry).st_nlink < 2:  # else it is that of the last site
+            page = (new_site / path).read_bytes()
+            write_bytes(new_site / path, _INDENTED.sub(lambda kept: kept[1] or b"\n", page).lstrip())
 
 
 def _settings(config: str, **values: str) -> bytes:

@@ -84,9 +84,7 @@ class ChangedPages:
 
 def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
     """What the engine knows of build/docs: the pages, in its order; any other file when a link leads there.
-
-    The rest of the site is in its place already, so that the engine has nothing to copy.
-    """
+    The rest of the site is in its place already, so that the engine has nothing to copy."""
 
     def known(path: str) -> Any:
         file = files.File(path, config.docs_dir, config.site_dir, config.use_directory_urls)
@@ -117,10 +115,8 @@ def _documents(index: Path) -> dict[str, list[Any]]:
 
 
 def _pages_are_apart(config: Any, changed: Collection[str]) -> bool:
-    """Whether a page is made of its own text, mkdocs.yml and the packages alone.
-
-    What is laid over the theme is nothing, or lies among the pages and is as it was.
-    """
+    """Whether a page is made of its own text, mkdocs.yml and the packages alone. What is laid over the theme
+    is nothing, or lies among the pages and is as it was."""
     folder, docs = Path(config.theme.custom_dir or config.docs_dir), Path(config.docs_dir)
     laid_over = config.theme.custom_dir and any((docs / path).is_relative_to(folder) for path in changed)
     named = config.theme.name != "material" or config.hooks or config.extra_templates

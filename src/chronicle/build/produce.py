@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import gc
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from gzip import GzipFile
@@ -129,8 +129,7 @@ def _make(product: Product) -> Outcome:
 
     attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
     timeline = replace(timeline, attempts=attempts, faults=published(timeline.faults))
-    facts = run.config.facts
-    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, facts)
+    redact = redactor_of(product.config.redact, timeline.attempts, timeline.faults, run.config.facts)
     timeline, diagnosis = redact.value(timeline), redact.value(diagnosis)
     problems = [redact(run.published(problem)) for problem in problems]
     for old in folder.iterdir():
@@ -263,25 +262,13 @@ def _write(
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
-    view = view_script(
-        timeline,
-        diagnosis,
-        entry.events,
-        facts=(*entry.facts, *entry.costs),
-        title=entry.title,
-        headline=entry.headline,
-        tokens_per_step=config.tokens_per_step,
-    )
-    for file, text in (*_entry_files(entry, redact.names), (_VIEW, view)):
+    view = view_script(timeline, entry, config.tokens_per_step)
+    row = {"entry": to_json(listed(entry)), "names": redact.names}  # of the lists, with what was withheld
+    whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
+    for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
     write_points(folder / POINTS, timeline)
     return entry
-
-
-def _entry_files(entry: Entry, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """The row of the lists, with the ``names`` that were withheld, and the whole entry, as text."""
-    yield ROW, json.dumps({"entry": to_json(listed(entry)), "names": names}, ensure_ascii=False)
-    yield ENTRY, json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
 
 
 def _drawn_over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:

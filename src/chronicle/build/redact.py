@@ -199,11 +199,8 @@ class Redactor:
     def withheld(self) -> list[str]:
         """What a page says of what was withheld: how much of which kind, and never what."""
         what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
-        return [
-            f"Withheld by [redact] of chronicle.toml: {plural(len(texts), 'text')} {what[kind]}"
-            for kind, texts in self.texts.items()
-            if texts
-        ]
+        texts = [f"{plural(len(found), 'text')} {what[kind]}" for kind, found in self.texts.items() if found]
+        return [f"Withheld by [redact] of chronicle.toml: {text}" for text in texts]
 
     def _numbered(self, text: str) -> str:
         """The numbers of the hosts of a node list, in its short form, or of the user that ``text`` is."""
@@ -256,10 +253,8 @@ class Redactor:
         return text
 
     def _assignments(self, text: str) -> str:
-        """The text without the values that stand under names of secrets.
-
-        What stands under another name is looked into: a command line may, with keys among its options.
-        """
+        """The text without the values that stand under names of secrets. What stands under another name is
+        looked into: a command line may, with keys among its options."""
         parts, at = [], 0
         while match := _ASSIGNED.search(text, at):
             name = match["name"] or match["option"] or match["title"]
@@ -314,10 +309,8 @@ def with_names(entry: Entry, names: Mapping[str, str]) -> Entry:
 @cache
 def _shapes() -> tuple[re.Pattern[str], ...]:
     """The shapes of secrets: those of detect-secrets (its rules of words and of entropy left out), and ours.
-
-    Its rule of private keys knows their first line only, its rule of passwords in addresses no user, and
-    its rule of networks is one of identities: ours stand in for them.
-    """
+    Its rule of private keys knows their first line only, its rule of passwords in addresses no user, and its
+    rule of networks is one of identities: ours stand in for them."""
     try:
         from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
         from detect_secrets.plugins.base import RegexBasedDetector
@@ -326,8 +319,7 @@ def _shapes() -> tuple[re.Pattern[str], ...]:
     ours = {"Private Key", "Basic Auth Credentials", "Public IP (ipv4)"}
     kinds: list[tuple[str, Any]] = sorted(get_mapping_from_secret_type_to_class().items())
     rules = [kind() for name, kind in kinds if issubclass(kind, RegexBasedDetector) and name not in ours]
-    theirs = [pattern for rule in rules for pattern in rule.denylist]
-    return (*map(re.compile, _SHAPES), *theirs)
+    return (*map(re.compile, _SHAPES), *(pattern for rule in rules for pattern in rule.denylist))
 
 
 @cache

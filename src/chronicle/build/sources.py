@@ -120,7 +120,7 @@ def must_exist(path: Path) -> None:
                 what = "is a link that leads back to itself. Remedy: remove it"
                 raise UsageError(f"{shown(path)} {what}") from err
     elif not path.exists():
-        raise UsageError(f"no such file or folder: {shown(path)}")
+        raise UsageError(f"no such file or folder: {shown(path)}. Remedy: check the path")
 
 
 def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
@@ -137,10 +137,8 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     elif path.is_dir() and any(map(is_run_folder, path.iterdir())):
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        yield from (
-            RunFolder(safe_id(s.run_id), s.paths, only=s.only, readings=readings)
-            for s, readings in joined(runs_below(local(path, confines)))
-        )
+        for source, readings in joined(runs_below(local(path, confines))):
+            yield RunFolder(safe_id(source.run_id), source.paths, only=source.only, readings=readings)
 
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
@@ -160,9 +158,8 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
             files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():
-                run_folders += [
-                    replace(run, run_id=safe_id(r.run_id), logs=(file,), only=r.only) for r in held
-                ]
+                ids = ((safe_id(source.run_id), source.only) for source in held)
+                run_folders += [replace(run, run_id=name, logs=(file,), only=only) for name, only in ids]
             rest = tuple(file for file in files if file not in stores and file not in run.own_files)
             if not stores or rest:
                 run_folders.append(replace(run, logs=rest) if stores else run)
@@ -185,9 +182,8 @@ class _Presence:
     def __init__(self, entry: Entry) -> None:
         self.run_id, rows = entry.run_id, entry.attempts
         times = [(row.get("started"), row.get("ended")) for row in rows]
-        self.spans = [
-            [datetime.fromisoformat(str(t)).timestamp() for t in ends] for ends in times if all(ends)
-        ]
+        known = (ends for ends in times if all(ends))
+        self.spans = [[datetime.fromisoformat(str(t)).timestamp() for t in ends] for ends in known]
         self.jobs = {row["job"] for row in rows if row.get("job")}
         # Without their domains: logs write one name both ways.
         self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}

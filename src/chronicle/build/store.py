@@ -299,9 +299,8 @@ def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
         return
     for page in lacking(stamps(site), stamps(docs)):
         yield f"{site / page}: is missing. {_AGAIN}"
-    for path, row in (
-        (f"runs/{e.name}/{name}", row) for e in entries for name, row in manifest(e)[1].items()
-    ):
+    rows = ((entry.name, name, row) for entry in entries for name, row in manifest(entry)[1].items())
+    for path, row in ((f"runs/{run_id}/{name}", row) for run_id, name, row in rows):
         if (site / path).is_file() and (docs / path).is_file() and sha256_of(site / path) != row[2]:
             yield f"{site / path}: is not what was kept of the run. {_AGAIN}"
 

@@ -89,8 +89,7 @@ class Course:
     share: Floats
 
     def fall(self, start: float, steps: Floats) -> tuple[Floats, Floats]:
-        """How far the loss is expected to fall from one step to others, and the standard deviation of that,
-        log units."""
+        """How far the loss should fall from one step to others, and its standard deviation, log units."""
         asked = steps[np.unique(np.linspace(0, len(steps) - 1, AT_MOST).astype(int))]
         at = np.r_[start, asked]
         phi = shapes((at - self.first) / self.span)
@@ -103,8 +102,7 @@ class Course:
 
 
 def shapes(t: Floats, laws: Laws = FINE) -> Floats:
-    """(shape, place): descents from 1 at t = 0. (Of a power twice another one it is the square, which takes a
-    tenth of the time.)"""
+    """(shape, place): descents from 1 at t = 0; twice another's power is its square, ten times as fast."""
     t = np.maximum(t, 0.0)
     decades = np.log1p(t / np.reshape(laws.t0, (-1, 1)))
     made: dict[float, Floats] = {}
@@ -134,8 +132,7 @@ def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floa
 
 
 def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
-    """Whether a course, if it is long enough to be one, may be another one than a descent that goes on:
-    whether it stands still at either end, or rises from its first level. A few medians tell."""
+    """Whether a course may be more than a descent that goes on: flat at either end, or rising at first."""
     if len(y) < GLANCE:
         return len(y) >= LEAST
     x, level, samples = medians_of(steps, y, GLANCE)
@@ -240,9 +237,7 @@ def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Ite
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
     """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
-    if it is not over, or nobody can tell. It is over if the end of the log lies within two errors of the
-    level before it, and within two standard deviations of the forecast. Where the log has only begun, the
-    level is known as well as the loss keeps to a line since, and what comes back to it was no rise."""
+    if it is not over, or nobody can tell. The end of the log must be at the old level and at the forecast."""
     rest = len(y) - a
     if rest < FEWEST:
         return None
@@ -264,8 +259,7 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
 
 
 def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, height: float) -> Baseline | None:
-    """What the ``known`` samples say of those after them: the last level, moved on as the laws of that course
-    fall from there. (Laws that fit badly still tell how much a loss may fall.)"""
+    """The level before sample ``known[1]``, moved on as the laws of the course before it fall from there."""
     first, at = known
     if at - first < 3:
         return None
@@ -280,10 +274,8 @@ def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, heigh
 
 
 def ceiling(base: Baseline, error: float, samples: int) -> Floats:
-    """The highest level that still is no rise, at each sample: not over the old one, and no more over the
-    trend than is unsure, or than half of the height, if half of the expected progress was made: laws
-    bend otherwise than schedules. ``error`` is that of one sample: the level asked about is a median of so
-    many ``samples``, and the old one of few, where a log has just begun."""
+    """The highest level that still is no rise, at each sample: neither over the old level nor over the
+    forecast, but for what is unsure of both. ``error`` is that of one sample, ``samples`` make a level."""
     progress = np.maximum(base.old - base.expected, 0.0)
     over = np.maximum(SURE * base.sure, MIDWAY * np.minimum(progress, base.height))
     unsure = error * (1 / samples + 1 / base.samples) ** 0.5
@@ -292,8 +284,7 @@ def ceiling(base: Baseline, error: float, samples: int) -> Floats:
 
 
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
-    """Whether the end of the log is at the level before, and at the trend; its last samples too, for what
-    rises just now shows in them first."""
+    """Whether the end of the log, and its last three samples, are at the level before and at the trend."""
     ends = ((median(after[-k:]), ceiling(base, error, k)[-1]) for k in (width, 3))
     return all(end <= most for end, most in ends)
 
@@ -301,8 +292,7 @@ def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
 def gives_back(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
-    """Whether a rise only gives back what a dip before it had taken: the loss had stepped down, a quarter of
-    the log ago at most, and is now where the course before that step leads."""
+    """Whether a rise only gives back what a step down, a quarter of the log ago at most, had taken."""
     first, a = known
     length = FEWEST
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST, length):
@@ -374,7 +364,6 @@ class Contest:
         return float(np.ptp(best.curve[self.steps >= first]))
 
     def step(self, name: str) -> float:
-        """The step at which T of an explanation is."""
         return float(self.steps[0] + self.explanations[name].at * (self.steps[-1] - self.steps[0]))
 
 

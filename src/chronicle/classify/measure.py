@@ -168,8 +168,7 @@ def departure(series: Series, start: float, stop: float) -> Excess:
 
 
 def told_below(values: Floats, share: float) -> bool:
-    """Whether values are written finely enough to tell what is below a share of the highest: a rate of
-    0.0001 that is written with four decimals is 0.0000 from its half on."""
+    """Whether values are written with decimals enough to tell what is below a share of the highest."""
     known = values[np.isfinite(values)]
     decimals = (k for k in range(16) if np.allclose(known, np.round(known, k), rtol=1e-6, atol=0.0))
     finest = 10.0 ** -next(decimals, 16)
@@ -183,8 +182,7 @@ def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples:
 
 
 def grain(y: Floats) -> Floats:
-    """What rounding leaves unknown of each log value: the smallest difference of two values of the log, over
-    the value [log units]."""
+    """The smallest difference of two logged values over each value, log units: what rounding hides."""
     values = np.exp(y)
     apart = np.diff(np.unique(values))
     return (float(apart.min()) if len(apart) else 0.0) / values

@@ -189,7 +189,6 @@ def _name(index: int) -> str:
 
 
 def _series(metric: str, rows: Rows, like: Series | None = None) -> Series:
-    """Rows as a series, with the role of ``like``."""
     role, unit, dataset = (like.role, like.unit, like.dataset) if like else (Role.OTHER, None, "")
     return Series(metric, role, rows["step"], rows["value"], rows["time"], unit, dataset)
 
@@ -229,14 +228,12 @@ class Column:
         self._used += 1
 
     def extend(self, rows: Rows) -> None:
-        """Add many rows, straight to the file."""
         self._spill()
         with self._file.open("ab") as file:
             file.write(rows.astype(ROW).tobytes())
         self._spilled += len(rows)
 
     def rows(self) -> Rows:
-        """All rows, mapped from the file (ROW[n])."""
         if not self._spilled:
             return np.frombuffer(bytes(self._kept), ROW, self._used)
         self._spill()

@@ -124,9 +124,10 @@ PATTERNS: tuple[Pattern, ...] = (
     Pattern("plateau", "Plateau", WORRYING, traits=ACROSS | LEARNS),
     Pattern("overfitting", "Overfitting", WORRYING, (LOSS, Role.VALIDATION_LOSS),
             instead=Role.VALIDATION_SCORE, traits=ACROSS | LEARNS,
-            says="{what} was lowest at {start} and rose by {rise_log:percent} from there[, while the "
-                 "training loss fell by {training_fall_log:fallen}]",
-            short="{rise_log:percent} above its lowest, at {start}"),
+            says="{what} was [lowest at {start} and rose by {rise_log:percent}|highest at {start} and fell "
+                 "by {fall_share:hundredths}] from there[, while the training loss fell by "
+                 "{training_fall_log:fallen}]",
+            short="[{rise_log:percent} above its lowest|{fall_share:hundredths} below its best], at {start}"),
     Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME,
             traits=ACROSS,
             says="the training became {slower_share:hundredths} slower at {start} and stayed so for "

@@ -156,8 +156,7 @@ def finding(
 
 
 def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) -> Finding:
-    """The same event under the name that its context gives it; the shape stays as the runner-up, and ``why``
-    says what would make it so. Metric, attempt and start_step, by which ``replaces`` knows it, stay too."""
+    """The same event under the name that its context gives it; ``why``: what would leave it its shape."""
     return replace(with_more(shape, checks), pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
 
 

@@ -13,9 +13,10 @@ together, and where they do not it does not, whatever the trend does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,6 @@ _CLIP = 3.0  # scales: no single spike makes a correlation
 _LONGEST = 1 << 16  # samples of an attempt that are looked at
 _SURE = 0.999  # correlation: z grows without bound towards 1
 _MEMORY = 8  # samples over which smoothed noise is like itself
-_EPOCH = 0.02  # of an epoch: the first point of one is logged a little after it began
 _EARLIER = 8  # attempts back that are compared: a loader starts again where a process started
 
 
@@ -90,13 +90,12 @@ def noise(loss: Series) -> Noise | None:
 
 
 def alike(old: Noise, new: Noise, lag_steps: int, limits: Thresholds) -> Pairing | None:
-    """Whether the later one reads what the earlier one read ``lag_steps`` before; None if it does not.
-
-    The later one may end it at any place: its first 64 pairs are looked at, then twice as many, and so on.
-    """
+    """Whether the later one reads what the earlier one read ``lag_steps`` before, up to any place, or
+    None."""
     if old.gap != new.gap:
         return None
-    return _surest(_correlated(old, new, round(lag_steps / new.gap), None, limits.alike_share, limits.join_t))
+    pairings = _correlated(old, new, round(lag_steps / new.gap), None, limits.alike_share, limits.join_t)
+    return max(pairings, key=attrgetter("t"), default=None)
 
 
 def period(stretch: Noise, limits: Thresholds) -> Pairing | None:
@@ -112,11 +111,7 @@ def period(stretch: Noise, limits: Thresholds) -> Pairing | None:
                 needed_t = limits.single_t + by_chance
                 yield from _correlated(stretch, stretch, lag, n - lag, limits.alike_share, needed_t)
 
-    return _surest(candidates())
-
-
-def _surest(pairings: Iterable[Pairing]) -> Pairing | None:
-    return max(pairings, key=lambda p: p.t, default=None)
+    return max(candidates(), key=attrgetter("t"), default=None)
 
 
 def _doubling(samples: int) -> list[int]:
@@ -127,8 +122,7 @@ def _doubling(samples: int) -> list[int]:
 def _correlated(
     old: Noise, new: Noise, lag: int, pairs: int | None, least_share: float, needed_t: float
 ) -> Iterator[Pairing]:
-    """Noise and, ``lag`` places before it, other noise, where both were logged: the correlation of the first
-    64, 128, … places, or of so many, by Fisher's z, without those that are too low or not sure enough."""
+    """By Fisher's z the correlations, high and sure enough, of noise with that ``lag`` places before it."""
     first = max(old.first + lag, new.first)
     stop = min(old.first + len(old.values) + lag, new.first + len(new.values))
     before = old.values[first - lag - old.first : stop - lag - old.first]
@@ -204,20 +198,10 @@ def _from_the_start(
 ) -> Iterator[Reread]:
     for parent, old in earlier[-_EARLIER:]:
         lag = (stretch.first - old.first) * stretch.gap
-        # the next epoch in the same order is as it was meant
-        pairing = alike(old, stretch, lag, limits) if lag > 0 and not _whole_epochs(parent, attempt) else None
+        pairing = alike(old, stretch, lag, limits) if lag > 0 else None
         usual = period(old, limits) if pairing else None
         if pairing and (usual is None or lag % usual.lag_steps):
             yield Reread(parent.name, pairing)
-
-
-def _whole_epochs(parent: AttemptView, attempt: AttemptView) -> bool:
-    """Whether the later attempt begins a whole number of epochs after the earlier one, by their own count."""
-    before, after = parent.first(Role.EPOCH), attempt.first(Role.EPOCH)
-    if before is None or after is None:
-        return False
-    apart = float(after.values[0] - before.values[0])
-    return round(apart) >= 1 and abs(apart - round(apart)) <= _EPOCH if np.isfinite(apart) else False
 
 
 def _over_and_over(
@@ -251,10 +235,8 @@ AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is bett
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """An attempt that goes on from an earlier one, and the line it should have gone on along.
-
-    ``off`` is its log loss less that line; ``reach`` is the number of samples for which the line is trusted.
-    """
+    """An attempt that goes on from an earlier one, and the line it should have gone on along: ``off`` is its
+    log loss less that line, ``reach`` the number of samples for which the line is trusted."""
 
     attempt: AttemptView
     parent: AttemptView
@@ -265,14 +247,12 @@ class Resume:
     reach: int
 
     def over(self, a: int, b: int) -> Excess:
-        """Median height of the samples ``a`` to ``b`` over the line, and its t."""
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
 
 
 @kept
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:
-    """The attempt against every earlier one that it may have resumed (of very many the latest), the best fit
-    first. Only lines that are about equally sure are compared: nearly anything fits a vague one."""
+    """The attempt against each earlier one it may have resumed, the best fit first; lines equally sure."""
     loss, limits = attempt.loss, view.thresholds
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < LEAST:
@@ -379,9 +359,8 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
 
 
 def planned(rates: Floats, i: int) -> bool:
-    """Whether a schedule jumps as the rate does after sample ``i``: down from one constant rate to another
-    one, as it jumps elsewhere too, or up from the end of a cycle, while a process begins its schedule anew
-    anywhere."""
+    """Whether a schedule jumps as the rate does after sample ``i``: down from one constant rate to another,
+    up from the end of a cycle, or as it jumps elsewhere too."""
     with np.errstate(invalid="ignore"):
         moved = np.diff(np.log(rates))
         beside = np.r_[moved[max(i - LEAST, 0) : i], moved[i + 1 : i + 1 + LEAST]]
@@ -391,8 +370,7 @@ def planned(rates: Floats, i: int) -> bool:
 
 
 def jumps_again(rates: Floats, i: int) -> bool:
-    """Whether the rate jumps elsewhere as after sample ``i``: by the same factor, or up to the same rate from
-    where it did not rise."""
+    """Whether the rate jumps elsewhere too by the factor after sample ``i``, or up to the same rate."""
     with np.errstate(invalid="ignore", divide="ignore"):
         level = np.log(rates)
         moved = np.diff(level)
@@ -434,7 +412,6 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
 
 
 def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:
-    """Evidence of one rollback; empty where nothing had been found in what it overtook."""
     came_by = {other.after: other for other in view.timeline.joins}
     way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
     while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:

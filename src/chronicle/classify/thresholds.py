@@ -190,7 +190,6 @@ class Thresholds:
         return replace(self, **limits, **{name: getattr(self, name) ** factor for name in TAILS})
 
     def kernel(self) -> tuple[float, ...]:
-        """The kernel's part, in the order of kernel/levels.py."""
         return tuple(float(getattr(self, name)) for name in KERNEL)
 
 

@@ -74,11 +74,8 @@ def collect(view: View) -> list[Finding]:
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
-    """Whether it only shows that of two players (GAN) the other one learns.
-
-    A player has no course of its own, so nothing is said of one. Its rise counts where the other one has lost
-    (its loss is a fifth of what it was before, or less) or rises as well, half as much or more.
-    """
+    """Whether it only shows that of two players (GAN) the other one learns. A player has no course of its
+    own; its rise counts where the other one has lost (a fifth of its loss), or rises half as much or more."""
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
@@ -92,8 +89,7 @@ def part_of_game(view: View, finding: Finding) -> bool:
 
 
 def moved_by(series: Series, finding: Finding) -> float:
-    """How the size of a series while a finding lasts (where it stays: in the later half of the rest) differs
-    from that of as many samples before it, log units (0: nobody knows)."""
+    """How the size of a series while a finding lasts differs from that before it, log units."""
     ok = np.isfinite(series.values) & (series.values != 0)
     steps, size = series.steps[ok], np.log(np.abs(series.values[ok]))
     end = np.inf if finding.end_step is None else finding.end_step
@@ -131,8 +127,9 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
     if view.losses:
-        return Verdict.UNEXPECTED if wild(view) and not learns(view) else Verdict.GOOD
-    return Verdict.GOOD if learns(view) else Verdict.UNEXPECTED
+        unclear = wild(view) or whole_run.stands_still(view) is not None
+        return Verdict.UNEXPECTED if unclear and gains(view) is None else Verdict.GOOD
+    return Verdict.UNEXPECTED if gains(view) is None else Verdict.GOOD
 
 
 def wild(view: View) -> bool:
@@ -141,13 +138,15 @@ def wild(view: View) -> bool:
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
-def learns(view: View) -> bool:
-    """Whether anything that was logged says that the model gets better: a score, an objective, a loss as it
-    stands in the log, which may be one of too few points to be judged."""
-    scores = (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *(SCORES if a.in_time else ())))
+def gains(view: View) -> Series | None:
+    """The first series that says that the model gets better: a score, an objective, or a loss as it stands in
+    the log, which may be one of too few points to be judged."""
+    for attempt in view.attempts:
+        scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
+        if better := next(filter(whole_run.improves, scores), None):
+            return better
     losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
-    falling = (_falls(s.values) for s in losses if s.role in LOSSES)
-    return any(map(whole_run.improves, scores)) or any(map(whole_run.rises, falling))
+    return next((s for s in losses if s.role in LOSSES and whole_run.rises(_falls(s.values))), None)
 
 
 def _falls(losses: Floats) -> Floats:
@@ -157,11 +156,7 @@ def _falls(losses: Floats) -> Floats:
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
-    """The pattern's own verdict; a spike that is nearly back worries, it is not bad; a level 10 % too high
-    that lasts is bad, unless validation stayed; a few values that were lost in passing worry; a step down
-    does not; nor is a rise bad of a player whose opponent, logged as well, may only have learned, nor one of
-    a held-out loss that is logged alone and stays below twice its best, nor a fall of an objective that keeps
-    a part of what it had gained."""
+    """The pattern's own verdict, unless the finding itself tells that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
     down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
     if EXPLAINED in evidence or down:
@@ -185,26 +180,16 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
 
 
 def explanation(view: View, finding: Finding) -> str:
-    """Why a finding says nothing of how well a run learns; empty where it does.
-
-    Speed: where a loss or an objective is logged that tells, only a drop that goes on for a quarter of the
-    log is worth a worry. A rise of a part: the loss that is judged went on without one. Spikes and steps that
-    stay below a twentieth of the first value: the run has learned what there was. Rises at the end:
-    the learning rate is so low that the weights hardly move, or data are read again. Rises that are over:
-    the logged learning rate went up again, or they begin in the first twentieth of the steps, in which
-    nothing has a level.
-    """
+    """Why a finding says nothing of how well a run learns, or "" (the reasons: docs/classifier.md)."""
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.first(Role.OBJECTIVE) is not None for a in attempts):
         return "an environment has a pace of its own"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run learned as well"
     if any(part_alone(view, a, finding) for a in attempts):
-        return "the whole loss went on"
+        return "the loss that the run is judged by did not rise with it"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was next to nothing: it is the data"
-    if finding.pattern == NO_SPIKE and any(schedule.read_again(view, a, finding) for a in attempts):
-        return "the data of this epoch were read before, and it keeps a part of what that gained"
     firsts = (median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric)
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
@@ -237,8 +222,7 @@ def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
 
 
 def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """The metrics that are no more than a setting (a stage of a curriculum, the length of a sequence), and
-    have another value from the start of a rise on; those that change often would do so by chance."""
+    """Metrics that are only a setting (a sequence length) and change where a rise begins, seldom else."""
     for series in attempt.by_role(Role.OTHER):
         edges = np.flatnonzero(np.diff(series.values)) + 1
         off = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
@@ -280,8 +264,8 @@ def logged(view: View, role: str) -> bool:
 def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
     losses = view.losses
-    if verdict is Verdict.GOOD and not losses:
-        return "Good by what got better and stayed so; no loss was logged that could be judged."
+    if verdict is Verdict.GOOD and not losses and (better := gains(view)) is not None:
+        return f"Good: {better.metric} got better and kept what it gained."
     if verdict is Verdict.GOOD:
         back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
@@ -301,9 +285,12 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if verdict is Verdict.WORRYING:
         return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
     if losses:
-        return "Cannot tell: the loss differs by a factor of two from sample to sample."
+        noise = "differs by a factor of two from sample to sample"
+        return f"Cannot tell: the loss {noise if wild(view) else 'moved by no more than its own noise'}."
     items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."
         return f"Cannot tell: the rows of the log are {items[0]} of a training. {remedy}"
-    return "Cannot tell: no loss was logged that could be judged."
+    if flat := next((a.objective for a in view.attempts if a.objective is not None), None):
+        return f"Cannot tell: {flat.metric} shows no clear gain, and no loss was logged that could be judged."
+    return "Cannot tell: no loss, reward or score was logged with enough points to be judged."

@@ -64,7 +64,6 @@ class AttemptView:
         return max((s for s in self.by_role(role) if len(s) >= points), key=len, default=None)
 
     def is_live(self, step: int) -> bool:
-        """Whether this attempt's point at ``step`` is part of the run's course."""
         return self.live_until is not None and step <= self.live_until
 
     validation_loss = _of(Role.VALIDATION_LOSS)
@@ -107,7 +106,6 @@ class View:
 
     @cached_property
     def attempt_of(self) -> Mapping[Series, AttemptView]:
-        """The attempt that logged a series."""
         return {s: a for a in self.attempts for s in a.series.values()}
 
     @cached_property
@@ -116,7 +114,6 @@ class View:
         return {join.after: join for join in reversed(self.timeline.joins)}
 
     def named(self, name: str | None) -> Sequence[AttemptView]:
-        """The attempts of a name: mostly one, none for None."""
         return self._by_name.get(name, ())
 
     @cached_property
@@ -128,7 +125,6 @@ class View:
 
     @cached_property
     def losses(self) -> Sequence[Series]:
-        """The judged losses of all attempts that have one."""
         return [a.loss for a in self.attempts if a.loss is not None]
 
     @cached_property
@@ -146,7 +142,6 @@ class View:
         return self.once(("events", series), lambda: in_order(reviewed(series, seen, self.thresholds)))
 
     def contest(self, loss: Series) -> Contest | None:
-        """The competition of explanations for the course of a loss; None for a short log."""
         steps, y = positive(loss)
         return self.once(("contest", loss), lambda: compete(steps, y))
 
@@ -231,8 +226,7 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 
 
 def _between_rows(speed: Series) -> Series:
-    """What a speed was between the rows of a log, if the mean since its start is printed: such a mean tells a
-    pause for long, and what lasts late."""
+    """A speed between the rows of a log, if the mean since its start is printed, which tells pauses late."""
     gaps = np.diff(speed.steps.astype(float))
     if len(speed) <= _MOST or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
         return speed

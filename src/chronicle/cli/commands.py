@@ -65,9 +65,8 @@ VERDICTS = Words("model", "Verdict")
 PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
-FAIL_ON = click.option(
-    "--fail-on", type=VERDICTS, help="Exit with 1 when a run has this verdict or a graver one."
-)
+GRAVE = "Exit with 1 when a run has this verdict or a graver one."
+FAIL_ON = click.option("--fail-on", type=VERDICTS, help=GRAVE)
 ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine.")
 
 
@@ -434,10 +433,8 @@ def predict(folder: Path) -> dict[str, Any]:
 
 
 class _JudgedRuns:
-    """The runs of ``paths``, each read, judged and told.
-
-    What cannot be read is said on stderr, and makes ``unreadable`` true; the other runs go on.
-    """
+    """The runs of ``paths``, each read, judged and told. What cannot be read is said on stderr, and makes
+    ``unreadable`` true; the other runs go on."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self.paths, self.unreadable = paths, False
@@ -467,9 +464,7 @@ class _JudgedRuns:
 
 def _named(*runs: Path) -> tuple[Path, ...]:
     """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is.
-
-    Raises UsageError, with the nearest id, for what is neither.
-    """
+    Raises UsageError, with the nearest id, for what is neither."""
     from chronicle.workspace.folders import Workspace
 
     home = Workspace.find(Path.cwd())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from codecs import BOM_UTF8
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ def examine(path: Path) -> dict[str, Any]:
         "format": ", ".join(dict.fromkeys(str(a.facts.get("format", "")) for a in attempts)),
         "claimed_by": [],
         "n_readers": len(all_readers()),
-        "problem": "\n".join(map(str, problems)),
+        "problem": "\n".join(printable(str(problem), "") for problem in problems),
         "doubts": [*_doubts(attempts)] or nothing,
         **content,
         "attempts": [*map(_summary, attempts)],
@@ -90,16 +91,12 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
     """What a reader of the report should know before trusting it: a table of other data is read as well."""
     filled = [attempt for attempt in attempts if attempt.series]
     for attempt in (attempt for attempt in filled if attempt.axis == "item"):
-        yield (
-            f"its rows are {attempt.facts['rows']} of a training, and nothing of it is judged. If they are"
-            " steps, name the loss with `roles` in run.toml"
-        )
+        what = f"its rows are {attempt.facts['rows']} of a training, and nothing of it is judged"
+        yield f"{what}. If they are steps, name the loss with `roles` in run.toml"
     filled = [attempt for attempt in filled if attempt.axis != "item"]
     if filled and not any(s.role in _OF_TRAINING for attempt in filled for s in attempt.series.values()):
-        yield (
-            "no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
-            " training? If it is, say so with `roles` in run.toml"
-        )
+        what = "no metric is known for a loss, a score, a norm or a learning rate"
+        yield f"{what}: is this the log of a training? If it is, say so with `roles` in run.toml"
     if any(attempt.axis == "row" for attempt in filled):
         yield "nothing in it counts the steps: its rows are counted"
 
@@ -138,13 +135,12 @@ def _encoding(start: bytes) -> dict[str, str]:
 
 
 def _kinds_of(logs: Sequence[Log], file: Path | None = None) -> dict[str, Any]:
-    """The kinds of lines of the logs that were read, and how many lines were taken for what.
-
-    All logs are of ``file``, if it is given, though it had another name when they were read.
-    """
-    paths = dict.fromkeys(file or log.path for log in logs)
-    of_file = {path: [log for log in logs if path in (file, log.path)] for path in paths}
-    kinds = [kind for path in paths for kind in _kinds_of_file(path, of_file[path])]
+    """The kinds of lines of the logs that were read, and how many lines were taken for what. All logs are of
+    ``file``, if it is given, though it had another name when they were read."""
+    of_file: dict[Path, list[Log]] = {}
+    for log in logs:
+        of_file.setdefault(file or log.path, []).append(log)
+    kinds = [kind for path, its_logs in of_file.items() for kind in _kinds_of_file(path, its_logs)]
     counts: Counter[str] = Counter()
     for kind in kinds:
         counts[kind["taken_for"]] += kind["n_lines"]
@@ -209,12 +205,10 @@ def _joined(parts: Iterable[Steps]) -> Steps:
     return np.concatenate([np.empty(0, np.int64), *parts]).astype(np.int64)
 
 
-def _texts(
-    path: Path, wanted: set[int], known: Steps
-) -> tuple[dict[int, str], list[tuple[int, str]], int, int]:
+def _texts(path: Path, wanted: set[int], known: Steps) -> tuple[dict[int, str], Numbered, int, int]:
     """The texts of lines; the first of those not known; how many of these there are, and blank ones."""
     texts, unread, n_unread, n_blank = dict[int, str](), list[tuple[int, str]](), 0, 0
-    try:
+    with suppress(OSError):  # a copy that was made for reading, and is gone
         for chunk in chunks(path):
             numbers, lines = np.asarray(chunk.numbers), chunk.lines
             strange = ~np.isin(numbers, known)
@@ -229,8 +223,6 @@ def _texts(
                     n_unread += 1
                     if len(unread) < MOST_UNREAD:
                         unread.append((number, _excerpt(text)))
-    except OSError:  # a copy that was made for reading, and is gone
-        pass
     return texts, unread, n_unread, n_blank
 
 
@@ -254,7 +246,7 @@ def _unread_kinds(path: Path) -> list[dict[str, Any]]:
 
 def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
     """The lines of the command for one log."""
-    yield click.style(printable(report["path"]), bold=True)
+    yield click.style(printable(report["path"], ""), bold=True)
     about = plural(report["n_bytes"], "byte"), report["encoding"], report["line_ends"]
     yield "  " + ", ".join(filter(None, about))
     reader = f"format: {printable(report['format'])}" if report["format"] else "nothing was read"

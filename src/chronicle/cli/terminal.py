@@ -18,7 +18,7 @@ from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.metrics.values import count, plural, value_words
-from chronicle.model import Comparison, Diagnosis, Entry, Event, EventKind, Finding, Note, Timeline, Verdict
+from chronicle.model import Comparison, Event, EventKind, Verdict
 from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
 from chronicle.score.presets import PRESETS, Preset
@@ -29,6 +29,7 @@ from chronicle.workspace.config import nearest
 if TYPE_CHECKING:
     from chronicle.build import Report
     from chronicle.build.produce import Outcome
+    from chronicle.model import Diagnosis, Entry, Finding, Note, Timeline
 
 # The shape and the colour of each verdict.
 LOOKS = {
@@ -38,7 +39,7 @@ LOOKS = {
     Verdict.BAD: ("■", "red"),
 }
 _MOST = 40  # events that a terminal has room for
-_KEPT = " \n\u202f"
+_KEPT = " \u202f"
 
 
 def badge(verdict: Verdict, word: str = "") -> str:
@@ -133,10 +134,10 @@ def build_lines(report: Report) -> Iterator[str]:
     yield f"Open {report.site / 'index.html'}"
 
 
-def complain(*problems: str) -> bool:
-    """Problems on stderr, a line each; whether there is any."""
+def complain(*problems: str, kept: str = "") -> bool:
+    """Problems on stderr, a line each but for what is ``kept`` as it is; whether there is any."""
     for problem in problems:
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem)}", err=True)
+        click.echo(f"{click.style('error:', fg='red', bold=True)} {printable(problem, kept)}", err=True)
     return bool(problems)
 
 
@@ -176,9 +177,9 @@ def progress(total: int, verbose: bool, silent: bool) -> Iterator[Callable[[Outc
         yield lambda outcome, total: bar.update(1)
 
 
-def printable(text: str) -> str:
+def printable(text: str, kept: str = "\n") -> str:
     """Text from a log made safe for a terminal: control and direction characters become their escapes."""
-    return "".join(c if c.isprintable() or c in _KEPT else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in _KEPT + kept else repr(c)[1:-1] for c in text)
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
@@ -236,10 +237,8 @@ def _finding(finding: Finding) -> Iterator[str]:
     where = " · ".join(filter(None, (finding.metric, finding.attempt)))
     sure = f"severity {finding.severity:.2f}, confidence {finding.confidence:.2f}"
     yield f"   {finding.pattern}{f' in {where}' if where else ''}: {sure}"
-    rows = [
-        (f"{_MARKS[words.met_words(c)[0]]} {c.name}", words.criterion_value(c), words.threshold(c))
-        for c in finding.criteria
-    ]
+    marks = ((_MARKS[words.met_words(criterion)[0]], criterion) for criterion in finding.criteria)
+    rows = [(f"{mark} {c.name}", words.criterion_value(c), words.threshold(c)) for mark, c in marks]
     yield from columns(rows, "     ")
     measured = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
     if evidence := "; ".join(f"{key} {value}" for key, value in measured.items() if value):

@@ -3,11 +3,10 @@
 A run becomes a `Scene`, a `Plan` says what stands where at one width, and is painted on a `Sheet`, whose file
 serves both themes. The bytes depend on the run and on the versions of the libraries alone.
 
-The data of a run's interactive view are a script that hands numbers, axes and events to assets/view.js.
-
-A page that is opened from disk may not fetch, so the data are a script. Numbers are one block of binary
-columns, compressed and in base64; a browser unpacks it with what it has. Of a long run each bucket of samples
-keeps its lowest and its highest one, and its first that is no number: no spike of one sample is lost.
+The data of a run's interactive view are a script that hands numbers, axes and events to assets/view.js, since
+a page that is opened from disk may not fetch. Numbers are one block of binary columns, compressed and in
+base64. Of a long run each bucket of samples keeps its lowest and its highest one, and its first that is no
+number: no spike of one sample is lost.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, wh
 from chronicle.figures.panels import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, literal
 from chronicle.metrics.values import plural, with_unit
-from chronicle.model import Diagnosis, Event, EventKind, Fact, Figure, Floats, Join, Timeline
+from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline
 from chronicle.story.measured import Axis
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
@@ -41,6 +40,7 @@ _EMPTY = "No metric to draw: the log holds no values."
 
 Marked = Mapping[str, Event]
 """The events of findings by their marks."""
+Axes = Mapping[str, OnAxis]
 
 
 def draw(
@@ -57,20 +57,21 @@ def draw(
 
     With ``x`` (what `chronicle.timeline.on_axis` gives) the whole run is drawn over that axis; a zoom shows
     single steps, and stays over them. ``edge`` is what `chronicle.story.picture_edge` gives.
-
-    Returns:
-        "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a
-        PNG for the cards that other sites make of a link.
-        A run without any value has only a "whole", which says so.
+    Returns "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share"
+    (a PNG for cards that other sites make of a link); of a run without any value a "whole" that says so.
     """
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
         return (Figure("whole", _written("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
-    over = scene(timeline, diagnosis, x, edge) if x is not None else None
+    over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
-    figures = [_whole(over or run, folder, title, marked, x), *_zooms(run, folder, marked)]
-    small, shared = thumb(run), share(over or run).paint()
+    plans = {variant: whole(over, width) for variant, width in _WIDTHS.items()}
+    alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, plans["wide"])
+    if x is not None and x.axis != "step":
+        caption += f" x axis: {x.axis}s ({literal(x.how)})."
+    figures = [Figure("whole", _written("whole", plans, folder), alt, caption), *_zooms(run, folder, marked)]
+    small, shared = thumb(run), share(over).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
     (folder / "share.png").write_bytes(shared.png(2))
     width, height = shared.size
@@ -83,10 +84,7 @@ def picture(
     timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool = False, edge: float = math.inf
 ) -> bytes:
     """The figure of a run, or the zoom into the finding of a mark, as a PNG of two pixels to each of CSS.
-
-    Raises:
-        UsageError: there is nothing to draw, or no finding of this mark.
-    """
+    Raises UsageError: there is nothing to draw, or no finding of this mark."""
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         raise UsageError(_EMPTY)
@@ -97,14 +95,6 @@ def picture(
     return plan.paint().png(2, DARK if dark else LIGHT)
 
 
-def _whole(run: Scene, folder: Path, title: str, marked: Marked, x: OnAxis | None) -> Figure:
-    plans = {variant: whole(run, width) for variant, width in _WIDTHS.items()}
-    alt, caption = whole_alt(title, run, plans["wide"], marked), whole_caption(run, plans["wide"])
-    if x is not None and x.axis != "step":
-        caption += f" x axis: {x.axis}s ({literal(x.how)})."
-    return Figure("whole", _written("whole", plans, folder), alt, caption)
-
-
 def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
     for item in run.zooms():
         name = f"finding-{item.number}"
@@ -113,13 +103,10 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
         as_whole = "Bands and numbers as in the figure of the whole run."
         caption = " ".join([*shared, as_whole, *_reading(plan)])
-        alt = zoom_alt(item.number, marked, plan)
-        yield Figure(name, _written(name, plans, folder), alt, caption)
+        yield Figure(name, _written(name, plans, folder), zoom_alt(item.number, marked, plan), caption)
 
 
-def _written(
-    name: str, plans: Mapping[str, Plan | Sheet], folder: Path
-) -> Mapping[str, tuple[str, int, int]]:
+def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> dict[str, tuple[str, int, int]]:
     files = {}
     for variant, plan in plans.items():
         file, sheet = f"{name}-{variant}.svg", plan.paint() if isinstance(plan, Plan) else plan
@@ -136,8 +123,7 @@ def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
         parts.append(plural(more, "more finding"))
     findings = f"{'; '.join(parts)}." if parts else "No findings."
     restarts = f" {plural(len(run.joins), 'restart')}." if run.joins else ""
-    marks = plan.faults.marks[:_LISTED]
-    axis = Axis(plan.axis)
+    axis, marks = Axis(plan.axis), plan.faults.marks[:_LISTED]
     failed = "; ".join(f"{mark.words} at {axis.place(round(mark.step))}" for mark in marks)
     faults = f" Faults beside the curves: {failed}." if failed else ""
     return f"{literal(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
@@ -153,16 +139,13 @@ def whole_caption(run: Scene, plan: Plan) -> str:
 def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
     """``Finding 2, Spike, not fully recovered: 2.26 → 4.17 at step 58 897. train/loss over steps …``"""
     event = marked.get(str(number))
-    what = f"{event.title}: {event.short}. " if event else ""
-    return f"Finding {number}, {what}{_shown(plan)}."
+    return f"Finding {number}, {f'{event.title}: {event.short}. ' if event else ''}{_shown(plan)}."
 
 
 def _reading(plan: Plan) -> Iterator[str]:
     strokes = [stroke for curves in plan.curves for stroke in curves.strokes]
-    if any(stroke.low is not None for stroke in strokes):
-        yield "Line: median of a pixel column; shade: minimum to maximum."
-    else:
-        yield "Every logged point."
+    shaded = any(stroke.low is not None for stroke in strokes)
+    yield "Line: median of a pixel column; shade: minimum to maximum." if shaded else "Every logged point."
     if any(curves.clips for curves in plan.curves):
         yield "Triangle: the curve goes on to the value beside it."
     if plan.faults.marks:
@@ -191,40 +174,25 @@ _OTHER_AXES = ("time", "tokens", "samples")
 _SAFE = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
-def view_script(
-    timeline: Timeline,
-    diagnosis: Diagnosis,
-    events: Sequence[Event],
-    *,
-    title: str,
-    headline: str = "",
-    facts: Sequence[Fact] = (),
-    tokens_per_step: float = 0.0,
-) -> str:
+def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) -> str:
     """The script of a run: ``chronicleView({...})``, safe inside of any page and the same for the same run.
-
     Panels are those of the figure of the run first, then the other metrics; an axis is there if every attempt
-    can be put on it. ``headline`` and ``facts`` are for a comparison with other runs.
-    """
-    panels = all_panels(timeline, diagnosis)[:MOST_PANELS]
-    axes = dict(_axes(timeline, tokens_per_step))
-    block = _Block()
-    parts = sum(len(line.segments) for panel in panels for line in panel.lines)
-    most = max(_FEWEST, MOST_POINTS // max(parts, 1))
-    names = [attempt.name for attempt in timeline.attempts]
-    joins = dict(lettered(diagnosis))
+    can be put on it. Headline, facts and costs of the entry are for a comparison with other runs."""
+    panels = all_panels(timeline, entry.diagnosis)[:MOST_PANELS]
+    axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(entry.diagnosis))
+    block, names = _Block(), [attempt.name for attempt in timeline.attempts]
+    most = max(_FEWEST, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
+    facts, events = (*entry.facts, *entry.costs), [event for event in entry.events if event.step is not None]
     view = {
-        "title": title,
-        "verdict": diagnosis.verdict.value,
-        "headline": headline,
+        "title": entry.title,
+        "verdict": entry.diagnosis.verdict.value,
+        "headline": entry.headline,
         "facts": [[f.quantity, with_unit(f.value, f.unit)] for f in facts if f.value is not None],
         "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
         "attempts": names,
         "panels": [_panel(panel, block, most, axes) for panel in panels],
-        "events": [
-            _event(event, joins.get(event.mark), names, axes) for event in events if event.step is not None
-        ],
+        "events": [_event(event, joins.get(event.mark), names, axes) for event in events],
         "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
     }
     return f"chronicleView({json.dumps(view, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
@@ -250,20 +218,15 @@ def _axes(timeline: Timeline, tokens_per_step: float) -> Iterator[tuple[str, OnA
             continue
 
 
-def _panel(panel: Panel, block: _Block, most: int, axes: Mapping[str, OnAxis]) -> dict[str, Any]:
-    lines = [
-        {
-            "name": line.name,
-            "token": line.token,
-            "dash": list(line.dash),
-            "parts": [_part(segment, block, most, axes) for segment in line.segments if len(segment.steps)],
-        }
-        for line in panel.lines
-    ]
+def _panel(panel: Panel, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
+    lines = []
+    for line in panel.lines:
+        parts = [_part(segment, block, most, axes) for segment in line.segments if len(segment.steps)]
+        lines.append({"name": line.name, "token": line.token, "dash": list(line.dash), "parts": parts})
     return {"name": panel.name, "unit": panel.unit or "", "role": panel.role.value, "lines": lines}
 
 
-def _part(segment: Segment, block: _Block, most: int, axes: Mapping[str, OnAxis]) -> dict[str, Any]:
+def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
     rows = kept_rows(segment.values, most)
     sizes = np.abs(segment.finite())  # of which float32 would lose more than what a figure shows
     fine = bool(len(sizes)) and (sizes.max() > 1e30 or 0 < sizes[sizes > 0].min(initial=1.0) < 1e-30)
@@ -302,31 +265,19 @@ def kept_rows(values: Floats, most: int) -> Any:
     return np.unique(rows[rows < n])
 
 
-def _event(
-    event: Event, join: Join | None, names: Sequence[str], axes: Mapping[str, OnAxis]
-) -> dict[str, Any]:
+def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) -> dict[str, Any]:
     """``left`` is where a restart happened, on each axis; ``x`` is where the run then went on."""
     attempt = names.index(event.attempt) if event.attempt in names else None
     begin = event.step or 0
-    ends = begin, begin if event.end_step is None else event.end_step
-    is_open = event.kind is EventKind.FINDING and event.end_step is None
+    end = begin if event.end_step is None and event.kind is not EventKind.FINDING else event.end_step
 
     def place(name: str, of: int | None, at: int) -> float:
         return float(axes[name].place(of, at) if name in axes else at)
 
-    def places(name: str) -> list[float | None]:
-        first, last = (place(name, attempt, at) for at in ends)
-        return [first, None if is_open else last]
-
+    fields = ("id", "kind", "mark", "title", "sentence", "verdict", "live")
+    shown: dict[str, Any] = {name: getattr(event, name) for name in fields}
     every = ("step", *axes)
-    left = {name: place(name, join.before, join.from_step) for name in every} if join else None
-    return {
-        "id": event.id,
-        "kind": event.kind.value,
-        "mark": event.mark,
-        "title": event.title,
-        "sentence": event.sentence,
-        "verdict": event.verdict.value if event.verdict else "",
-        "live": event.live,
-        "x": {name: places(name) for name in every},
-    } | ({"left": left} if left else {})
+    ends = [begin, end]  # None of a finding that is not over
+    x = {name: [None if at is None else place(name, attempt, at) for at in ends] for name in every}
+    left = {"left": {name: place(name, join.before, join.from_step) for name in every}} if join else {}
+    return {**shown, "verdict": event.verdict or "", "x": x, **left}

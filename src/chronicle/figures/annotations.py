@@ -1,14 +1,14 @@
 """What stands over and below the curves: findings, joins, faults beside the curves, and attempts.
 
-Each kind is placed once, in CSS pixels from the left end of a panel, so that nothing covers another; then
-it is painted.
+Each kind is placed once, in CSS pixels from the left end of a panel, so that nothing covers another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,6 @@ MOST_BADGES = 30  # more than this do not fit a phone; further findings have ban
 MOST_LETTERS = 24
 MOST_BARS = 60
 _EVERY_LINE = 40  # of more joins than this only those with a letter have a line
-
 _NARROWEST_PX = 5
 _LONG_PX = 72  # a longer band has its badge at the left end
 _FILL_SHARE = 0.8  # a finding about nearly all of the run gets a cap and no fill
@@ -33,7 +32,6 @@ _MOVED_PX = 2  # a badge this far from its place has a leader
 _BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 24, 4.5, 3.5, 3
 _TINT = 0.13
 _DOTTED = (1, 2.2)
-
 _FAULTS_APART_PX = 16.0  # faults nearer than this are one mark
 _CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
 _MOST_FAULT_LINES = 12  # of more faults than this none has a line through the panels
@@ -41,8 +39,7 @@ _BAR_ROW_PX, _STRIP_PX = 25, 240  # of one attempt, and of all of them
 _NARROWEST_BAR_PX = 2
 
 
-@dataclass(frozen=True)
-class Occurrence:
+class Occurrence(NamedTuple):
     """A finding with its number, the step it ends at (of one that is not over, its attempt's last one),
     its rank (0 is the gravest) and what it means for the run."""
 
@@ -57,8 +54,7 @@ class Occurrence:
         return self.rank < MOST_BADGES
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """A badge or letter: where it belongs, where it stands, and on which row (0 is next to the panel)."""
 
     text: str
@@ -71,8 +67,7 @@ class Mark:
         return abs(self.at_px - self.wanted_px) > _MOVED_PX
 
 
-@dataclass(frozen=True)
-class Fill:
+class Fill(NamedTuple):
     """A tint through all panels: ``depth`` findings of one verdict are over each other here."""
 
     verdict: Verdict
@@ -81,8 +76,7 @@ class Fill:
     depth: int
 
 
-@dataclass(frozen=True)
-class Band:
+class Band(NamedTuple):
     """A finding over the steps it took: cap on lane ``lane``, fill, arrow where it was not over."""
 
     number: int
@@ -107,20 +101,14 @@ class FindingMarks:
     def __init__(self, findings: Sequence[Occurrence], window: Window) -> None:
         self.bands = bands(findings, window)
         self.badges = badges(self.bands, window.width)
-
-    @property
-    def badge_base(self) -> float:
-        """From the frame to the middle of the lowest badges; more where leaders or lanes need room."""
         lanes_px = max((band.lift for band in self.bands), default=0)
-        return 14 + 6 * any(badge.moved for badge in self.badges) + lanes_px
-
-    @property
-    def lift(self) -> float:
-        """How far the first panel's label stands above its frame to leave room for caps and badges."""
-        if not self.badges:
-            lanes = min(_MOST_LANES, max((band.lane + 1 for band in self.bands), default=0))
-            return 4 + _CAP_LANE_PX * lanes
-        return self.badge_base + 13 + _BADGE_ROW_PX * max(badge.row for badge in self.badges)
+        # From the frame to the middle of the lowest badges; more where leaders or lanes need room.
+        self.badge_base = 14 + 6 * any(badge.moved for badge in self.badges) + lanes_px
+        # How far the first panel's label stands above its frame to leave room for caps and badges.
+        lanes = min(_MOST_LANES, max((band.lane + 1 for band in self.bands), default=0))
+        rows = max((badge.row for badge in self.badges), default=0)
+        above = self.badge_base + 13 + _BADGE_ROW_PX * rows
+        self.lift = above if self.badges else 4 + _CAP_LANE_PX * lanes
 
     def paint(self, panes: Sequence[Pane]) -> None:
         top, sheet = panes[0], panes[0].sheet
@@ -161,10 +149,7 @@ def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> N
 
 
 def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
-    """Bands of the findings that touch the window.
-
-    Caps of overlapping bands are on lanes of their own, so two findings never look like one.
-    """
+    """Bands of the findings that touch the window; caps of overlapping ones are on lanes of their own."""
     placed: list[Band] = []
     free_from: list[float] = []
     for item in findings:
@@ -176,8 +161,7 @@ def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
             left, right = middle - _NARROWEST_PX / 2, middle + _NARROWEST_PX / 2
         lane = next((i for i, taken in enumerate(free_from) if taken <= left), len(free_from))
         free_from[lane : lane + 1] = [right + 1]
-        fill = right - left < _FILL_SHARE * window.width
-        is_open = item.finding.end_step is None
+        fill, is_open = right - left < _FILL_SHARE * window.width, item.finding.end_step is None
         placed.append(Band(item.number, item.verdict, left, right, lane, fill, is_open, item.badge))
     return placed
 
@@ -192,9 +176,8 @@ def fills(shown: Sequence[Band]) -> list[Fill]:
         if over:
             gravest = max(over, key=lambda verdict: verdict.rank)
             fill = Fill(gravest, left, right, min(over.count(gravest), _DEEPEST))
-            last = merged[-1] if merged else fill
-            if (last.verdict, last.depth, last.right_px) == (fill.verdict, fill.depth, left):
-                fill = replace(merged.pop(), right_px=right)
+            if merged and fill._replace(left_px=merged[-1].left_px, right_px=left) == merged[-1]:
+                fill = merged.pop()._replace(right_px=right)  # the same tint goes on
             merged.append(fill)
     return merged
 
@@ -211,9 +194,7 @@ def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
     return spread(wanted, gap_px, width_px)
 
 
-def spread(
-    wanted: Sequence[tuple[float, str]], gap_px: float, width_px: float, most_rows: int = 4
-) -> list[Mark]:
+def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, rows: int = 4) -> list[Mark]:
     """Marks near where they belong, none closer than ``gap_px`` to another on its row, in order.
 
     One row if nobody has to go far, else more: marks of a crowd take the rows in turn, and stand
@@ -221,10 +202,10 @@ def spread(
     """
     order = sorted(wanted)
     places: list[float] = []
-    for rows in range(1, most_rows + 1):
-        places = _apart([at for at, _ in order], gap_px / rows, gap_px / 2, width_px - gap_px / 2)
+    for n in range(1, rows + 1):
+        places = _apart([at for at, _ in order], gap_px / n, gap_px / 2, width_px - gap_px / 2)
         farthest = max((abs(place - at) for place, (at, _) in zip(places, order, strict=True)), default=0)
-        if farthest <= 2 * gap_px and (len(order) - 1) * gap_px / rows <= width_px - gap_px:
+        if farthest <= 2 * gap_px and (len(order) - 1) * gap_px / n <= width_px - gap_px:
             break
     ends: list[float] = []  # of each row; a mark takes the lowest that has room for it
     marks = []
@@ -237,9 +218,7 @@ def spread(
 
 def _apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """The places nearest to ``wanted`` (ascending) in least squares that are ``gap`` apart in [low, high].
-
-    With the gaps taken out this is isotonic regression: neighbours in the wrong order are pooled.
-    """
+    With the gaps taken out this is isotonic regression: neighbours in the wrong order are pooled."""
     gap = min(gap, (high - low) / max(1, len(wanted) - 1))
     pools: list[tuple[float, int]] = []  # mean, size
     for i, at in enumerate(wanted):
@@ -263,7 +242,7 @@ class JoinMarks:
         costliest = sorted(inside, key=lambda item: -item[1].discarded_steps)[:most]
         wanted = [(window.px(join.to_step), letter) for letter, join in costliest]
         self.joins = [join for _, join in joins]
-        self.letters = spread(wanted, LETTER_PX, window.width, most_rows=2)
+        self.letters = spread(wanted, LETTER_PX, window.width, rows=2)
         lined = inside if len(inside) <= _EVERY_LINE else costliest
         self.lines = sorted({float(join.to_step) for _, join in lined})
 
@@ -286,12 +265,9 @@ class JoinMarks:
             pane.sheet.write(*place, anchor="middle", size_px=size_px, bold=True)
 
 
-@dataclass(frozen=True)
-class FaultMark:
+class FaultMark(NamedTuple):
     """One or more faults next to each other: the step of the first, where it stands, what it says.
-
-    ``side`` is 1 where the words stand to the right of the mark, -1 to the left, 0 where there is no room.
-    """
+    Its words stand to the right (``side`` 1) or to the left (-1) of the mark, or have no room (0)."""
 
     step: float
     at_px: float
@@ -300,21 +276,19 @@ class FaultMark:
 
 
 class FaultLane:
-    """What failed beside the curves, at the step the run was at: a lane of its own below the panels.
-
-    ``marks`` are those of the faults with a step in the window, from left to right.
-    """
+    """What failed beside the curves, at the step the run was at: a lane of its own below the panels, with the
+    ``marks`` of the faults that have a step in the window, from left to right."""
 
     height = 20.0
 
     def __init__(self, faults: Iterable[Fault], window: Window) -> None:
-        steps = [(f.at_step, fault_words(f.kind)) for f in faults if f.at_step is not None]
-        inside = [(step, words) for step, words in steps if window.first <= step <= window.last]
         groups: list[tuple[float, float, list[str]]] = []
-        for step, words in sorted(inside, key=lambda item: item[0]):
-            if not groups or window.px(step) - groups[-1][1] >= _FAULTS_APART_PX:
-                groups.append((step, window.px(step), []))
-            groups[-1][2].append(words)
+        placed = (f for f in faults if f.at_step is not None and window.first <= f.at_step <= window.last)
+        for fault in sorted(placed, key=attrgetter("at_step")):
+            at_px = window.px(float(fault.at_step or 0))
+            if not groups or at_px - groups[-1][1] >= _FAULTS_APART_PX:
+                groups.append((fault.at_step or 0, at_px, []))
+            groups[-1][2].append(fault_words(fault.kind))
         self.marks = _fault_marks(groups, window.width)
 
     def title(self, narrow: bool) -> str:
@@ -366,8 +340,7 @@ def bars(timeline: Timeline) -> Bars:
     return {k: segments(tracks[int(points[:, k].argmax())], k) for k in logged[-MOST_BARS:]}
 
 
-@dataclass(frozen=True, eq=False)
-class AttemptStrip:
+class AttemptStrip(NamedTuple):
     """One bar an attempt, hatched where it was overtaken, an arrow back at each rollback."""
 
     bars: Bars

@@ -8,27 +8,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain
 
 import numpy as np
 
 from chronicle.classify.report import drawn
-from chronicle.figures.annotations import (
-    AttemptStrip,
-    Bars,
-    FaultLane,
-    FindingMarks,
-    JoinMarks,
-    Occurrence,
-    bars,
-)
-from chronicle.figures.panels import MOST_PANELS, Panel, Segment, finding_panels, run_panels
+from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
+from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
 from chronicle.figures.sheet import WIDE, Sheet, literal
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
-from chronicle.model import Diagnosis, Floats, Timeline, Verdict
+from chronicle.model import Diagnosis, Timeline, Verdict
 from chronicle.story.measured import Happening, axis_of, happenings, ranked
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
@@ -53,7 +44,7 @@ class Scene:
         self.panels = run_panels(self.timeline, diagnosis)
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
         self.bars = every if len(every) > 1 else {}
-        seen = [_seen(s) for panel in self.panels for s in panel.segments()]
+        seen = [s.steps[np.isfinite(s.values)] for panel in self.panels for s in panel.segments()]
         # Of the judged metric NaN is drawn too, and so are attempts without a value.
         judged = chain(*(panel.lines[0].segments for panel in self.panels[:1]), *every.values())
         seen = [steps for steps in (*seen, *(s.steps for s in judged)) if len(steps)]
@@ -62,15 +53,11 @@ class Scene:
         gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
+        pad = PAD * (self.last - self.first) or 2
+        self.ends: Pair = (self.first - pad, self.last + pad)  # of the figure of the whole run
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
         self.axis = literal(axis_of(self.timeline).noun, 24)
         self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
-
-    @property
-    def ends(self) -> Pair:
-        """The first and the last step of the figure of the whole run."""
-        pad = PAD * (self.last - self.first) or 2
-        return self.first - pad, self.last + pad
 
     def body(self, panel: Panel) -> Scale:
         """The y axis of a panel of the whole run: its body, and the largest value of each finding on it."""
@@ -130,31 +117,24 @@ class Scene:
 def scene(
     timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
 ) -> Scene | None:
-    """The run to draw; None if no attempt logged a value.
-
-    With ``x`` it is drawn over that axis; findings keep the numbers and joins the letters that they have
-    over steps.
-    """
+    """The run to draw; None if no attempt logged a value. With ``x`` it is drawn over that axis; findings and
+    joins keep the numbers and letters that they have over steps."""
     run = Scene(timeline, diagnosis, x, edge)
     return run if run.panels else None
-
-
-def _seen(segment: Segment) -> Floats:
-    return segment.steps[np.isfinite(segment.values)]
 
 
 def _occurrences(
     timeline: Timeline, gravest: Sequence[Happening], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
-    names = [attempt.name for attempt in timeline.attempts]
+    place_of = {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
     occurrences = []
     for rank, group in enumerate(gravest):
         marked = drawn(group.lead)
         finding = marked if x is None else x.finding(marked)
         end: float | None = finding.end_step
         if end is None:
-            at = names.index(finding.attempt) if finding.attempt in names else None
+            at = place_of.get(finding.attempt or "")
             tracks = [t for t in timeline.series.values() if finding.metric in (None, t.metric)]
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
@@ -173,10 +153,10 @@ PanelRow = tuple[Panel, Scale, float]
 
 class Plan:
     """A whole figure over the steps between ``ends``: panels with their y axes and heights, and below them
-    strips: faults beside the curves, and where they are asked for ``bars`` of attempts."""
+    strips: faults beside the curves, and where they are asked for bars of attempts."""
 
     def __init__(
-        self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], bars: Bars | None = None
+        self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], with_bars: bool = False
     ) -> None:
         self.width, self.axis, self.window = width, run.axis, Window(*ends, inner_px(width))
         self.curves = [Curves(*panel, self.window, run.edge) for panel in panels]
@@ -184,34 +164,23 @@ class Plan:
         self.joins = JoinMarks(run.joins, self.window)
         self.faults = FaultLane(run.timeline.faults, self.window)
         self.strips: list[FaultLane | AttemptStrip] = [self.faults] if self.faults.marks else []
-        if bars:
-            self.strips.append(AttemptStrip(bars, self.joins))
-
-    @property
-    def narrow(self) -> bool:  # for a phone
-        return self.width < WIDE / 2
-
-    @cached_property
-    def tops(self) -> list[float]:
-        """Where each panel and each strip begins, and where one more strip would."""
+        if with_bars and run.bars:
+            self.strips.append(AttemptStrip(run.bars, self.joins))
+        self.narrow = width < WIDE / 2  # for a phone
         tops = [self.findings.lift + _LABEL_ROW_PX]
         for curves in self.curves:
             tops.append(tops[-1] + curves.height + GAP_PX)
         tops[-1] += _STRIP_GAP_PX - GAP_PX
         for strip in self.strips:
             tops.append(tops[-1] + strip.height + _STRIP_GAP_PX)
-        return tops
-
-    @property
-    def height(self) -> float:
-        return round(self.tops[-1] - _STRIP_GAP_PX + BOTTOM_PX)
+        self.tops = tops  # where each panel and each strip begins, and where one more strip would
+        self.height: float = round(tops[-1] - _STRIP_GAP_PX + BOTTOM_PX)
 
     def paint(self) -> Sheet:
         sheet = Sheet(self.width, self.height)
-        panes = [
-            Pane(sheet, LEFT_PX, top, part.height, self.window, getattr(part, "scale", None))
-            for top, part in zip(self.tops, (*self.curves, *self.strips), strict=False)
-        ]
+        shown = zip(self.tops, (*self.curves, *self.strips), strict=False)
+        scales = ((top, part.height, getattr(part, "scale", None)) for top, part in shown)
+        panes = [Pane(sheet, LEFT_PX, top, height, self.window, scale) for top, height, scale in scales]
         panels, below = panes[: len(self.curves)], panes[len(self.curves) :]
         for curves, pane in zip(self.curves, panels, strict=True):
             taken = self.joins.boxes(pane) if pane is panels[-1] else ()
@@ -222,10 +191,9 @@ class Plan:
         for strip, pane in zip(self.strips, below, strict=True):
             strip.paint(pane, panels)
             sheet.write(strip.title(self.narrow), LEFT_PX, pane.top - 6)
-        *upper, lowest = panes
-        for each in upper:
-            each.paint_steps()
-        lowest.paint_steps(self.axis, 4 if self.narrow else 8)
+        for pane in panes[:-1]:
+            pane.paint_steps()
+        panes[-1].paint_steps(self.axis, 4 if self.narrow else 8)
         return sheet
 
 
@@ -239,7 +207,7 @@ def whole(run: Scene, width: float) -> Plan:
     alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
     panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
-    return Plan(run, width, run.ends, panels, run.bars)
+    return Plan(run, width, run.ends, panels, with_bars=True)
 
 
 def share(run: Scene) -> Plan:
@@ -273,13 +241,11 @@ def empty(width: float, words: str) -> Sheet:
 def thumb(run: Scene) -> Sheet:
     """The shape of the first line's curve and nothing else, so that it can be a quiz; for both themes."""
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
-    first = run.panels[0]
-    panel = Panel(first.name, first.unit, first.role, first.lines[:1])
+    panel = run.panels[0]._replace(lines=run.panels[0].lines[:1])
     segments = panel.segments()
     scale = body_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
-    start, end = (start, end) if end > start else (start - 0.5, end + 0.5)
-    window = Window(start, end, _THUMB_COLUMNS)
+    window = Window(*((start, end) if end > start else (start - 0.5, end + 0.5)), _THUMB_COLUMNS)
     pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)
     for stroke in strokes(panel, scale, window):
         stroke.paint(pane, 1.8)

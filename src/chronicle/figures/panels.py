@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,12 +28,9 @@ _MOST_CUTS = 8  # an attempt whose points are overtaken one by one is drawn as t
 _LARGEST = 1e290  # what is beyond would overflow when a margin is added
 
 
-@dataclass(frozen=True, eq=False)
-class Segment:
-    """Points of one attempt that are all live or all dead: ascending steps, both arrays float64[n].
-
-    ``attempt`` is its index in the timeline.
-    """
+class Segment(NamedTuple):
+    """Points of one attempt (its index in the timeline) that are all live or all dead: ascending steps, both
+    arrays float64[n]."""
 
     steps: Floats
     values: Floats
@@ -46,22 +42,19 @@ class Segment:
         return len(self.steps) > 0 and bool(self.steps[0] <= last and self.steps[-1] >= first)
 
     def inside(self, first: float, last: float, reach: int = 0) -> Segment:
-        """The points in [first, last], a view and maybe empty.
-
-        With ``reach`` also so many neighbours on each side, so that a curve reaches the frame.
-        """
+        """The points in [first, last], a view and maybe empty; with ``reach`` also so many neighbours on each
+        side, so that a curve reaches the frame."""
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
         rows = slice(0)  # all points are on one side of the frame
         if a < b or 0 < a < len(self.steps):
             rows = slice(max(0, int(a) - reach), int(b) + reach)
-        return replace(self, steps=self.steps[rows], values=self.values[rows])
+        return self._replace(steps=self.steps[rows], values=self.values[rows])
 
     def finite(self) -> Floats:
         return self.values[np.isfinite(self.values)]
 
 
-@dataclass(frozen=True, eq=False)
-class Line:
+class Line(NamedTuple):
     """One metric in a panel: how it is called on the line, and its colour (a token) and dash."""
 
     name: str
@@ -71,8 +64,7 @@ class Line:
     dash: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class Panel:
+class Panel(NamedTuple):
     """Lines over one y axis; ``unit`` is None where nobody declared one."""
 
     name: str
@@ -86,6 +78,9 @@ class Panel:
 
     def segments(self) -> list[Segment]:
         return [segment for line in self.lines for segment in line.segments]
+
+
+Panels = dict[str, Panel]
 
 
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
@@ -132,10 +127,7 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """Those of the run, then one for each metric that they do not show, those with most points first.
-
-    Counters are left out.
-    """
+    """Those of the run, then one for each metric but counters that they do not show, the longest first."""
     first = run_panels(timeline, diagnosis)
     shown = {metric for panel in first for metric in panel.metrics}
     return [*first, *_single(_longest_first(_drawable(timeline)), shown, {})]
@@ -145,9 +137,7 @@ def _longest_first(tracks: dict[str, Track]) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
-def finding_panels(
-    timeline: Timeline, first: Panel, finding: Finding, single: dict[str, Panel]
-) -> Iterator[Panel]:
+def finding_panels(timeline: Timeline, first: Panel, finding: Finding, single: Panels) -> Iterator[Panel]:
     """The first panel, then what the finding speaks of, then its context; as many as there are.
 
     ``single`` keeps the panels of single metrics from one finding to the next.
@@ -166,8 +156,7 @@ def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Trac
     spoken = [t for t in others if t.metric in named]
     sets = [t for t in others if t.role is Role.DATASET_LOSS and len(t) >= len(main) / 5]
     validation = [t for t in others if t.role is Role.VALIDATION_LOSS][:1]
-    family = {t.metric: t for t in [main, *spoken, *sets, *validation]}
-    return list(family.values())[: len(_STYLES)]
+    return list({t.metric: t for t in [main, *spoken, *sets, *validation]}.values())[: len(_STYLES)]
 
 
 def _fit_on_one_axis(*losses: Track) -> bool:
@@ -178,15 +167,15 @@ def _fit_on_one_axis(*losses: Track) -> bool:
 
 def _spoken_of(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
     named = [tracks[finding.metric]] if finding.metric in tracks else []
-    roles = [role for role in BY_ID[finding.pattern].needs if role is not Role.LOSS]
-    return named + [track for role in roles for track in _of_role(tracks, role)[:1]]
+    needs = (role for role in BY_ID[finding.pattern].needs if role is not Role.LOSS)
+    return named + [track for role in needs for track in _of_role(tracks, role)[:1]]
 
 
 def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
 
 
-def _single(tracks: Iterable[Track], shown: set[str], single: dict[str, Panel]) -> Iterator[Panel]:
+def _single(tracks: Iterable[Track], shown: set[str], single: Panels) -> Iterator[Panel]:
     for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
         if metric not in single:
             single[metric] = _panel([track])
@@ -199,12 +188,9 @@ def _drawable(timeline: Timeline) -> dict[str, Track]:
 
 def _panel(tracks: Sequence[Track]) -> Panel:
     names = _names(tracks)
-    lines = [
-        Line(literal(name, 24), t.metric, segments(t), token, dash)
-        for t, name, (token, dash) in zip(tracks, names, _STYLES, strict=False)
-    ]
-    title = " · ".join([tracks[0].metric, *names[1:]])
-    return Panel(title, tracks[0].unit, tracks[0].role, lines)
+    styled = zip(tracks, names, _STYLES, strict=False)
+    lines = [Line(literal(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
+    return Panel(" · ".join([tracks[0].metric, *names[1:]]), tracks[0].unit, tracks[0].role, lines)
 
 
 def _names(tracks: Sequence[Track]) -> list[str]:

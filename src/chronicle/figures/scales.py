@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
@@ -66,8 +65,7 @@ class Window(NamedTuple):
         return (steps >= self.first) & (steps <= self.last)
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(NamedTuple):
     """The ends of a y axis, and whether it is logarithmic (then both are positive)."""
 
     low: float
@@ -232,8 +230,7 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
     return [float(place) for place in places if first <= place <= last]
 
 
-@dataclass(frozen=True, eq=False)
-class Pane:
+class Pane(NamedTuple):
     """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
 
     ``ends`` is the y axis; without it values are shares of the height, from 0 at the foot to 1.

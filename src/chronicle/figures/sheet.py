@@ -16,10 +16,9 @@ import io
 import unicodedata
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -128,8 +127,7 @@ Outline = tuple[Path, str, float]
 """A path in a token's colour: a line so wide, or with 0 the area that it encloses."""
 
 
-@dataclass(frozen=True, eq=False)
-class Ink:
+class Ink(NamedTuple):
     """Lines through points (NaN lifts the pen), ``px`` wide, or with 0 the area that they enclose."""
 
     z: float
@@ -166,8 +164,7 @@ class Ink:
         yield self.path(), self.token, self.px
 
 
-@dataclass(frozen=True)
-class Words:
+class Words(NamedTuple):
     """A line of text: its baseline begins, is centred or ends at a point."""
 
     z: float

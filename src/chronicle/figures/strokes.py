@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,12 +35,9 @@ _NAME_ROWS = 3  # how many of them a name may stand from its line
 _DEAD_DASH = (3.2, 2.2)
 
 
-@dataclass(frozen=True, eq=False)
-class Stroke:
-    """One curve in data units. ``low`` and ``high`` are None where every sample is drawn.
-
-    ``tall`` marks columns that hold an extreme, ``dots`` the points that need a dot.
-    """
+class Stroke(NamedTuple):
+    """One curve in data units. ``low`` and ``high`` are None where every sample is drawn; ``tall`` marks
+    columns that hold an extreme, ``dots`` the points that need a dot."""
 
     x: Floats
     mid: Floats
@@ -59,7 +55,7 @@ class Stroke:
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            parts = list(_unbroken(low))  # along the lower edge and back along the upper one
+            parts = list(_stretches(np.isfinite(low)))  # along the lower edge and back along the upper one
             across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
             down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
             if self.live and parts:
@@ -74,8 +70,9 @@ class Stroke:
         sheet.dots(x[self.dots], mid[self.dots], token, z, 3.6, within=pane.box)
 
 
-def _unbroken(values: Floats) -> Iterator[tuple[int, int]]:
-    edges = np.flatnonzero(np.diff(np.isfinite(values), prepend=False, append=False))
+def _stretches(mask: Mask) -> Iterator[tuple[int, int]]:
+    """Where the mask is true without a break: first row, and the one past the last."""
+    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
@@ -93,10 +90,9 @@ class Room:
         """The upper and the lower end of a curve in each column that it passes."""
         x = self._pane.x(stroke.x) - self._pane.left
         edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
-        for a, b in _unbroken(stroke.mid):
+        for a, b in _stretches(np.isfinite(stroke.mid)):
             first, last = max(0, int(x[a])), max(0, min(len(tops), int(x[b - 1]) + 2))
-            columns = np.arange(first, last)
-            ends = [self._pane.y(edge[a:b]) for edge in edges]
+            columns, ends = np.arange(first, last), [self._pane.y(edge[a:b]) for edge in edges]
             for extreme, place, y in ((np.minimum, tops, ends[0]), (np.maximum, feet, ends[1])):
                 extreme.at(place, np.clip(x[a:b].astype(int), 0, len(tops) - 1), y)
             high, low = (np.interp(columns, x[a:b], y) for y in ends)
@@ -117,25 +113,24 @@ class Room:
         pane, (tops, feet) = self._pane, self.over(left, width)
         inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
-        words = [
+        words = sum(
             x < left + width + _APART_PX and left < x + w + _APART_PX and y < top + height and top < y + h
             for x, y, w, h in self.taken
-        ]
-        met = np.count_nonzero((tops < top + height) & (feet > top))
-        return int(met) + 1000 * (sum(words) + (not inside))
+        )
+        return int(np.count_nonzero((tops < top + height) & (feet > top))) + 1000 * (words + (not inside))
 
     def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> None:
         """Bold words at that left and top where they cover least, the first of equals, or nowhere."""
         width = label_px(words)
         best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
         if self.covered(best) <= most:
+            left, top, *_ = best
             self.taken.append(best)
-            foot = best[1] + ROW_PX - 2.5
-            self._pane.sheet.write(words, best[0], foot, token, size_px=SMALL_PX, bold=True, halo=True)
+            style: Any = {"size_px": SMALL_PX, "bold": True, "halo": True}
+            self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, **style)
 
 
-@dataclass(frozen=True)
-class Clip:
+class Clip(NamedTuple):
     """The curve leaves the frame at step ``x`` and reaches ``value`` there, or (``least``) more."""
 
     x: float
@@ -168,7 +163,7 @@ class Curves:
 
     def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
         self.panel, self.height, self.missing = panel, height, missing(panel, window)
-        self.scale = replace(scale, high=scale.beyond(_ROW_SHARE)) if self.missing else scale
+        self.scale = scale._replace(high=scale.beyond(_ROW_SHARE)) if self.missing else scale
         self.strokes = strokes(panel, self.scale, window)
         self.clips = clips(panel, self.scale, window, edge if panel.role in LOSSES else math.inf)
 
@@ -182,9 +177,8 @@ class Curves:
             _paint_missing(*self.missing, pane, room)
         for clip in self.clips:
             clip.paint(pane, room)
-        if len(panel.lines) > 1:
-            for line in panel.lines:
-                self._name(line, pane, room)
+        for line in panel.lines if len(panel.lines) > 1 else ():
+            self._name(line, pane, room)
         visible = any(np.isfinite(stroke.mid).any() for stroke in self.strokes)
         pane.paint_values(value_ticks(scale, self.height) if visible else ())
         title = label(panel.name, panel.unit, scale.log, pane.window.width + RIGHT_PX - 4)
@@ -201,12 +195,11 @@ class Curves:
         lefts = np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist()
         there: list[Pair] = []
         for away in range(0, _NAME_ROWS * ROW_PX, ROW_PX):
-            places: list[Pair] = []
-            for left in lefts:
-                tops, feet = alone.over(left, width)
-                over, under = tops.min(initial=np.inf) - ROW_PX - 2, feet.max(initial=-np.inf) + 2
-                places += [(left, over - away), (left, under + away)]
-            near = [place for place in places if math.isfinite(place[1])]
+            ends = [(left, *alone.over(left, width)) for left in lefts]
+            over = [(left, tops.min(initial=np.inf) - ROW_PX - 2 - away) for left, tops, _ in ends]
+            under = [(left, feet.max(initial=-np.inf) + 2 + away) for left, _, feet in ends]
+            both = chain.from_iterable(zip(over, under, strict=True))
+            near = [place for place in both if math.isfinite(place[1])]
             there += sorted(near, key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
         # Beside it where all of the line is shorter than its name.
         there += [(end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2)]
@@ -255,7 +248,8 @@ def _joined(parts: list[Stroke]) -> Stroke:
         gap = [False] if arrays[0].dtype == bool else [np.nan]
         return np.concatenate([piece for array in arrays for piece in (array, gap)][:-1])
 
-    return replace(parts[0], **{name: joined(name) for name in ("x", "mid", "low", "high", "dots", "tall")})
+    arrays = ("x", "mid", "low", "high", "dots", "tall")
+    return parts[0]._replace(**{name: joined(name) for name in arrays})
 
 
 def _near(values: Floats, scale: Scale) -> Floats:
@@ -273,11 +267,8 @@ def _alone(values: Floats) -> Mask:
 
 
 class Envelope(NamedTuple):
-    """One entry a column that holds a sample: its centre on the step axis, and minimum, median, maximum.
-
-    A column whose samples are all NaN or Inf has NaN: the line breaks there. Columns without a sample are
-    left out, so that the line goes on over steps that were never logged.
-    """
+    """One entry a column that holds a sample: its centre on the step axis, and minimum, median, maximum. A
+    column of NaN and Inf alone has NaN: the line breaks there. It goes on over columns without a sample."""
 
     centre: Floats
     low: Floats
@@ -330,11 +321,10 @@ def _outside(panel: Panel, scale: Scale, window: Window, above: bool, cut_from: 
     """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
     sign, edge = (1, scale.high) if above else (-1, scale.low)
     for token, s in ((line.token, segment) for line in panel.lines for segment in line.segments):
-        rows = np.flatnonzero(sign * s.values > sign * edge)
-        rows = rows[window.holds(s.steps[rows]) & np.isfinite(s.values[rows])]
-        for run in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1) if len(rows) else ():
-            i = run[np.argmax(sign * s.values[run])]
-            least = above and is_cut(s.values, int(i), cut_from)
+        beyond = (sign * s.values > sign * edge) & window.holds(s.steps) & np.isfinite(s.values)
+        for a, b in _stretches(beyond):
+            i = a + int(np.argmax(sign * s.values[a:b]))
+            least = above and is_cut(s.values, i, cut_from)
             yield Clip(float(s.steps[i]), float(s.values[i]), above, token if s.live else "dead", least)
 
 

@@ -1,10 +1,8 @@
 """The ordered alias table behind `chronicle.metrics.roles`: names of metrics as real logs spell them.
 
-A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`): lower case, words parted
-by one blank. Order matters: what is logged of an evaluation, for example, comes before the same word alone.
-docs/metrics.md prints the table; a test holds the two together. Words of training in other languages stand
-behind it. Below them, what counts the steps of a log, by name, how far apart they are, and clocks that tell
-no year.
+A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`). Order matters: what is
+logged of an evaluation, for example, comes before the same word alone. docs/metrics.md prints the table.
+Below it: words of training in other languages, names of what counts the steps, and clocks without a year.
 """
 
 from __future__ import annotations
@@ -74,17 +72,18 @@ SPELLED = {
 }
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
-ERROR_WORDS = _words("""
+ERROR_WORDS = word_set("""
     rmse rmsle mse mae mape ppl perplexity cost rate err error ce bce deviance l l1 l2 pix total
     multi class one query softmax soft uncertainty msle smape mphe merror binary pair log quantile gamma
     leibler poisson cox aft tweedie huber expectile lq fair focal
 """)
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
-COMPONENTS = _words("""
+COMPONENTS = word_set("""
     box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
     regression seg dice focal centerness kpt pose angle depth mtp load balancing balance aux auxiliary moe
     router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
@@ -97,44 +96,44 @@ COMPONENTS = _words("""
     ode bc bcs ic ics residual residuals collocation vb vlb q0 q1 q2 q3 q4 vicreg scaled encoder decoder
 """)
 # The parts among them that tell how far from its target the output is.
-DISTANCES = _words("""
+DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral
 """)
 # And those that, where no total is logged, stand for it even beside a perplexity or an error.
-STANDING = _words("ce bce g gan gen generator")
+STANDING = word_set("ce bce g gan gen generator")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.
-GENERATORS = _words("g gan gen generator")
-OPPONENTS = _words("cri critic disc discriminator d real fake")
+GENERATORS = word_set("g gan gen generator")
+OPPONENTS = word_set("cri critic disc discriminator d real fake")
 # Words beside the players in names that do not speak of a loss: `cycle_A`, `errD`.
-BESIDE_PLAYERS = _words("a b x y err error")
+BESIDE_PLAYERS = word_set("a b x y err error")
 # Words beside "loss" that name no part: the whole loss, averaged or spelled out.
-TOTALS = _words("""
+TOTALS = word_set("""
     all average avg mean total overall combined global sum train training step epoch iter iteration batch ema
     smoothed running raw reduced lm language model token text vs tokens samples steps time final last
     interval window local rank so far main current cur tr trn trl nats bits per dim neg negative s binary
     multi metrics
 """)
 # Words of a training that learns which of two answers is preferred: rewards are what its loss is made of.
-PREFERENCES = _words("chosen rejected margin margins")
+PREFERENCES = word_set("chosen rejected margin margins")
 # Words of the losses that an agent is trained with; where there are no others, a bare score is its objective.
-OF_AGENTS = _words(
+OF_AGENTS = word_set(
     "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
 # Those that no policy is judged by, even where one of them is all that a file holds.
-OF_PPO = _words("policy pg surrogate entropy value vf")
+OF_PPO = word_set("policy pg surrogate entropy value vf")
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
 # How much an agent tries out. A bare `r` beside it is what it was rewarded with.
 EXPLORING = frozenset(("eps", "epsilon", "ent", "entropy"))
-OF_EPISODES = _words("ep episode episodes episodic return returns")
+OF_EPISODES = word_set("ep episode episodes episodic return returns")
 # Scores that are better the lower they are.
-BETTER_LOWER = _words("wer cer fid err error regret cost hamming")
+BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
-OF_EVALUATION = _words("val valid validation eval evaluation test tst dev holdout heldout")
+OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev holdout heldout")
 OF_EVALUATION |= {"held out", "v loss"}
 # Words that name data wherever they stand.
-CORPORA = _words("""
+CORPORA = word_set("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code
     books book arxiv stackexchange commoncrawl cc web webtext refinedweb fineweb dolma math python java lisp
     javascript rust cpp news starcoder redpajama slimpajama oscar reddit pubmed patents openwebtext owt logs
@@ -151,168 +150,104 @@ class Alias:
     seen: str
 
 
+# fmt: off
 ALIASES: tuple[Alias, ...] = (
     Alias(Role.OTHER, r"^(config|cfg|hparams|hyper ?param(eter)?s) ", "config/peak_lr, hparams/batch_size"),
-    Alias(
-        Role.ATTENTION_LOGIT,
+    Alias(Role.ATTENTION_LOGIT,
         r"\b(attn|attention|qk)\b.*\b(logits?|max)\b|\blogits?\b.*\b(attn|attention|qk)\b",
-        "max_attention_logit, attn/logits_max, qk_max",
-    ),
-    Alias(
-        Role.OUTPUT_LOGIT,
+        "max_attention_logit, attn/logits_max, qk_max"),
+    Alias(Role.OUTPUT_LOGIT,
         r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
-        "z_loss, log Z, logsumexp, logits_mean, max_logit",
-    ),
-    Alias(
-        Role.POLICY_ENTROPY,
+        "z_loss, log Z, logsumexp, logits_mean, max_logit"),
+    Alias(Role.POLICY_ENTROPY,
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
         r"|experts?|max|min|attn|attention|data\w*|cluster|codebook)\b)).*\bentropy( (mean|avg|average))?$",
-        "entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy, losses/entropy",
-    ),
-    Alias(
-        Role.ANSWER_LENGTH,
+        "entropy, policy/entropy, actor/entropy, policy/entropy_avg, objective/entropy, losses/entropy"),
+    Alias(Role.ANSWER_LENGTH,
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(max|min|clip\w*|penalty|rewards?|terminated|prompts?)\b))"
         r".*\b(response|completion|answer|generation)s?( \w+)? (length|len)s?( (mean|avg|average))?$",
-        "completions/mean_length, completion_length, response_length, response_length/mean",
-    ),
-    Alias(
-        Role.POLICY_KL,
-        rf"(?=.*\b(ref|reference|start|objective|policy|actor)\b)(?!.*\bloss\b){FROM_REFERENCE}",
-        "objective/kl, kl_ref, ref_kl, policy/kl_to_start",
-    ),
-    Alias(
-        Role.CLIPPED_SHARE,
+        "completions/mean_length, completion_length, response_length, response_length/mean"),
+    Alias(Role.POLICY_KL,
+        rf"^(?=.*\b(ref|reference|start|objective|policy|actor)\b)(?!.*\bloss\b){FROM_REFERENCE}",
+        "objective/kl, kl_ref, ref_kl, policy/kl_to_start"),
+    Alias(Role.CLIPPED_SHARE,
         r"\bgrad(ient)?s?\b.*\bclip\w*\b.*\b(frac|fraction|share|rate|percent\w*|pct)\b|^clip$",
-        "grad_clip_fraction, train/grad_clip_frac, gradients/clip_rate, clip",
-    ),
-    Alias(
-        Role.EXPERT_LOAD,
+        "grad_clip_fraction, train/grad_clip_frac, gradients/clip_rate, clip"),
+    Alias(Role.EXPERT_LOAD,
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|losses|balancing|entropy|bias|min|dropped)\b))"
         r"(.*\bexperts? ?\d+\b.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b"
         r"|.*\b(load|utili[sz]ation|usage|tokens|counts?|fraction|frac|share)\b.*\bexperts? ?\d+\b"
         r"|.*\b(load imbalance|max ?vio|max violation)\b|.*\bexperts?\b.*\b(load|utili[sz]ation) max\b)",
-        "moe/expert_3/load, tokens_per_expert/expert_3, load imbalance, e_max_violation:mean, MaxVio",
-    ),
-    Alias(
-        Role.LOSS_SCALE,
-        r"\b(loss|grad|gradient|amp) scale\b|\bgrad scaler\b",
-        "loss scale, loss_scale, dynamic loss scale, grad_scale",
-    ),
-    Alias(
-        Role.OTHER,
+        "moe/expert_3/load, tokens_per_expert/expert_3, load imbalance, e_max_violation:mean, MaxVio"),
+    Alias(Role.LOSS_SCALE, r"\b(loss|grad|gradient|amp) scale\b|\bgrad scaler\b",
+        "loss scale, loss_scale, dynamic loss scale, grad_scale"),
+    Alias(Role.OTHER,
         r"\bnum (examples|samples|zeros|tokens in batch)\b|\bskipped\b|\bnan iterations\b|\bsparsity\b",
-        "validation/num_examples, num-zeros, number of skipped iterations",
-    ),
-    Alias(
-        Role.OTHER,
-        rf"(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|num|counts?|std|stdev|stddev|var|variance|weights?|coeff?)\b",
-        "best_val_loss, Loss/G/loss/num, train_loss_std, loss_weight",
-    ),
-    Alias(
-        Role.UPDATE_NORM,
-        r"\b(update|delta|step)s? (l2 )?(norm|rms)\b|\bupdate ratio\b",
-        "update_norm, optim/update_rms",
-    ),
-    Alias(
-        Role.GRAD_NORM,
+        "validation/num_examples, num-zeros, number of skipped iterations"),
+    Alias(Role.OTHER,
+        rf"^(?=.*{A_LOSS}).*\b(best|min|minimum|lowest|num|counts?|std|stdev|stddev|var|variance|weights?|coeff?)\b",
+        "best_val_loss, Loss/G/loss/num, train_loss_std, loss_weight"),
+    Alias(Role.UPDATE_NORM, r"\b(update|delta|step)s? (l2 )?(norm|rms)\b|\bupdate ratio\b",
+        "update_norm, optim/update_rms"),
+    Alias(Role.GRAD_NORM,
         r"\bgrad(ient)?s?\b.*\bnorm\b|\bnorm\b.*\bgrad(ient)?s?\b|\bg ?norm\b|\bglobal norm\b|^norm$",
-        "grad_norm, grad norm, gnorm, norm, hidden_gradient_norm",
-    ),
-    Alias(
-        Role.OTHER,
-        EVALUATED
+        "grad_norm, grad norm, gnorm, norm, hidden_gradient_norm"),
+    Alias(Role.OTHER, EVALUATED
         + r".*\b(runtime|time|per (second|sec|s)|steps|duration|samples|step)$|\beta\b|\bdata time\b",
-        "eval_runtime, eval_samples_per_second, eta_seconds, data_time",
-    ),
-    Alias(
-        Role.OTHER,
-        rf"(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
+        "eval_runtime, eval_samples_per_second, eta_seconds, data_time"),
+    Alias(Role.OTHER,
+        rf"^(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
         r"|decod\w+|inference|peak|promised|theoretical|max|maximum|best)\b",
-        "num_env_steps_sampled_per_second, rollout/tokens_per_second, peak_flops",
-    ),
-    Alias(
-        Role.LEARNING_RATE,
-        r"\b(l ?r\d*|learning rate)\b",
-        "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r.",
-    ),
-    Alias(
-        Role.STEP_TIME,
-        r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b"
+        "num_env_steps_sampled_per_second, rollout/tokens_per_second, peak_flops"),
+    Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|learning rate)\b",
+        "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r."),
+    Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b"
         r"|\btime (per step|(per )?(iteration|iter|batch))\b"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
         r"|^(dt|time)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
-        "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s",
-    ),
-    Alias(
-        Role.THROUGHPUT,
+        "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s"),
+    Alias(Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
         r"|batches|batch)( \w+)? "
         + PER_SECOND
         + r"|\b(tokens?|tok|samples?|images?|img|it|iter|steps?) (sec|s)\b"
         r"|\bthroughput\b(?!.* total )|\b(wps|tps|sps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
-        "tokens_per_sec, tok/sec, samples per second, wps, SPS, throughput, TFLOPs per gpu, mfu",
-    ),
-    Alias(
-        Role.RATIO,
+        "tokens_per_sec, tok/sec, samples per second, wps, SPS, throughput, TFLOPs per gpu, mfu"),
+    Alias(Role.RATIO,
         r"^(?!.*\b(clip|clipped|compression|acceptance|win|lr)\b).*\b(ratio|share|proportion)s?\b"
         r"|\b(mix|mixture|data|dataset|sampling)\b.*\b(weight|prob|fraction)s?\b",
-        "image_to_text_ratio.all, data/share/code, mixture_weight/web",
-    ),
-    Alias(
-        Role.BATCH_SIZE,
-        r"\bbatch ?size\b|\b(bsz|gbs)\b|\bglobal batch\b",
-        "global batch size, batch_size, bsz",
-    ),
-    Alias(
-        Role.TOKENS,
-        r"\b(consumed|seen|trained|total|num|n|input|processed) (\w+ )?tokens\b"
+        "image_to_text_ratio.all, data/share/code, mixture_weight/web"),
+    Alias(Role.BATCH_SIZE, r"\bbatch ?size\b|\b(bsz|gbs)\b|\bglobal batch\b",
+        "global batch size, batch_size, bsz"),
+    Alias(Role.TOKENS, r"\b(consumed|seen|trained|total|num|n|input|processed) (\w+ )?tokens\b"
         r"|(?<!vs )\btokens( seen| consumed| trained)?$",
-        "consumed tokens, tokens_seen, num_input_tokens_seen, tokens",
-    ),
-    Alias(
-        Role.SAMPLES,
+        "consumed tokens, tokens_seen, num_input_tokens_seen, tokens"),
+    Alias(Role.SAMPLES,
         r"\b(consumed|seen|trained|total|processed) (samples|examples)\b|^(samples|examples)( seen| count)?$",
-        "consumed samples, samples_seen, samples_count",
-    ),
+        "consumed samples, samples_seen, samples_count"),
     Alias(Role.EPOCH, r"^((train|trainer|training|current) )?epochs?( num)?$", "epoch, train/epoch"),
-    Alias(
-        Role.VALIDATION_LOSS,
-        EVALUATED + ".*" + A_LOSS + "|" + A_LOSS + ".*" + EVALUATED + "|^(val|tel)$"
+    Alias(Role.VALIDATION_LOSS, EVALUATED + ".*" + A_LOSS + "|" + A_LOSS + ".*" + EVALUATED + "|^(val|tel)$"
         r"|\b(te|ts|va|cv) loss\b|\bloss (te|ts|va|cv)$",
-        "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb, va_loss",
-    ),
-    Alias(
-        Role.VALIDATION_SCORE,
-        EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
-        "val_accuracy, eval/bleu, test_acc, validation/wer",
-    ),
-    Alias(Role.OTHER, rf"(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
-    Alias(
-        Role.OBJECTIVE,
+        "val_loss, validation/loss, eval_loss, test/loss, tel, validation/ctc_loss, val_bpb, va_loss"),
+    Alias(Role.VALIDATION_SCORE, EVALUATED + ".*" + A_SCORE + "|" + A_SCORE + ".*" + EVALUATED,
+        "val_accuracy, eval/bleu, test_acc, validation/wer"),
+    Alias(Role.OTHER, rf"^(?=.*{REWARDED}).*{_SPREADS}", "reward_std, rollout/return_std"),
+    Alias(Role.OBJECTIVE,
         rf"^(?!.*{_STEERS})(?!.*\b(arena|max|min|best|worst|highest|lowest|quantile|p\d+|market|portfolio|stock)\b)"
         rf".*{REWARDED}",
-        "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness",
-    ),
-    Alias(
-        Role.DATASET_LOSS,
-        r"\bper token loss\b|\bloss\b.*\b(dataset|source|domain|subset|corpus)\b"
+        "reward, ep_rew_mean, episode_reward_mean, charts/episodic_return, AverageEpRet, fitness"),
+    Alias(Role.DATASET_LOSS, r"\bper token loss\b|\bloss\b.*\b(dataset|source|domain|subset|corpus)\b"
         r"|\b(dataset|source|domain|subset|corpus)\b.*\bloss\b",
-        "per_token_loss.cm4, loss/dataset_code, train_loss_source_web",
-    ),
-    Alias(
-        Role.LOSS,
-        A_LOSS + "|^(trl|train)$",
-        "loss, train_loss, train/loss, Loss/train, lm loss, total_loss, batchloss, trl, objective",
-    ),
+        "per_token_loss.cm4, loss/dataset_code, train_loss_source_web"),
+    Alias(Role.LOSS, A_LOSS + "|^(trl|train)$",
+        "loss, train_loss, train/loss, Loss/train, lm loss, total_loss, batchloss, trl, objective"),
     Alias(Role.VALIDATION_LOSS, rf"^(?=.*{EVALUATED})(?:{AN_ERROR})", "eval-rmse, val_mae, valid ppl"),
-    Alias(
-        Role.LOSS,
-        AN_ERROR,
-        "train-rmse, Cost, perplexity, l_pix, l_g_percep, error_rate, MultiClass (where no loss is logged)",
-    ),
+    Alias(Role.LOSS, AN_ERROR,
+        "train-rmse, Cost, perplexity, l_pix, l_g_percep, error_rate, MultiClass (where no loss is logged)"),
     Alias(Role.OTHER, r"^score$", "score"),
     Alias(Role.SCORE, A_SCORE, "accuracy, train_acc, bleu, wer, success_rate, episode_reward_max"),
 )
+# fmt: on
 
 # What a trainer prints in other languages, and the word of it that all names are known by.
 _WORDS_OF_OTHERS = {

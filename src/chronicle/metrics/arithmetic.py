@@ -27,11 +27,8 @@ _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
-    """The groups of metrics that are the shares of a mixture.
-
-    They are logged at the same steps under names that differ in one place, lie in [0, 1], and sum to one in
-    every row. Settings that never change are none.
-    """
+    """The groups of metrics that are shares of a mixture: logged at the same steps under names that differ in
+    one place, within [0, 1], and summing to one in every row. Settings that never change are none."""
     group_of: dict[str, tuple[str, ...]] = {}
     for family in _families(tuple(series)):
         at_equal_steps: dict[bytes, list[str]] = {}
@@ -76,10 +73,7 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
 
 
 def _may_be_sum(sums: Floats, terms: Floats) -> bool:
-    """Whether a sum of all terms comes near the total in a few rows: far nearer than `_are_equal` asks.
-
-    Most logs hold no sum at all, and this takes a tenth of finding it out by all rows.
-    """
+    """Whether a sum of all terms comes near the total in a few rows: a quick look, which most logs fail."""
     some = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
     off = sums[some] - terms[some] @ _weights(sums[some], terms[some])
     near = 2 * _COARSE * np.std(sums) + _NEAR * np.abs(sums).max()
@@ -87,8 +81,7 @@ def _may_be_sum(sums: Floats, terms: Floats) -> bool:
 
 
 def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
-    """Whether the sum is the total in every row: as floats, or but for a rounding that is small beside the
-    course of the total."""
+    """Whether the sum is the total in every row, but for a rounding that is small beside its course."""
     off = np.abs(sums - terms @ weights)
     if (off <= _SINGLE * (np.abs(sums) + np.abs(terms) @ weights)).all():
         return True

@@ -39,6 +39,7 @@ _MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for sev
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
+_COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
 _UNITS = (
     (r"\btflops?\b", "TFLOP/s"),
     (r"\b(tokens?|toks?)\b", "tokens/s"),
@@ -52,9 +53,12 @@ _UNITS = (
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
     words = _HUMP.sub(" ", metric).lower()
-    for spelled, word in aliases.SPELLED.items() if _SPELLED.search(words) else ():
+    for spelled, word in aliases.SPELLED.items() if _is_spelled(_LONG_NUMBER.sub("00", words)) else ():
         words = re.sub(spelled, f" {word} ", words)
     return " ".join(_WORD.findall(words))
+
+
+_is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 
 
 @lru_cache(maxsize=_MOST_NAMES)
@@ -62,13 +66,13 @@ def role_of(metric: str) -> Role:
     """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
     if len(metric) > _LONGEST:
         return Role.OTHER
-    return _role_of(_LONG_NUMBER.sub("00", _A_NUMBER.sub("0", plain(metric))))
+    return _role_of(_LONG_NUMBER.sub("00", metric))
 
 
 @lru_cache(maxsize=4096)
-def _role_of(name: str) -> Role:
-    """As `role_of`, of a plain name with one number in place of all: layers, heads and experts are alike. No
-    row of the table, and no word, has a certain number of two digits in it."""
+def _role_of(metric: str) -> Role:
+    """The role of a name in which the numbers count for nothing: layers, heads and experts are alike."""
+    name = _A_NUMBER.sub("0", plain(metric))
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
         return role
@@ -104,11 +108,11 @@ def dataset_of(metric: str) -> str:
     return metric
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_MOST_NAMES)
 def unit_of(metric: str, role: Role) -> str | None:
     """The unit that the name states, for times, rates and counts; None where it states none."""
     if role not in (Role.STEP_TIME, Role.THROUGHPUT):
-        return {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}.get(role)
+        return _COUNTED.get(role)
     name = plain(metric)
     if role is Role.STEP_TIME:
         words = set(name.split())
@@ -127,17 +131,11 @@ def assign_all(
     overrides: Sequence[tuple[str, Role]] = (),
     axes: Sequence[str] = (),
 ) -> list[dict[str, Series]]:
-    """The series of the logs of one run with role, data set and unit set.
-
-    ``axes`` are what the steps of each log count: items get a role from ``overrides`` alone.
-
-    ``overrides`` are (regular expression of the whole name, role); the first that matches wins over
-    the table, and so does a role that the reader gave, because its format says what the metric is. What the
-    values of one log tell of a name holds for the others, in which it may have too few of them.
-
-    Raises:
-        UsageError: an override is no regular expression.
-    """
+    """The series of the logs of one run with role, data set and unit set. ``overrides`` are (regular
+    expression of the whole name, role), the first match wins over the table, and so does a role that the
+    reader gave. What the values of one log tell of a name holds for all. Where ``axes`` say that the steps of
+    a log count items, only ``overrides`` give roles. Raises UsageError where an override is no regular
+    expression."""
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
     return [
         _declared(series, overrides) if axis == "item" else _assigned(series, by_value, overrides)
@@ -166,7 +164,7 @@ def _assigned(
             if len(values) > 2 and values[-1] > values[0] and (np.diff(values) >= 0).all():
                 roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
-    roles |= _told_throughout(series, roles)
+    roles |= _told_throughout(series, roles) | _held_out_unnamed(series, roles)
     roles |= given
     assigned = dict[str, Series]()
     for name, metric in series.items():
@@ -200,11 +198,8 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not known
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
-        decided |= {
-            name: ByValues(role, why)
-            for name in weights
-            if name in undecided and (role is Role.PART_LOSS or role_of(name) is Role.LOSS)
-        }
+        fits = (n for n in weights if n in undecided and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
+        decided |= dict.fromkeys(fits, ByValues(role, why))
     return decided
 
 
@@ -239,12 +234,9 @@ def _named(roles: Mapping[str, Role], *wanted: Role, but: Collection[str] = ()) 
 
 
 def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
-    """Decides by the whole log what the losses with an unknown word in their name are.
-
-    Beside parts of a loss such a one is a part; several of them beside a total, or one beside a known data
-    set, are data sets; one alone beside a total is a part, as is an extreme. Where no total is logged, the
-    parts are all there is to judge, but for a single one of what an agent is trained with.
-    """
+    """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
+    it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
+    total, or an extreme, is a part. Without a total the parts are judged, but no single one of an agent."""
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
@@ -274,10 +266,9 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 
 
 def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
-    """Where a log has a reward, it is what the training is for, and the losses beside it are what it is made
-    with: an agent may get better while they rise. Not where a preference is learned: there the rewards are
-    read off the loss. A bare score, or what an evaluation was rewarded with, is the objective where no losses
-    stand beside it but an agent's. An entropy that is added to such losses is the policy's."""
+    """A reward is what an agent is trained for: it becomes the objective, and the losses beside it are parts.
+    Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or an
+    evaluation's reward, is the objective where all losses are an agent's; so is entropy the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     names = set(map(plain, roles))
     learned = [
@@ -312,10 +303,8 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
-    """`train` beside `valid`, and `t_loss` beside `v_loss`, are losses where no other name speaks of one.
-
-    Beside a loss of the training, `train` and `valid` are of something else: scores mostly.
-    """
+    """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
+    Beside a loss of the training they are something else: scores mostly."""
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
@@ -327,11 +316,8 @@ def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
 
 
 def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
-    """Without the errors that stand beside a loss: the loss is what the training is judged by.
-
-    One that says it is of the training stays beside a loss of the validation alone. Of several kinds of
-    errors the one that is logged first stands for the loss.
-    """
+    """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
+    is logged first stands for the loss; one of the training stays beside a loss of the validation alone."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
     errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name))]
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
@@ -348,11 +334,8 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
 
 
 def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
-    """Where only parts of a loss are logged, all but the one that stands for it.
-
-    That is the first of those logged most often, one that is the whole of several of them (`G` of `G_content`
-    and `G_style`) or else tells a distance before others, an opponent's last.
-    """
+    """Where only parts of a loss are logged, all but the one that stands for the whole: of the longest the
+    one that several others are of (`G` of `G_content`), else a distance; an opponent's is the last choice."""
     losses = _named(roles, Role.LOSS)
     if any(plain(n) in ("error", "err") or _may_be_whole(n) for n in losses):
         return []
@@ -396,9 +379,25 @@ def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) ->
     return dict.fromkeys(_named(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
 
 
+def _held_out_unnamed(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+    """`loss` beside a `train_loss` of as many other values, where no loss is named as held out: it is."""
+    if _named(roles, Role.VALIDATION_LOSS):
+        return {}
+    losses = {tuple(plain(name).split()): name for name in _named(roles, Role.LOSS)}
+    bare_of = {
+        name: losses.get(tuple(word for word in words if word not in aliases.OF_TRAINING))
+        for words, name in losses.items()
+    }
+    pairs = ((series[name].values, bare, series[bare].values) for name, bare in bare_of.items() if bare)
+    return {
+        bare: Role.VALIDATION_LOSS
+        for ours, bare, theirs in pairs
+        if len(ours) == len(theirs) and not np.array_equal(ours, theirs, equal_nan=True)
+    }
+
+
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:
-    """Of several gradient norms, or objectives, those with the fewest words are the whole, the others a part:
-    one layer's, one agent's."""
+    """Of several gradient norms, or objectives, those with the fewest words are wholes, the others parts."""
     n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is total}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
@@ -418,8 +417,8 @@ def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
     None where either side is missing; letters alone are none among other letters.
     """
-    words_in = {name: set(name.split()) for name in names}
-    parts = {name for name, words in words_in.items() if words <= _OF_PLAYERS and words & _OF_ONE_SIDE}
+    words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
+    parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):
         parts = {name for name in parts if len(name) > 1}
     sides = aliases.GENERATORS, aliases.OPPONENTS
@@ -428,8 +427,7 @@ def players(names: Collection[str]) -> set[str]:
 
 
 def rank(name: str) -> int:
-    """How well a part stands for the whole loss, 0 best: a distance from the target has a direction, the loss
-    of an opponent has none."""
+    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not."""
     words = set(words_of(name))
     return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
 
@@ -465,9 +463,7 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
-
-    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both.
-    """
+    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]

@@ -100,8 +100,7 @@ def rounded(number: float) -> float:
 
 
 def plainly(value: float) -> str:
-    """A measured value without powers of ten as long as anyone can read them: ``2.26``, ``234 million``,
-    ``0.490``, ``3.00 × 10⁻⁷``."""
+    """A value without powers of ten, if it can be read so: ``2.26``, ``234 million``, ``3.00 × 10⁻⁷``."""
     for size, word in ((1e9, "billion"), (1e6, "million")):
         if size <= abs(value) < 1000 * size:
             return f"{value / size:.3g} {word}".replace("-", "−")

@@ -34,11 +34,7 @@ PAGE_KINDS = (
 
 
 def pages(site: SiteData) -> Iterator[Page]:
-    """Every generated page.
-
-    Raises:
-        ConfigError: a template that fails, with its name and line.
-    """
+    """Every generated page. Raises ConfigError: a template that fails, with its name and line."""
     render = renderer(site.templates)
     for kind in PAGE_KINDS:
         yield from kind(site, render)
@@ -121,9 +117,7 @@ def _texts(entry: Entry) -> Iterator[str]:
     yield from (f"{note.kind} {note.author} {note.text}" for note in entry.notes)
     yield from map(str, entry.about.get("tags", ()))
     calm = (EventKind.LAUNCH, EventKind.END, EventKind.NOTE, EventKind.DECISION)
-    yield from (
-        f"{event.title} {event.who} {event.short}" for event in entry.events if event.kind not in calm
-    )
+    yield from (f"{e.title} {e.who} {e.short}" for e in entry.events if e.kind not in calm)
     yield from (str(fact.value) for fact in entry.facts if fact.how == "run.toml")
     yield str(entry.about.get("description", ""))
 

@@ -28,7 +28,7 @@ MOST = 100  # events of a feed: a reader has fetched the older ones
 ATOM, JSON = "feed.xml", "feed.json"
 _LONGEST = 400  # characters of a sentence
 _SET = (EventKind.SCHEDULE, EventKind.BATCH)
-_DONE, _WHY, _OUTCOME = ("tried", "decision"), ("hypothesis",), ("outcome", "lesson")
+_COLUMNS = ("tried", "decision"), ("hypothesis",), ("outcome", "lesson")  # kinds of notes: done, why, outcome
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,8 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
     for event in entry.events:
         row, join = Happened(entry, event), joins.get(event.id)
         spoken = [row, *(Happened(entry, note) for note in row.notes)]
-        done, why, outcome = (
-            [note.event.sentence for note in spoken if note.note_kind in kinds]
-            for kinds in (_DONE, _WHY, _OUTCOME)
-        )
+        said = [(note.note_kind, note.event.sentence) for note in spoken]
+        done, why, outcome = ([text for kind, text in said if kind in kinds] for kinds in _COLUMNS)
         restarted = join is not None and bool(join.changes or join.kind is not JoinKind.RESUME)
         changed = restarted or event.kind in _SET
         if event.of or not (done or why or outcome or changed):

@@ -336,10 +336,7 @@ class SiteData:
 
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
     """The pages of all folders, the first one that has an id wins; known patterns in their fixed order.
-
-    Raises:
-        ConfigError: front matter that is wrong, with its file and key.
-    """
+    Raises ConfigError: front matter that is wrong, with its file and key."""
     pages: dict[str, PatternPage] = {}
     for folder in folders:
         pages = {page.id: page for page in load(folder)} | pages

@@ -11,9 +11,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
@@ -43,8 +43,7 @@ _OPEN_ENDS = ("", "cut off")
 _CALM = having(Trait.CALM)
 
 
-@dataclass(frozen=True)
-class Card:
+class Card(NamedTuple):
     """What a card shows. ``href`` and ``thumb`` are relative to the site's root; ``thumb`` may be empty."""
 
     href: str
@@ -104,13 +103,18 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     """reviews.md: what people judged, disagreements first; only where they did."""
     if not has_reviews(site):
         return
-    runs = [
-        (entry, review, verdict, verdict is entry.diagnosis.verdict)
-        for entry in site.entries
-        if (review := last_review(entry.notes)) and (verdict := verdict_of(review))
-    ]
+    runs = []
+    for entry in site.entries:
+        if (review := last_review(entry.notes)) and (verdict := verdict_of(review)):
+            runs.append((entry, review, verdict, verdict is entry.diagnosis.verdict))
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
-    stances = [row for entry in site.entries for row in _stances(entry)]
+    stances = []  # findings that people judged, each with the last word on it, and whether that confirms it
+    for entry in site.entries:
+        findings = {event.id: event for event in entry.events if event.patterns}
+        by_time = sorted(entry.events, key=lambda event: moment(event.time))
+        last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
+        words = ((Happened(entry, findings[of]), review) for of, review in last.items())
+        stances += [(row, review, review.title.lower() == STANCES[0]) for row, review in words]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
@@ -129,15 +133,6 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
 def has_reviews(site: SiteData) -> bool:
     """Whether anybody has reviewed anything."""
     return any(e.kind is EventKind.REVIEW for entry in site.entries for e in entry.events)
-
-
-def _stances(entry: Entry) -> Iterator[tuple[Happened, Event, bool]]:
-    """The findings that people judged, each with the last word on it, and whether that confirms it."""
-    findings = {event.id: event for event in entry.events if event.patterns}
-    by_time = sorted(entry.events, key=lambda event: moment(event.time))
-    last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-    for of, event in last.items():
-        yield Happened(entry, findings[of]), event, event.title.lower() == STANCES[0]
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
@@ -362,11 +357,8 @@ def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
         project = str(entry.about.get("project", ""))
         of.setdefault(project if number[project] > 1 else "", []).append(entry)
     named = [project for project in of if project][:SHELVES]
-    return [
-        (project, len(of[project]), [card(run) for run in of[project][:ON_A_SHELF]])
-        for project in [*named, ""]
-        if project in of
-    ]
+    shown = [(project, of[project]) for project in [*named, ""] if project in of]
+    return [(project, len(runs), [card(run) for run in runs[:ON_A_SHELF]]) for project, runs in shown]
 
 
 def hero(site: SiteData) -> Entry | None:

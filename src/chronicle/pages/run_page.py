@@ -9,9 +9,9 @@ fall makes no loss rise: causes of the one are not listed for the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from itertools import islice
+from typing import NamedTuple
 
 from chronicle.classify.patterns import PATTERNS, Trait, having
 from chronicle.metrics.values import clipped
@@ -96,10 +96,8 @@ def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Ha
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
     by_id = {finding.id: finding for finding in entry.diagnosis.findings}
-    reasons = [
-        (event, [by_id[part] for part in event.parts if part in by_id and by_id[part].criteria])
-        for event in gravest(entry.events, entry.verdict)
-    ]
+    parts = [(event, map(by_id.get, event.parts)) for event in gravest(entry.events, entry.verdict)]
+    reasons = ((event, [f for f in part if f is not None and f.criteria]) for event, part in parts)
     return [reason for reason in reasons if reason[1]][:TABLES]
 
 
@@ -114,8 +112,7 @@ def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
     return list(islice(bad, CAUSES))
 
 
-@dataclass(frozen=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A cause with what this run says of it: phrases for it and against it, and what nobody logged."""
 
     cause: Cause
@@ -124,8 +121,7 @@ class Ranked:
     not_logged: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Advice:
+class Advice(NamedTuple):
     """Of one event: the page its causes are from, the causes in order, what decides between the first two."""
 
     event: Event

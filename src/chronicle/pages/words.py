@@ -127,11 +127,6 @@ def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[
     return {needs: ", ".join(names) for needs, names in patterns.items()}
 
 
-def wide(text: str) -> str:
-    """The class of a table's cell whose text is too long to stay in one line."""
-    return " ch-long" if len(text) > 24 else ""
-
-
 def steps(row: Mapping[str, Any]) -> str:
     """First and last step of a row of an attempts or metrics table: ``0 – 61 400``."""
     first, last = row.get("first_step"), row.get("last_step")
@@ -200,10 +195,8 @@ def cited(text: Any) -> Html:
 
 def _with_links(text: Any, pattern: re.Pattern[str], address: Callable[[str], str]) -> Html:
     parts = pattern.split(plain(text))  # text, what becomes a link, text, ...
-    links = (
-        f'<a href="{as_html(address(part))}" rel="noopener noreferrer">{as_html(part)}</a>'
-        for part in parts[1::2]
-    )
+    hrefs = ((as_html(address(part)), as_html(part)) for part in parts[1::2])
+    links = (f'<a href="{href}" rel="noopener noreferrer">{part}</a>' for href, part in hrefs)
     words = map(as_html, parts[::2])
     return Html("".join(f"{before}{link}" for before, link in zip_longest(words, links, fillvalue="")))
 

@@ -24,48 +24,22 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from chronicle.errors import (
-    AmbiguousFormat,
-    BadLog,
-    LogError,
-    NothingToRead,
-    UnknownFormat,
-    contained,
-    message_of,
-)
+from chronicle import errors
+from chronicle.errors import BadLog, LogError, NothingToRead, UnknownFormat, contained
 from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
+from chronicle.readers import find
 from chronicle.readers.arrange import arrange
 from chronicle.readers.catalogue import READERS, Reader, all_readers, hook, plugins
-from chronicle.readers.find import (
-    RunSource,
-    claims,
-    folder_claims,
-    foreign_logs,
-    is_log,
-    is_text,
-    run_key,
-    runs_in,
-    runs_of_store,
-    scan,
-)
+from chronicle.readers.find import RunSource, is_log, runs_of_store, scan
 from chronicle.readers.side_files import side_facts
 from chronicle.readers.text import clean, error_named_back, named_back, respelled, unpacked
 
 if TYPE_CHECKING:
     from chronicle.workspace.config import Confines
 
-__all__ = [
-    "READERS",
-    "Reading",
-    "RunSource",
-    "local",
-    "read",
-    "read_all",
-    "runs_below",
-    "runs_of_store",
-    "what_to_do",
-]
+__all__ = ["READERS", "Reading", "RunSource", "local", "read", "read_all", "runs_below", "runs_of_store"]
+__all__ += ["what_to_do"]
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "
@@ -153,14 +127,9 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
 
 def local(path: str | Path, confines: Confines | None = None) -> Path:
     """A path as it is; what lies behind an address (`s3://bucket/run`) as its mirror on this machine, and so
-    the runs of a folder with a repository of Aim and no log, where Aim is installed.
-
-    ``confines`` say where a server may send the fetch on to; None: to any public host.
-
-    Raises:
-        LogError: only Aim's own package reads it, and ``confines`` trust nothing.
-        ChronicleError: as `chronicle.readers.remote.fetch`.
-    """
+    the runs of a folder with a repository of Aim and no log, where Aim is installed. ``confines`` say where a
+    server may send the fetch on to (None: to any public host). Raises LogError where only Aim's own package
+    reads it, and ``confines`` trust nothing, and as `chronicle.readers.remote.fetch`."""
     if isinstance(path, str) and "://" in path:
         from chronicle.readers.remote import fetch  # with all that it takes to fetch, which few need
         from chronicle.workspace.folders import is_address
@@ -176,8 +145,7 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
 
 
 def _address_of(path: Path) -> str:
-    """The address that a path mirrors, "" for any other. What a workspace is takes longer to import than a
-    short log to read, and is asked of paths alone that may be mirrors."""
+    """The address that a path mirrors, "" for any other. Asked of mirrors alone: the import takes long."""
     if "mirror" not in path.parts:
         return ""
     from chronicle.workspace.folders import address_of
@@ -210,7 +178,7 @@ def what_to_do(path: Path) -> str:
     texts_seen: list[Path] = []
 
     def is_named(file: Path) -> bool:  # once there are enough of them no other file is opened
-        if len(texts_seen) > _MOST_NAMED or not is_text(file):
+        if len(texts_seen) > _MOST_NAMED or not find.is_text(file):
             return False
         texts_seen.append(file)
         return True
@@ -230,10 +198,10 @@ def runs_below(path: str | Path) -> list[RunSource]:
     """
     path = local(path)
     if not path.is_dir() or is_log(path):
-        name = run_key(path) or path.name
+        name = find.run_key(path) or path.name
         return runs_of_store(path) or [RunSource(name, (path,))]
     folder = scan(path, is_log)
-    return runs_in(folder) if any(folder.all_logs()) else []
+    return find.runs_in(folder) if any(folder.all_logs()) else []
 
 
 def read_file(path: Path) -> list[Attempt]:
@@ -244,10 +212,10 @@ def read_file(path: Path) -> list[Attempt]:
         NothingToRead: there is no such file.
     """
     try:
-        if path.is_dir() and (readers := folder_claims(path)):
+        if path.is_dir() and (readers := find.folder_claims(path)):
             reader = _only(readers, path)
             attempts = hook(reader, "read_folder")(path)
-            unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in foreign_logs(reader, path))
+            unread = tuple(Fault(Place(str(log)), _FOREIGN) for log in find.foreign_logs(reader, path))
             return _by(reader, [replace(attempt, faults=(*attempt.faults, *unread)) for attempt in attempts])
         _require_regular(path)
         with unpacked(path) as file:
@@ -263,11 +231,8 @@ def read_file(path: Path) -> list[Attempt]:
 
 
 def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
-    """As `read_file` of each of the files, in their order; what it raises is given. Raises NothingToRead.
-
-    Files named as those of a reader that is faster with many (`read_many`) are handed to it together;
-    one that it does not know is read as any other.
-    """
+    """As `read_file` of each, in their order; what it raises is given, but for NothingToRead. Files named as
+    those of a reader with `read_many`, which is faster, are handed to it together."""
     faster = [reader for reader in all_readers() if hasattr(reader, "read_many")]
     readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
@@ -285,10 +250,7 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
 
 
 def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
-    """What a reader of many makes of files; None for those that are to be read one by one.
-
-    These are all from one on with which it failed: read alone, that one alone fails.
-    """
+    """What a reader makes of many files; None from the first one on with which it failed."""
     if reader:
         with suppress(Exception):
             yield from reader.read_many(files)
@@ -305,12 +267,12 @@ def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    what, remedy = message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
+    what, remedy = errors.message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
     return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
 
 
 def _plain(path: Path) -> list[Attempt]:
-    reader = _only(claims(path), path)
+    reader = _only(find.claims(path), path)
     with contained(str(path)):
         return _by(reader, reader.read(path))
 
@@ -332,7 +294,8 @@ def _only(readers: list[Reader], path: Path) -> Reader:
         raise UnknownFormat(str(path), _UNKNOWN.format(known))
     if len(readers) > 1:
         names = " and ".join(repr(reader.NAME) for reader in readers)
-        raise AmbiguousFormat(str(path), f"readers {names} both claim it. Remedy: uninstall one of them")
+        what = f"readers {names} both claim it. Remedy: uninstall one of them"
+        raise errors.AmbiguousFormat(str(path), what)
     return readers[0]
 
 
@@ -344,7 +307,7 @@ def _require_regular(path: Path) -> None:
         if path.is_symlink():
             what = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
             raise LogError(str(path), what) from None
-        raise NothingToRead(f"{path}: no such file or folder") from None
+        raise NothingToRead(f"{path}: no such file or folder. Remedy: check the path") from None
     except OSError as err:
         if err.errno == errno.ELOOP:
             raise LogError(str(path), f"is a link that leads to itself. {_LINK}") from None

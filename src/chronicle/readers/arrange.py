@@ -14,10 +14,10 @@ import numpy as np
 from chronicle.metrics.aliases import OF_TRAINING
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
-from chronicle.readers.columns import LENGTH, REWARD, counts_steps
+from chronicle.readers.columns import LENGTH, REWARD
 from chronicle.readers.find import WRITERS, home_of_scalars
 from chronicle.readers.side_files import BY_TIME, SideFacts, home_of
-from chronicle.readers.step_axis import MANY
+from chronicle.readers.step_axis import MANY, counts_steps
 
 # The name of an event file: Unix seconds, then host and process.
 _EVENT_FILE = re.compile(r"tfevents\.([0-9]{10})(?:\.(.+?\.[0-9]+)\.[0-9]+(?:\.v2)?$)?")
@@ -52,20 +52,14 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
     courses = [log for log in attempts if log.axis != "item"]
     if not courses:
         return list(attempts)
-    asides = [
-        Fault(Place(source), f"its rows are {log.facts['rows']}; left out")
-        for log in attempts
-        if log.axis == "item"
-        for source in log.sources
-    ]
+    tables = [(log.facts["rows"], source) for log in attempts if log.axis == "item" for source in log.sources]
+    asides = [Fault(Place(source), f"its rows are {rows}; left out") for rows, source in tables]
     return [replace(courses[0], faults=(*courses[0].faults, *asides)), *courses[1:]]
 
 
 def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
-    """An attempt with several counters on the axis on which the other logs of the run stand.
-
-    A table may count iterations and tell the environment's steps beside them, which its event file counts.
-    """
+    """An attempt with several counters, on the one by which the other logs of the run count. A table may
+    count iterations beside the environment's steps, which its event file counts."""
     own = _all_steps(attempt)
     for name, counter in attempt.series.items():
         if not counts_steps(name) or np.any(np.diff(counter.steps) <= 0):
@@ -78,11 +72,10 @@ def _on_axis_of(attempt: Attempt, others: Sequence[Steps]) -> Attempt:
     was = str(attempt.facts[_COUNTER]).partition(";")[0]
     series = {metric: curve for metric, curve in attempt.series.items() if metric != name}
     series[was] = replace(counter, metric=was, values=counter.steps.astype(np.float64))
-    moved = {
-        metric: replace(curve, steps=np.interp(curve.steps, counter.steps, counter.values).astype(np.int64))
-        for metric, curve in series.items()
-    }
-    return replace(attempt, series=moved, facts={**attempt.facts, _COUNTER: name})
+    for metric, curve in series.items():
+        steps = np.interp(curve.steps, counter.steps, counter.values).astype(np.int64)
+        series[metric] = replace(curve, steps=steps)
+    return replace(attempt, series=series, facts={**attempt.facts, _COUNTER: name})
 
 
 def _are_in(steps: Steps, values: Steps | Floats) -> bool:
@@ -95,11 +88,8 @@ def _all_steps(attempt: Attempt) -> Steps:
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
-    """The attempt of event files with all its series on one counter, that of the longest of them.
-
-    A series that counts something else (epochs beside steps, batches beside epochs) stands at the step that
-    the counter had reached when it was written, an epoch at its end.
-    """
+    """The attempt of event files with all its series on the counter of the longest. One that counts something
+    else (epochs, batches) stands at the step reached when it was written, an epoch at its end."""
     if attempt.facts.get("format") != "event file":
         return attempt
     alike: dict[tuple[int, ...], list[Series]] = {}  # series with one length, first and last step
@@ -123,8 +113,7 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
 
 
 def _counts_other(axis: Series, other: Series) -> bool:
-    """Whether the steps of two series of one process are those of two counters: at equal times one of them
-    is far behind, and by the same factor throughout."""
+    """Whether two series of one process count different things, one always far behind by the same factor."""
     if not np.isfinite(other.times).all():
         return False
     before, after = _steps_around(axis, other)
@@ -146,8 +135,8 @@ def _steps_around(axis: Series, other: Series) -> tuple[Steps, Steps]:
 
 
 def _with_episodes(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """The attempts, what the environments of one training tell of their episodes as one: at the steps of the
-    log in their folder that was begun with them, if it has times, and judged no more, as that log is."""
+    """Joins what the environments of one training tell of their episodes, at the steps of the log in their
+    folder that began with them. They are then scores: that log is what is judged."""
     by_folder: dict[str, list[Attempt]] = {}
     for log in attempts:
         if log.series.keys() >= {REWARD, LENGTH} and "started_at" in log.facts:
@@ -192,10 +181,8 @@ def started(attempt: Attempt) -> float:
 
 
 def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]]:
-    """The attempts, and what event files tell that hold hyperparameters and no curve.
-
-    `add_hparams` writes one into a folder of its own, with at most a result of each metric.
-    """
+    """The attempts, and the facts of event files that hold hyperparameters and no curve: `add_hparams` writes
+    one into a folder of its own, with at most one result of each metric."""
     kept, asides = list[Attempt](), list[Attempt]()
     for log in attempts:
         made_for_it = BY_TIME.fullmatch(_around(log).rpartition("/")[2])
@@ -215,10 +202,7 @@ def _asides(attempts: Iterable[Attempt]) -> tuple[list[Attempt], list[SideFacts]
 
 
 def _with_facts(attempts: Sequence[Attempt], side_facts: Iterable[SideFacts]) -> list[Attempt]:
-    """The attempts with what files tell that lie beside them or above, or below: there by process or time.
-
-    What lies nearer wins, and before all what an attempt says of itself.
-    """
+    """The attempts with the facts of files around them, the nearest first, behind those of their own."""
     facts: list[dict[str, Any]] = [{} for _ in attempts]
     begun = [_begun(log) for log in attempts]
     for side in side_facts:
@@ -266,8 +250,7 @@ def _reached(attempt: Attempt) -> float:
 
 
 class _Written(NamedTuple):
-    """An event file: the folder of its process, who wrote it there ("" its first writer), and what stands
-    before the tags of that one."""
+    """An event file: the folder of its process, its writer ("" for the first), the prefix of its tags."""
 
     home: str
     writer: str
@@ -286,11 +269,9 @@ class _Written(NamedTuple):
 
 
 def _join_writers(attempts: Sequence[Attempt]) -> list[Attempt]:
-    """Event files in train/, validation/, ... are writers of one process: one attempt, tags with the folder.
-
-    A file of the first writer (train/, or the folder around) is an attempt; those of the others belong to
-    the attempt of their process, else to the one that ran when they were begun.
-    """
+    """Joins event files in train/, validation/, ... into one attempt a process, tags with the folder in
+    front. Files of the first writer (train/, or the folder around) lead; the others follow the one of their
+    process, else the one that ran when they were begun."""
     rest = [log for log in attempts if log.facts.get("format") != "event file"]
     by_home: dict[str, list[_Written]] = {}
     for log in attempts:

@@ -53,24 +53,20 @@ _JSON = b"{["
 SQLITE_STARTS, PARQUET_STARTS = b"SQLite format 3\0", b"PAR1"
 _KEPT = ("identify_folder", "read_folder", "run_key")
 _FOLDER = ("identify_folder", "read_folder")
-_LAUNCH = (*_FOLDER, "foreign", "run_key")
+_LAUNCH, _STORE, _TABLES = (*_FOLDER, "foreign", "run_key"), (*_FOLDER, "runs"), (*_FOLDER, "runs", "lacks")
 _MLFLOW, _DVCLIVE = ("meta.yaml",), ("plots", "scalars")  # what the folder of a run holds
 READERS = cast(
     tuple[Reader, ...],
     (
         OnDemand("events", "event file", (".tfevents",), -1, hooks=("read_many",), binary=True),
-        OnDemand(
-            "csv_tables", "csv", (".csv", ".tsv"), hooks=(*_FOLDER, "runs", "lacks"), folder_has=_DVCLIVE
-        ),
+        OnDemand("csv_tables", "csv", (".csv", ".tsv"), hooks=_TABLES, folder_has=_DVCLIVE),
         OnDemand("csv_tables", "markdown", FALLBACK=-1),
         OnDemand("json_lines", "jsonl", (".jsonl", ".ndjson", ".json"), hooks=("runs",), opens=_JSON),
         OnDemand("json_documents", "trainer_state.json", (".json",), opens=b"{"),
         OnDemand("json_documents", "json", hooks=("runs",), opens=_JSON),
         OnDemand("trackers.offline", "megatron-golden", (), -1, ("run_key",), opens=b"{"),
         OnDemand("trackers.wandb", "wandb", (".wandb",), 0, _LAUNCH, ("*.wandb",), starts=b":W&B"),
-        OnDemand(
-            "trackers.mlflow", "mlflow", hooks=(*_FOLDER, "runs"), folder_has=_MLFLOW, starts=SQLITE_STARTS
-        ),
+        OnDemand("trackers.mlflow", "mlflow", (), 0, _STORE, _MLFLOW, starts=SQLITE_STARTS),
         OnDemand("trackers.trackio", "trackio", hooks=("runs",), starts=SQLITE_STARTS),
         OnDemand("trackers.offline", "swanlab", (".swanlab",), -1, _KEPT, ("*.swanlab",), starts=b":SWL"),
         OnDemand("trackers.offline", "neptune", (), -1, _KEPT, ("data-1.log",), starts=b'{"obj"'),
@@ -96,10 +92,7 @@ def all_readers() -> tuple[Reader, ...]:
 
 
 def hook(reader: Reader, name: str) -> Callable[[Path], Any]:
-    """What a reader may have beside its four names; without it, one that tells nothing of any file.
-
-    It raises Defect where it fails.
-    """
+    """An optional function of a reader; without it, one that tells nothing. Raises Defect where it fails."""
     function = getattr(reader, name, None)
     if function is None:
         return lambda _: (_LOOKS | _READS)[name]
@@ -125,11 +118,8 @@ def plugins() -> tuple[tuple[Reader, ...], tuple[LogError, ...]]:
 
 
 def _entry_points() -> Sequence[Any]:
-    """What installed packages offer as readers.
-
-    Their lists are searched for the name of the group first: importlib.metadata takes as long to import, and
-    to read them all, as a usual log to read.
-    """
+    """What installed packages offer as readers. Their lists are searched for the group's name first, since
+    importing importlib.metadata takes as long as reading a usual log."""
     lists = (file for folder in sys.path for file in Path(folder).glob("*-[iI][nN][fF][oO]/entry_points.txt"))
     if not any(GROUP.encode() in file.read_bytes() for file in lists):
         return ()
@@ -148,11 +138,7 @@ def by_rank() -> list[tuple[Reader, ...]]:
 
 
 def guarded(reader: Reader) -> Reader:
-    """A reader of another package: whatever it raises concerns the one file, and is told as its problem.
-
-    Raises:
-        AttributeError: it lacks one of the four names.
-    """
+    """A reader of another package, whose failures are problems of the file. Raises AttributeError."""
     made = SimpleNamespace(NAME=str(reader.NAME), SUFFIXES=tuple(reader.SUFFIXES))
     made.FALLBACK = getattr(reader, "FALLBACK", 0)
     for name, otherwise in (_LOOKS | _READS).items():

@@ -8,7 +8,7 @@ Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -21,30 +21,13 @@ from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.readers import step_axis
 from chronicle.readers.hyperparameters import as_float
-from chronicle.readers.step_axis import (
-    NO_COLUMN,
-    Column,
-    across_epochs,
-    axis_of,
-    column_key,
-    counted_by,
-    counts_steps,
-    epochs_by_row,
-    epochs_of,
-    is_counter,
-    step_rank,
-    steps_of,
-    steps_per_epoch,
-)
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counts_steps
 from chronicle.readers.text import clean
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-__all__ = ["Column", "column_key", "counted_by", "counts_steps", "is_counter", "step_rank"]  # of step_axis
-__all__ += ["BLANK", "NAN", "WRAPPED", "Builder", "attempt_of", "is_blank", "iso_seconds", "number"]
-__all__ += ["text_of", "unix"]
 
 BLANK = {"", "na", "n/a", "null", "none", "-", "--"}
 NAN = {"nan(ind)", "-nan(ind)", "1.#qnan", "-1.#qnan", "1.#ind", "-1.#ind", "nan(snan)", "not a number"}
@@ -63,8 +46,6 @@ REWARD, LENGTH = "episode reward", "episode length"
 
 _UNIX_UNITS = ((1e8, 1e11, 1.0), (1e11, 1e14, 1e3), (1e14, 1e17, 1e6), (1e17, 1e20, 1e9))
 _FLUSH_CELLS = 1 << 16
-
-# --- cells ---
 
 
 def number(cell: str) -> float | None:
@@ -97,12 +78,12 @@ class Builder:
     def __init__(self, whole: bool) -> None:
         self.whole, self.irregular, self.n_numbers = whole, False, 0
         self._parts: list[tuple[Steps | range, NDArray[Any]]] = []
-        self._rows, self._values = list[int](), list[float]()
+        self._rows: list[int] = []  # `list[int]()` takes ten times as long, and columns may be many
+        self._values: list[float] = []
         self._texts: dict[int, str] = {}
 
     @property
     def n_texts(self) -> int:
-        """How many cells are neither number nor blank."""
         return len(self._texts)
 
     def add(self, row: int, cells: Sequence[str]) -> None:
@@ -135,8 +116,7 @@ class Builder:
         if types <= {float, int, bool} and len(values) > 1:
             dtype = np.int64 if self.whole and float not in types else np.float64
             try:
-                self._parts.append((rows, np.fromiter(values, dtype, len(values))))
-                self.n_numbers += len(values)
+                self.append(rows, np.fromiter(values, dtype, len(values)))
                 return
             except OverflowError:  # a whole number of more than 63 bits
                 pass
@@ -162,6 +142,10 @@ class Builder:
             bits = np.unpackbits(np.frombuffer(is_valid, np.uint8), bitorder="little")
             filled = np.flatnonzero(bits[: len(array)])
             rows, values = filled + row, values[filled]
+        self.append(rows, values)
+
+    def append(self, rows: Steps | range, values: NDArray[Any]) -> None:
+        """Numbers of these rows, which are below all others."""
         self._parts.append((rows, values))
         self.n_numbers += len(rows)
 
@@ -193,6 +177,8 @@ class Builder:
         parts, self._parts = self._parts, []
         if not parts:
             return NO_COLUMN.rows, NO_COLUMN.values
+        if len(parts) == 1 and isinstance(parts[0][0], range) and not parts[0][0].start:
+            return parts[0]
         values: Any = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
         spans = [(span.start, span.stop) for span, _ in parts if isinstance(span, range)]
         if len(spans) == len(parts) and all(a[1] == b[0] for a, b in pairwise([(0, 0), *spans])):
@@ -210,29 +196,15 @@ class Builder:
             cells = np.array(list(texts.values()), dtype=object)
             return Column(cells, np.fromiter(texts, np.int64, len(texts)))
         rows, values = self._joined()
-        return Column(values, every[: len(rows)] if isinstance(rows, range) else rows)
+        if isinstance(rows, range):
+            rows = every if len(rows) == len(every) else every[: len(rows)]
+        return Column(values, rows)
 
-    def state(self, arrays: list[NDArray[Any]]) -> list[Any]:
-        """All that is known so far, as JSON and arrays; it goes on as before."""
+    def __getstate__(self) -> dict[str, Any]:
+        """All that is known so far, its parts joined; it goes on as before."""
         rows, values = self._joined()
         self._parts = [(rows, values)] if len(values) else []  # an empty one would make whole numbers decimal
-        arrays += [values] if isinstance(rows, range) else [values, rows]
-        counted = isinstance(rows, range), self.whole, self.irregular, self.n_numbers
-        return [*counted, list(self._texts), list(self._texts.values())]
-
-    @classmethod
-    def restored(cls, state: Any, arrays: Iterator[NDArray[Any]]) -> Builder:
-        """One that goes on from a state."""
-        is_range, whole, irregular, n_numbers, rows, texts = state
-        builder = cls(whole)
-        builder.irregular, builder.n_numbers = irregular, n_numbers
-        builder._texts, values = dict(zip(rows, texts, strict=True)), next(arrays)
-        part = (range(len(values)) if is_range else next(arrays)), values
-        builder._parts = [part] if len(values) else []
-        return builder
-
-
-# --- attempts ---
+        return vars(self)
 
 
 def attempt_of(
@@ -245,21 +217,16 @@ def attempt_of(
     faults: Iterable[Fault] = (),
     truncated: bool = False,
 ) -> Attempt:
-    """An attempt from the columns of a table, metrics in their order (roles are given later).
-
-    At which step each row stands says `chronicle.readers.step_axis`. Text columns give the clock where they
-    hold ISO 8601 times, a fact where they hold one and the same text throughout.
-
-    Raises:
-        BadLog: no column holds a number.
-    """
+    """An attempt from the columns of a table, metrics in their order (roles are given later), at the steps
+    that `chronicle.readers.step_axis` tells. Columns of text give the clock where they hold ISO 8601 times, a
+    fact where they hold one text throughout. Raises BadLog where no column holds a number."""
     numbers = {name: c for name, c in columns.items() if not c.is_text and len(c.rows)}
     texts = {name: c for name, c in columns.items() if c.is_text}
-    axis = axis_of(numbers)
-    steps, step_faults = steps_of(path, axis.column, n_rows)
-    epochs = epochs_by_row(axis, steps, epochs_of(numbers))
-    if axis.counts == "step" and (length := steps_per_epoch(steps, epochs)):
-        steps = across_epochs(steps, epochs, length)
+    axis = step_axis.axis_of(numbers)
+    steps, step_faults = step_axis.steps_of(path, axis.column, n_rows)
+    epochs = step_axis.epochs_by_row(axis, steps, step_axis.epochs_of(numbers))
+    if axis.counts == "step" and (length := step_axis.steps_per_epoch(steps, epochs)):
+        steps = step_axis.across_epochs(steps, epochs, length)
         facts = {"steps_per_epoch": length, **(facts or {})}
     if axis.counter:
         facts = {"step_counter": axis.counter, **(facts or {})}
@@ -268,15 +235,8 @@ def attempt_of(
     if not series:
         raise BadLog(str(path), "holds no numbers. Remedy: check that it is the log of a training")
     constant = {k: c.values[0] for k, c in texts.items() if k != clock and len(set(c.values)) == 1}
-    return Attempt(
-        name or path.name,
-        (str(path),),
-        series,
-        {**constant, **(facts or {})},
-        (*faults, *step_faults),
-        truncated,
-        axis.counts,
-    )
+    facts, faults = {**constant, **(facts or {})}, (*faults, *step_faults)
+    return Attempt(name or path.name, (str(path),), series, facts, faults, truncated, axis.counts)
 
 
 def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
@@ -286,9 +246,6 @@ def _series(metric: str, column: Column, steps: Steps, times: Floats) -> Series:
     if len(column.rows) == len(steps):  # columns with a value in every row share the rest
         return Series(metric, Role.OTHER, steps, values, times)
     return Series(metric, Role.OTHER, steps[column.rows], values, times[column.rows])
-
-
-# --- clocks ---
 
 
 def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:

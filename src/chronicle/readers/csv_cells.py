@@ -21,16 +21,17 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
 from chronicle.model import Fault, Place
-from chronicle.readers.columns import BLANK, Builder, counts_steps, is_blank, number
-from chronicle.readers.read_on import Arrays, read_lines
+from chronicle.readers.columns import BLANK, Builder, is_blank, number
+from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import places_rows
+from chronicle.readers.step_axis import counts_steps
 from chronicle.readers.text import SMALL_BYTES, Faults, Head, Line, numbered_lines
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
-ARROW_BYTES = 1 << 20  # of a block that is read in one go
+ARROW_BYTES, ROWS_AT_ONCE = 1 << 20, 8  # of a block that is read in one go, at least
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
@@ -48,18 +49,21 @@ class Table:
     ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
     """
 
+    FRESH = ("path", "truncated", "comments", "_begin", "_given")
+
     def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
         self.path, self.n_rows, self.truncated = path, 0, False
         self._faults, self._n_lines, self._n_wider = Faults(path), 0, 0
         self._last, self._some_fit = deque[str](maxlen=LOOKED_AT), False
         self.comments, self._begin = beginning(Head.of(path).lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
-        read_lines(path, "csv", self, ARROW_BYTES)
+        with path.open("rb") as file:  # of a wide table some rows at once, too
+            size = max(ARROW_BYTES, ROWS_AT_ONCE * len(file.readline(ARROW_BYTES)))
+        read_lines(path, "csv", self, size)
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
     def take(self, block: bytes) -> None:
-        """Reads whole lines, or a last one without its end."""
         if self._builders and self._read_plain(block):
             return
         lines = self._lines(block)
@@ -75,26 +79,13 @@ class Table:
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self._read_lines(lines)
 
-    def state(self, arrays: Arrays) -> Any:
-        """What is known after whole lines; None before the header."""
-        if not self._builders:
-            return None
-        known = self.n_rows, self._n_lines, list(self._last), self._n_wider, self._faults.state()
-        columns = [builder.state(arrays) for builder in self._builders]
-        return *known, self.names, self.delimiter, self._spelling, columns
-
-    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        """Goes on from a state."""
-        self.n_rows, self._n_lines, last, self._n_wider, faults, *spelled, builders = state
-        self.names, self.delimiter, self._spelling = spelled
-        self._last.extend(last)
-        self._some_fit = self.n_rows > 0
-        self._faults.restore(faults)
-        self._builders = [Builder.restored(column, arrays) for column in builders]
+    @property
+    def can_be_left(self) -> bool:
+        """Whether it may be read on from here: behind the header."""
+        return bool(self._builders)
 
     @property
     def faults(self) -> list[Fault]:
-        """What was wrong with lines and cells."""
         texts = [
             Fault(Place(str(self.path)), f"text in column {name!r}; left out", builder.n_texts)
             for name, builder in zip(self.names, self._builders, strict=True)
@@ -122,13 +113,16 @@ class Table:
             line = line.replace(*self._spelling)
             rows += self._rows(line_number, line, unfinished)
             self._last.append(line)
-        for builder, cells in zip(self._builders, zip(*rows, strict=False), strict=False):
-            builder.add(self.n_rows, cells)
+        numbers = _numbers([row[: len(self.names)] for row in rows])
+        for at, builder in enumerate(self._builders if rows else ()):
+            if numbers is None or builder.whole:
+                builder.add(self.n_rows, [row[at] for row in rows])
+            else:
+                builder.append(range(self.n_rows, self.n_rows + len(rows)), numbers[at])
         self.n_rows += len(rows)
 
     def _rows(self, line_number: int, line: str, unfinished: bool) -> list[list[str]]:
-        """The row in a line, with one above it that it explains; none in one that is blank, bad, cut, or
-        repeats the header."""
+        """The row in a line, and one above that it explains; none if it is blank, bad, cut or a header."""
         if not line.strip():
             self.truncated |= unfinished  # the padding of a row that was cut
             return []
@@ -151,11 +145,8 @@ class Table:
         return []
 
     def _wider(self, line_number: int, row: list[str]) -> list[list[str]]:
-        """A row with more cells than the header, and the one above it, if that was the first as wide.
-
-        A launch that logs more columns writes its rows below those of the one before, under the old header.
-        A single wide row is damage: two that ran into each other.
-        """
+        """A row with more cells than the header, and the one above, if that was the first as wide: a launch
+        that logs more columns goes on under the old header. A single one is damage: two rows in one line."""
         before, above = ([*self._cells(line)[0]] for line in ["", "", *self._last][-2:])
         numeric = all(number(cell) is not None or is_blank(cell) for cell in row + above)
         if len(above) != len(row) or not numeric or not self._some_fit:
@@ -177,23 +168,18 @@ class Table:
             return [""] * len(self.names), f"cannot be read ({err})"
 
     def _is_cut(self, line: str, row: list[str]) -> bool:
-        """Whether a last line without an end may have lost some of its last cell.
-
-        The cells before it have a separator behind them, so they are whole wherever the writing stopped, and
-        the row is read without its last cell; but for one that says where the row belongs.
-        """
+        """Whether a last line without an end may have lost some of its last cell. The cells before it have a
+        separator behind them, so they are whole wherever the writing stopped, and the row is read without its
+        last cell; but for one that says where the row belongs."""
         above = [line.rpartition(self.delimiter)[2].strip('"') for line in self._last]
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 
     # block by block
 
     def _read_plain(self, block: bytes) -> bool:
-        """Reads a block of whole rows in one go; False, nothing is read, where lines need to be looked at.
-
-        That is any line with a cell that is neither blank nor a number as pyarrow and Python spell it alike,
-        but for columns that held texts before: these are read as in single lines. A small block is not worth
-        what pyarrow takes to import.
-        """
+        """Reads a block of whole rows in one go; False, and nothing is read, where a line needs a look: a
+        cell is neither blank nor a number that pyarrow and Python spell alike, but for columns that held
+        texts before. A small block is not worth the import of pyarrow."""
         if not block.endswith(b"\n") or (len(block) < SMALL_BYTES and "pyarrow" not in sys.modules):
             return False
         old, new = (text.encode() for text in self._spelling)
@@ -260,6 +246,14 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
     return lines[:-1], lines[-1:]
 
 
+def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[Any] | None:
+    """The columns of rows that hold nothing but numbers; None for others."""
+    try:
+        return np.array([[*map(float, row)] for row in rows]).T.copy()
+    except ValueError:
+        return None
+
+
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
 
 
@@ -275,8 +269,7 @@ def spelling_of(lines: Sequence[str], delimiter: str) -> tuple[str, str]:
 
 
 def delimiter_of(header: str) -> str:
-    """The separator of a header line: the most frequent of comma, tab and semicolon, of a tab and a comma the
-    tab; or bars alone."""
+    """The separator of a header: the most frequent of tab, semicolon and comma, or bars alone."""
     return "|" if _BARS.fullmatch(header) else max("\t,;", key=header.count)
 
 

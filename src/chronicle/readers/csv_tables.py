@@ -26,21 +26,12 @@ from chronicle.metrics.aliases import TIME_NAMES
 from chronicle.metrics.roles import names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Series
-from chronicle.readers.columns import (
-    LENGTH,
-    REWARD,
-    Column,
-    attempt_of,
-    column_key,
-    counts_steps,
-    is_blank,
-    number,
-)
+from chronicle.readers import runs_in_table
+from chronicle.readers.columns import LENGTH, REWARD, attempt_of, is_blank, number
 from chronicle.readers.csv_cells import Table, beginning, delimiter_of, header_names, spelling_of
 from chronicle.readers.hyperparameters import named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat
 from chronicle.readers.runs_in_table import (
-    EXTREMES,
     PHASE_NAMES,
     RUN_NAMES,
     attempts_of,
@@ -49,6 +40,7 @@ from chronicle.readers.runs_in_table import (
     names_of,
     runs_of,
 )
+from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, from_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
@@ -69,11 +61,9 @@ MOST_FILES = 10_000
 
 
 def identify(head: Head) -> bool:
-    """A line of names, and below it rows of as many cells, most of them numbers or blank.
-
-    Names that are numbers, and rows that do not fit, are only forgiven where a name counts steps, or the file
-    is named after a loss; then the line of names may be missing too.
-    """
+    """A line of names, and below it rows of as many cells, most of them numbers or blank. Names that are
+    numbers, rows that do not fit and a missing line of names are forgiven only where a name counts steps or
+    the file is named after a loss."""
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
     if len(header) == 2 and numeric[1]:  # a date
@@ -83,8 +73,9 @@ def identify(head: Head) -> bool:
     if len(header) == 1:
         return is_metric(head.path, header[0], [cell for row in body for cell in row])
     counts = any(map(counts_steps, header))
-    tells = counts or any(map(names_a_loss, header))
-    apart = [tells and column_key(name) in _NAMES_AND_DATES for name in header]
+    apart = [column_key(name) in _NAMES_AND_DATES for name in header]
+    if not counts and not (any(apart) and any(map(names_a_loss, header))):
+        apart = [False] * len(header)
     shares = [_share_of_numbers(row, apart) for row in body if len(row) == len(header)]
     if counts:
         return not body or max(shares, default=0.0) >= 0.5
@@ -130,11 +121,7 @@ def lacks(path: Path) -> str:
 
 
 def read(path: Path) -> list[Attempt]:
-    """All attempts of the file (more than one only for a table of several runs).
-
-    Raises:
-        BadLog: nothing but a header, or no number in it.
-    """
+    """All attempts of the file, several for a table of several runs. Raises BadLog without a number."""
     rows = _begin(Head.of(path).lines)
     table = Table(path, [] if rows[:1] == [_OF_PANDAS] else names_of(path, rows))
     if sorted(map(column_key, table.names)) == DOWNLOADED:
@@ -172,15 +159,11 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other.
-
-    The rows are only read where a column names runs.
-
-    Raises:
-        BadLog: the header cannot be read.
-    """
+    """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other. Rows
+    are only read where a column names runs. Raises BadLog where the header cannot be read."""
     names = next(iter(_begin(Head.of(path).lines)), [])
-    several = {*map(column_key, names)} & {*RUN_NAMES} or any(n.strip().endswith(EXTREMES) for n in names)
+    named = {*map(column_key, names)} & {*RUN_NAMES}
+    several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)
     if not several and not (loss_of(path) and len(names) > 2):
         return []
     return [run for run in runs_of(path, Table(path).columns) if run]
@@ -253,11 +236,7 @@ def identify_folder(path: Path) -> bool:
 
 
 def read_folder(path: Path) -> list[Attempt]:
-    """One attempt of all metrics; a file that holds no number is a fault.
-
-    Raises:
-        BadLog: no file holds a number.
-    """
+    """One attempt of all metrics; a file without a number is a fault. Raises BadLog where none holds one."""
     series, faults, truncated = dict[str, Series](), list[Fault](), False
     for folder, file in _metric_files(path):
         try:

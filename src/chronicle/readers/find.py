@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from chronicle.errors import LogError, contained
+from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import names_a_loss
 from chronicle.metrics.values import natural
@@ -36,6 +36,7 @@ NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "csv"])
 WRAPPERS |= {"events", "vis_data"}
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
+_MOST_LOOKED_AT, _FEWEST_WANTED = 100_000, 0.001  # files of a folder, and the share of logs in more of them
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = OF_TRAINING | OF_EVALUATION
@@ -54,12 +55,8 @@ Wanted = Callable[[Path], bool]
 
 
 def claims(path: Path) -> list[Reader]:
-    """The readers that recognise the file: a FALLBACK is asked only where no other does.
-
-    Raises:
-        Defect: one of them failed on it.
-        OSError: it cannot be read.
-    """
+    """The readers that recognise the file: a FALLBACK is asked only where no other does. Raises Defect where
+    one of them failed on it, and OSError where it cannot be read."""
     return _claiming(Head.of(path))
 
 
@@ -102,6 +99,8 @@ def is_log(path: Path) -> bool:
         if stat.S_ISREG(info.st_mode):
             if "tfevents" in path.name or path.suffix == ".wandb":
                 return info.st_size > 0
+            if not info.st_size:  # among them what the kernel makes when it is read, or never
+                return log_like(path)
             if not log_like(path) or _may_be_settings(path):
                 with _beginning(path) as begin:
                     return bool(_claiming(begin))
@@ -205,14 +204,38 @@ class Folder:
             yield from folder.all_logs()
 
 
-def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -> Folder:
-    """The tree of logs below ``path``; a folder that cannot be listed counts as a log, to be reported."""
-    folder, seen = Folder(path), set() if seen is None else seen
+@dataclass
+class _Scanned:
+    """The folders that a scan has entered, and how many files it has looked at and wanted."""
+
+    folders: set[tuple[int, int]] = field(default_factory=set)
+    n_files: int = 0
+    n_wanted: int = 0
+
+    def count(self, path: Path, *, wanted: bool) -> bool:
+        """Takes note of a file; whether it is wanted. Raises UsageError where nearly none of many are."""
+        self.n_files, self.n_wanted = self.n_files + 1, self.n_wanted + wanted
+        if self.n_files > _MOST_LOOKED_AT and self.n_wanted < _FEWEST_WANTED * self.n_files:
+            few = f"of {self.n_files - 1:,} files that were looked at {self.n_wanted:,} are logs"
+            raise UsageError(f"{few}, up to {path.parent}. Remedy: name the folder of the runs")
+        return wanted
+
+
+def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
+    """The tree of logs below ``path``; a folder that cannot be listed counts as a log, to be reported.
+
+    Raises:
+        UsageError: it is the root of a file system, or nearly nothing of very much in it is a log.
+    """
+    folder = Folder(path)
+    if seen is None and path.resolve() == path.resolve().parent:
+        raise UsageError(f"{path} is the root of a file system. Remedy: name the folder of the runs")
+    seen = seen or _Scanned()
     try:
         info = path.stat()
-        if (info.st_dev, info.st_ino) in seen:
+        if (info.st_dev, info.st_ino) in seen.folders:
             return folder
-        seen.add((info.st_dev, info.st_ino))
+        seen.folders.add((info.st_dev, info.st_ino))
         entries = sorted(os.scandir(path), key=lambda entry: (entry.is_symlink(), natural(entry.name)))
     except OSError:
         folder.logs.append(path)
@@ -223,17 +246,17 @@ def scan(path: Path, wanted: Wanted, seen: set[tuple[int, int]] | None = None) -
         below = Path(entry.path)
         if os.path.isdir(below) if entry.is_symlink() else entry.is_dir():
             _enter(folder, below, wanted, seen)
-        elif wanted(below):
+        elif seen.count(below, wanted=wanted(below)):
             folder.logs.append(below)
     return folder
 
 
-def _enter(folder: Folder, path: Path, wanted: Wanted, seen: set[tuple[int, int]]) -> None:
+def _enter(folder: Folder, path: Path, wanted: Wanted, seen: _Scanned) -> None:
     if wanted(path):
         info = path.stat()
-        if (info.st_dev, info.st_ino) not in seen:
+        if (info.st_dev, info.st_ino) not in seen.folders:
             folder.whole.append(path)
-            seen.add((info.st_dev, info.st_ino))
+            seen.folders.add((info.st_dev, info.st_ino))
     elif any((below := scan(path, wanted, seen)).all_logs()):
         folder.folders.append(below)
 
@@ -309,8 +332,7 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by their key, else by the first word of their names, if two or more of
-    those name a run."""
+    """The logs of one folder by run: by their key, else by a first word of names that two or more share."""
     by_word: dict[str, list[Path]] = {}
     for log in logs:
         key = run_key(log)

@@ -57,10 +57,7 @@ def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
 
 
 def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
-    """Facts under their names, those below a key that speaks of a configuration as `config/...`.
-
-    The first 1,000 are kept, and of equal names the first.
-    """
+    """The first 1,000 facts, those below a key that speaks of a configuration as `config/...`."""
     facts: dict[str, Scalar] = {}
     for name, value in islice(flat, MAX_ENTRIES):
         inner = below_config(name)

@@ -8,7 +8,6 @@
     [[1700000000.5, 10, 2.1], [1700000001.5, 20, 1.7], ...]                                      TensorBoard's
     [2.1, 1.7, ...]                                                              in a file losses.json
 
-Results of PEFT's method comparison, histories of Keras, and what many training scripts write at their end.
 A document is only claimed where such rows or columns are in it: at least 8 rows that count steps, or 3 that
 count anything beside a loss or a score; or columns of at least 4 numbers, one of which is a loss or a score,
 or which are what a phase measured. Tables that count nothing are of the same iterations: their rows are one.
@@ -33,11 +32,12 @@ from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import json_lines
-from chronicle.readers.columns import attempt_of, counted_by, counts_steps, is_counter
+from chronicle.readers.columns import attempt_of
 from chronicle.readers.hyperparameters import config_facts, leaves, named_facts
 from chronicle.readers.json_lines import MOVING, Row, columns_of, flat, parsed, whole_document, whole_entries
 from chronicle.readers.runs_in_table import attempts_of, loss_of, runs_of
-from chronicle.readers.text import Head, clean, encoding_of, from_json
+from chronicle.readers.step_axis import counted_by, counts_steps, is_counter
+from chronicle.readers.text import Head, clean, encoding_of, json_or_none
 
 MIN_ROWS, MIN_JUDGED_ROWS, MIN_CELLS = 8, 3, 4
 MAX_BYTES = 1 << 28
@@ -73,21 +73,14 @@ def identify(head: Head) -> bool:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a column of the rows names, as the fact "run" of their attempts; [] where none does.
-
-    Raises:
-        BadLog: as `read`.
-    """
+    """The runs that a column names, as the fact "run" of their attempts. Raises BadLog as `read`."""
     tables = list(islice(_tables(whole_document(path)[0]), MAX_TABLES))
     return [run for run in runs_of(path, columns_of(_rows(tables))) if run]
 
 
 def read(path: Path) -> list[Attempt]:
     """An attempt a run. Where several tables are in the document, metrics have the path of theirs in front.
-
-    Raises:
-        BadLog: it is no whole JSON document, or holds no number.
-    """
+    Raises BadLog where it is no whole JSON document, or holds no number."""
     document, faults = whole_document(path)
     tables = list(islice(_tables(document), MAX_TABLES))
     rows = _rows(tables) or _named_by_file(document, path)
@@ -98,8 +91,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _rows(tables: list[Table]) -> list[Row]:
-    """The rows of all tables. Those that count nothing run over the same iterations, side by side, and beside
-    those of one that counts: in so many of its rows, or as steps of their own where they are more."""
+    """The rows of all tables. Those that count nothing run over the same iterations, side by side: beside the
+    rows of the one table that counts, or as steps of their own where they are more."""
     if len(tables) == 1 and not names_a_phase(tables[0].path):
         return tables[0].rows
     parallel = [table for table in tables if not table.counted]
@@ -219,10 +212,8 @@ def _places(n_cells: int, n_rows: int) -> range:
 
 
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
-    """Whether lists below the name of a phase are measurements: as long as each other, and no whole numbers.
-
-    So boosting tells its metrics, which may have any name: `{"valid_0": {"ndcg@5": [0.5, ...]}}`.
-    """
+    """Whether lists below the name of a phase are metrics of boosting, which may have any name: of equal
+    lengths and mostly no whole numbers, as in `{"valid_0": {"ndcg@5": [0.5, ...]}}`."""
     floats = (2 * sum(isinstance(cell, float) for cell in cells) > len(cells) for cells in columns.values())
     return names_a_phase(path) and len({len(cells) for cells in columns.values()}) == 1 and all(floats)
 
@@ -262,14 +253,9 @@ def is_state(head: Head) -> bool:
 
 
 def read_state(path: Path) -> list[Attempt]:
-    """One attempt. The last entry (train_runtime, train_loss, ...) sums the training up: it is a fact.
-
-    The Trainer replaces a NaN loss by 0.0 before it logs it; where the gradient norm is not finite at a loss
-    of exactly 0.0 the values are kept as logged, and a fault says what they are.
-
-    Raises:
-        BadLog: no entry of the log_history holds a number.
-    """
+    """One attempt. The last entry (train_runtime, ...) sums the training up: it is a fact. A loss of 0.0 at a
+    norm that is not finite was NaN before the Trainer replaced it: it is kept as logged, and a fault says so.
+    Raises BadLog where no entry of the log_history holds a number."""
     text = path.read_text(encoding_of(Head.of(path).start), errors="replace")
     state, truncated = _parsed_state(text)
     history = state.pop("log_history", None)
@@ -295,11 +281,10 @@ def read_state(path: Path) -> list[Attempt]:
 
 def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
     """The object, and whether its end is missing; of a cut one only the whole entries of the log."""
-    try:
-        state = from_json(text)
-        return (state if isinstance(state, dict) else {}), False
-    except (ValueError, RecursionError):
+    state = json_or_none(text)
+    if state is None:
         return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
+    return (state if isinstance(state, dict) else {}), False
 
 
 BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}

@@ -11,6 +11,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -18,16 +19,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Fault, Place, Role, Steps
-from chronicle.readers.columns import Builder, Column, counts_steps, is_counter, text_of
+from chronicle.readers.columns import Builder, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
-from chronicle.readers.read_on import Arrays, read_lines
+from chronicle.readers.read_on import read_lines
 from chronicle.readers.runs_in_table import RUN_NAMES, attempts_of, runs_of
-from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json
+from chronicle.readers.step_axis import Column, counts_steps, is_counter
+from chronicle.readers.text import JSON, SMALL_BYTES, Faults, Head, clean, from_json, json_or_none
 
 LONGEST_FIRST = 1 << 18  # characters of a first line that holds the whole configuration
 MOST_EMPTY = 100  # lines before the first that tells something
@@ -42,9 +43,8 @@ MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
 
 
 def identify(head: Head) -> bool:
-    """The first line that is no empty object is one whole JSON object, with another line below it. A file of
-    one line, or whose first line is very long, is JSON lines only if its suffix says so: it may as well be
-    any JSON document."""
+    """A whole JSON object on the first line that is no empty one, and another line below it. One line, or a
+    very long first one, is enough only with a suffix of JSON lines: it may as well be any document."""
     if "".join(head.lines).lstrip()[:1] not in ("{", "["):
         return False
     first, second = _begin(head)
@@ -55,10 +55,9 @@ def identify(head: Head) -> bool:
         return by_suffix or (_LIST.match(second) is not None and bool(next(whole_entries(first), None)))
     if not _OBJECT.match(first) or '"log_history"' in first:
         return False
-    try:
-        return isinstance(from_json(first), dict)
-    except (ValueError, RecursionError):
+    if (value := json_or_none(first)) is None:
         return by_suffix and (not second or len(first) == LONGEST_FIRST)
+    return isinstance(value, dict)
 
 
 @lru_cache(maxsize=1)
@@ -71,21 +70,14 @@ def _begin(head: Head) -> tuple[str, str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run, a row for each line with a step. A line without one that holds a metric belongs to
-    the step before it; any other is an event (fact "events"). Lines before the first step are facts: what
-    the training was started with. Where no line holds a step, those with a known metric are rows, or all.
-
-    Raises:
-        BadLog: no line holds a number.
-    """
+    """An attempt a run, a row for each line with a step. Lines before the first are facts. Of those without a
+    step one with a metric belongs to the step before, any other is an event; where none has a step, those
+    with a known metric are rows, or all. Raises BadLog where no line holds a number."""
     return JsonLog(path).attempts()
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that a key of the lines names, as the fact "run" of their attempts; [] where none does.
-
-    The lines are only read where one of the first has such a key.
-    """
+    """The runs that a key of the lines names, as the fact "run"; none if no first line has the key."""
     if not any(f'"{name}":' in line for line in Head.of(path).lines for name in RUN_NAMES):
         return []
     return [run for run in runs_of(path, JsonLog(path).columns()) if run]
@@ -94,6 +86,8 @@ def runs(path: Path) -> list[str]:
 class JsonLog:
     """A file of JSON lines, read: its columns, and the lines that are no rows."""
 
+    FRESH = ("path", "truncated")
+
     def __init__(self, path: Path) -> None:
         self.path, self.n_rows, self.truncated, self._n_lines = path, 0, False, 0
         self._builders: dict[str, Builder] = {}
@@ -101,7 +95,6 @@ class JsonLog:
         read_lines(path, "jsonl", self, SMALL_BYTES)
 
     def take(self, block: bytes) -> None:
-        """Reads whole lines, or a last one without its end."""
         lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
         numbers: Sequence[int] = range(self._n_lines + 1, self._n_lines + len(lines) + 1)
         self._n_lines += len(lines)
@@ -112,18 +105,10 @@ class JsonLog:
             lines = [entry for own in entries for entry in own]
         self._read(lines, numbers, unfinished=unfinished)
 
-    def state(self, arrays: Arrays) -> Any:
-        """What is known after whole lines; None where many lines wait for the first that counts."""
-        if len(self._early) > MAX_EVENTS:
-            return None
-        builders = [[name, builder.state(arrays)] for name, builder in self._builders.items()]
-        return self.n_rows, self._n_lines, self._early, self._events, self._faults.state(), builders
-
-    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        """Goes on from a state."""
-        self.n_rows, self._n_lines, self._early, self._events, faults, builders = state
-        self._faults.restore(faults)
-        self._builders = {name: Builder.restored(builder, arrays) for name, builder in builders}
+    @property
+    def can_be_left(self) -> bool:
+        """Whether it may be read on from here: not while many lines wait for the first that counts."""
+        return len(self._early) <= MAX_EVENTS
 
     def attempts(self) -> list[Attempt]:
         """What was read, an attempt a run. Raises BadLog where no line holds a number."""
@@ -207,9 +192,6 @@ def _measures(row: Row) -> bool:
     return any(map(is_counter, row)) and any(measured)
 
 
-# --- records of one shape ---
-
-
 class _Shape(NamedTuple):
     """Records with the same keys in the same order, all of them rows: numbers of their lines, and columns."""
 
@@ -225,12 +207,10 @@ def _records(lines: Sequence[bytes]) -> list[Any]:
 
 
 def _record(line: bytes) -> Any:
-    for loads in (orjson.loads, from_json):  # the second reads NaN and Infinity
-        try:
-            return loads(line.decode("utf-8", "replace"))
-        except (ValueError, RecursionError):
-            continue
-    return None
+    text = line.decode("utf-8", "replace")
+    with suppress(ValueError):
+        return orjson.loads(text)
+    return json_or_none(text)  # which reads NaN and Infinity, too
 
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
@@ -251,9 +231,7 @@ def _flat_columns(
     keys: Sequence[str], records: Sequence[Row], prefix: str = "", depth: int = 0
 ) -> dict[str, Sequence[Any]]:
     """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
-
-    That is for lists, objects that are not all of one shape, and names that two paths share.
-    """
+    That is for lists, objects that are not all of one shape, and names that two paths share."""
     columns: dict[str, Sequence[Any]] = {}
     n_columns = 0
     for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
@@ -345,12 +323,7 @@ def whole_entries(text: str, at: int = 0) -> Iterator[Any]:
 
 
 def parsed(head: Head) -> tuple[Any, bool]:
-    """The first JSON value of a file, and whether more than blanks stands after it.
-
-    Raises:
-        ValueError: there is none.
-        RecursionError: it is nested too deep.
-    """
+    """The first JSON value of a file, and whether more than blanks stands after it. Raises as `from_json`."""
     with head.opened() as file:
         text = file.read()
     value, end = JSON.raw_decode(text, len(text) - len(text.lstrip(_BLANK)))
@@ -358,11 +331,7 @@ def parsed(head: Head) -> tuple[Any, bool]:
 
 
 def whole_document(path: Path) -> tuple[Any, tuple[Fault, ...]]:
-    """The document in a file, and a fault where something else follows it.
-
-    Raises:
-        BadLog: it is cut, or damaged.
-    """
+    """The document in a file, and a fault for what follows it. Raises BadLog where it is cut, or damaged."""
     try:
         value, more = parsed(Head.of(path))
     except (ValueError, RecursionError) as err:

@@ -18,15 +18,8 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.roles import role_of
 from chronicle.model import Attempt, Fault, Place, Role
-from chronicle.readers.columns import Column, column_key, counted_by
-from chronicle.readers.runs_in_table import (
-    METRIC_NAMES,
-    RUN_NAMES,
-    VALUE_NAMES,
-    attempts_of,
-    places_rows,
-    runs_of,
-)
+from chronicle.readers import runs_in_table
+from chronicle.readers.step_axis import Column, column_key, counted_by
 from chronicle.readers.text import Head, clean
 from chronicle.readers.trackers import trackio
 
@@ -55,7 +48,9 @@ def identify(head: Head) -> bool:
     numeric = [leaf.name for leaf in leaves if leaf.is_number]
     texts = {column_key(leaf.name) for leaf in leaves if leaf.is_text}
     counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
-    is_long = not texts.isdisjoint(METRIC_NAMES) and any(column_key(name) in VALUE_NAMES for name in numeric)
+    is_long = not texts.isdisjoint(runs_in_table.METRIC_NAMES) and any(
+        column_key(name) in runs_in_table.VALUE_NAMES for name in numeric
+    )
     return bool(counting) and (
         is_long or any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
     )
@@ -74,35 +69,28 @@ def _leaves(path: Path) -> list[Leaf]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of the table, as the fact "run" of their attempts calls them; [] where none is named.
-
-    Raises:
-        BadLog: as `read`.
-    """
-    keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in RUN_NAMES]
+    """The runs that the table names, as the fact "run" of their attempts. Raises BadLog as `read`."""
+    keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in runs_in_table.RUN_NAMES]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
-    return [run for run in runs_of(path, columns) if run] if columns else []
+    return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
 
 
 def read(path: Path) -> list[Attempt]:
     """An attempt a run: of columns of numbers, and of those texts by which rows are told apart or dated.
-
-    Raises:
-        BadLog: the file is damaged from the beginning, or holds no number.
-    """
-    wanted = (leaf for leaf in _leaves(path) if leaf.is_number or (leaf.is_text and places_rows(leaf.name)))
+    Raises BadLog where the file is damaged from the beginning, or holds no number."""
+    wanted = (
+        leaf
+        for leaf in _leaves(path)
+        if leaf.is_number or (leaf.is_text and runs_in_table.places_rows(leaf.name))
+    )
     columns, n_rows, faults = _columns(path, [leaf.name for leaf in wanted])
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
-    return attempts_of(path, n_rows, columns, faults=faults)
+    return runs_in_table.attempts_of(path, n_rows, columns, faults=faults)
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """The wanted columns, the number of rows, and a fault for each row group that is damaged.
-
-    Raises:
-        BadLog: the footer or all row groups are damaged.
-    """
+    """The wanted columns, the number of rows, a fault for each damaged row group. Raises BadLog for all."""
     columns, faults = dict[str, list[Column]](), list[Fault]()
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8

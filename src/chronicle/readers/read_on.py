@@ -3,10 +3,10 @@
     with kept_in(folder, version):        # around all reading of a build
         read_all(path)
 
-A reader that can go on tells its state after the last whole record, as JSON and columns. That is kept in a
-file of its own, beside the length and the SHA-256 of all that stands before that place. Whenever the log is
-read again, these are compared: a log that was replaced, cut or changed anywhere is read from its beginning.
-Nothing is kept of a log that was not written to for a day, and whatever is kept may be removed at any time.
+What a reader knows after the last whole record (`state_of`) is kept in a file of its own, beside the length
+and the SHA-256 of all that stands before that place. Whenever the log is read again, these are compared: a
+log that was replaced, cut or changed anywhere is read from its beginning. Nothing is kept of a log that was
+not written to for a day, and whatever is kept may be removed at any time.
 """
 
 from __future__ import annotations
@@ -14,8 +14,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+from array import array
+from collections import deque
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -81,12 +84,8 @@ class Source:
         self.mark = Mark(self._n_read, self._hash)
 
     def _recall(self, kept: Path) -> None:
-        """Takes up what is kept, if the log begins with what was read then.
-
-        Raises:
-            OSError: there is nothing, or it cannot be read.
-            ValueError, TypeError, RecursionError: it is nothing that was kept.
-        """
+        """Takes up what is kept, if the log begins with what was read then. Raises OSError where there is
+        nothing, and ValueError, TypeError or RecursionError where it is nothing that was kept."""
         data = np.fromfile(kept, np.uint8)  # which, unlike bytes, may be written to
         head, body = data[:_HEAD].tobytes(), data[_HEAD:]
         if hashlib.sha256(body.data).hexdigest().encode() != head[:_SHA256]:
@@ -105,15 +104,12 @@ class Source:
         self.state, self._hash, self._n_read = state, before, offset
 
     def tell(self) -> int:
-        """As of a file."""
         return self.file.tell()
 
     def read(self, size: int) -> bytes:
-        """As of a file; each line end is a mark."""
         return self._lines(self.file.read(size))
 
     def readline(self, size: int) -> bytes:
-        """As of a file; each line end is a mark."""
         return self._lines(self.file.readline(size))
 
     def _lines(self, data: bytes) -> bytes:
@@ -135,20 +131,22 @@ class Source:
         """Whether fewer than ``size`` bytes are left to be read behind a mark that was just passed."""
         return mark.offset > 0 and os.fstat(self.file.fileno()).st_size - self.file.tell() < size
 
-    def keep(self, mark: Mark, state_of: Callable[[Arrays], Any]) -> None:
-        """Keeps what is known at a mark, where that spares much.
+    def restore(self, reader: Any) -> None:
+        """Lets a reader know what it knew at this place, if the log was left there."""
+        if self.state is not None:
+            restored(self.state, iter(self.arrays), reader)
 
-        ``state_of`` gives it as JSON, None for nothing, and puts arrays of numbers of 64 bits into a list.
-        """
+    def keep(self, mark: Mark, reader: Any) -> None:
+        """Keeps what a reader knows at a mark, where that spares much."""
         if self._kept is None or mark.offset - self.begun <= WORTH_BYTES:
             return
         arrays = Arrays()
-        state = state_of(arrays)
+        state = state_of(reader, arrays)
         rows = [[array.dtype.str, len(array)] for array in arrays]
         text = json.dumps([mark.offset, mark.sha256.hexdigest(), state, rows]).encode()
         padded = text + b" " * (-(_HEAD + len(text)) % _ALIGNED)
         parts: list[Any] = [padded, *map(np.ascontiguousarray, arrays)]
-        if state is not None and sum(memoryview(part).nbytes for part in parts) <= MOST_BYTES:
+        if sum(memoryview(part).nbytes for part in parts) <= MOST_BYTES:
             with suppress(OSError):  # the next look takes longer, that is all
                 _write(self._kept, parts)
 
@@ -183,31 +181,90 @@ def opened(path: Path, form: str) -> Iterator[Source]:
 class Reader(Protocol):
     """What reads a log of lines, block by block, and can go on after any line."""
 
+    @property
+    def can_be_left(self) -> bool:
+        """Whether what is known after whole lines is enough to go on from there."""
+
     def take(self, block: bytes) -> None:
         """Reads whole lines, or a last one without its end."""
 
-    def state(self, arrays: Arrays) -> Any:
-        """All that is known so far, as JSON and arrays; None where that cannot be told."""
-
-    def restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        """Goes on from a state."""
-
 
 def read_lines(path: Path, form: str, reader: Reader, size: int) -> None:
-    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes. Raises
+    OSError where it cannot be read."""
     with opened(path, form) as source:
-        if source.state is not None:
-            reader.restore(source.state, iter(source.arrays))
+        source.restore(reader)
         tail = b""
         for block in blocks(path, size, source):
             if block.endswith(b"\n"):
                 reader.take(block)
             else:
                 tail = block
-        source.keep(source.mark, reader.state)
+        if reader.can_be_left:
+            source.keep(source.mark, reader)
         if tail:
             reader.take(tail)
+
+
+_SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
+
+
+def state_of(value: Any, arrays: Arrays) -> Any:
+    """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content.
+    Numbers in arrays go into ``arrays``. Of an object all attributes are kept but those that its class names
+    in FRESH, which whoever makes the object fills."""
+    kind = type(value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if kind is bytes:
+        return ["bytes", value.decode("latin-1")]
+    if kind in (array, np.ndarray):
+        numbers = np.array(value)
+        arrays.append(numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64, copy=False))
+        return ["array", value.typecode if kind is array else ""]
+    if kind is range:
+        return ["range", [value.start, value.stop]]
+    if kind is dict:
+        return ["dict", [[state_of(key, arrays), state_of(held, arrays)] for key, held in value.items()]]
+    items = [state_of(item, arrays) for item in value] if isinstance(value, Iterable) else []
+    if kind is deque or kind.__name__ in _SEQUENCES:
+        return [kind.__name__, items, getattr(value, "maxlen", None)]
+    attributes = (value.__getstate__() or {}).items()
+    kept = {n: state_of(held, arrays) for n, held in attributes if n not in getattr(kind, "FRESH", ())}
+    return [f"{kind.__module__}:{kind.__name__}", items, kept]
+
+
+def restored(state: Any, arrays: Iterator[NDArray[Any]], into: Any = None) -> Any:
+    """What `state_of` told. An object or a mapping is put into the one that is there already, if that is of
+    the same kind, so that all who hold it hold what is restored. No code of what is kept is run."""
+    if not isinstance(state, list):
+        return state
+    kind, content, *more = state
+    if kind == "bytes":
+        return content.encode("latin-1")
+    if kind == "array":
+        numbers = next(arrays)
+        return array(content, np.ascontiguousarray(numbers, content).tobytes()) if content else numbers
+    if kind == "range":
+        return range(*content)
+    if kind == "dict":
+        into = into if isinstance(into, dict) else {}
+        before = dict(into)
+        into.clear()
+        for key, held in content:
+            name = restored(key, arrays)
+            into[name] = restored(held, arrays, before.get(name))
+        return into
+    items = [restored(item, arrays) for item in content]
+    if kind == "deque" or kind in _SEQUENCES:
+        return deque(items, more[0]) if kind == "deque" else _SEQUENCES[kind](items)
+    module, _, name = kind.partition(":")
+    made_of: Any = vars(sys.modules[module])[name] if module.startswith("chronicle.") else object
+    if issubclass(made_of, tuple):
+        return made_of(*items)
+    made = into if type(into) is made_of else made_of.__new__(made_of)
+    known = {n: restored(held, arrays, vars(made).get(n)) for n, held in more[0].items()}
+    (made.__setstate__ if hasattr(made_of, "__setstate__") else vars(made).update)(known)
+    if isinstance(made, list):
+        made[:] = items
+    return made

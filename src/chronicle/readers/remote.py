@@ -16,6 +16,7 @@ import math
 import os
 import re
 import shutil
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -57,15 +58,9 @@ class Run:
 
 
 def of_tracker(address: str, mirror: Path) -> Path:
-    """Asks a client for the runs behind an address and keeps them in its mirror, which is given.
-
-    Raises:
-        UsageError: the address names no place that the client knows how to ask for.
-        MissingExtra: the client is not installed.
-        NothingToRead: there is no run.
-        LogError: there are more runs than are asked for at once.
-        Exception: whatever the client raises where its server refuses or is not there.
-    """
+    """Asks a client for the runs behind an address and keeps them in its mirror, which is given. Raises
+    UsageError where the address names no place, MissingExtra without the client, NothingToRead without a run,
+    LogError where there are more than are asked for at once, and whatever the client raises."""
     scheme, _, place = address.partition("://")
     client = CLIENTS[scheme]
     parts = client.place.fullmatch(place)
@@ -105,9 +100,6 @@ def _write(file: Path, run: Run) -> None:
             new.replace(file)
 
 
-# --- MLflow ---
-
-
 def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
     from mlflow import MlflowClient
 
@@ -140,8 +132,6 @@ def _pages(client: Any, experiment: str) -> Iterator[Any]:
         yield from page
 
 
-# --- Weights & Biases ---
-
 _STATES = {"finished": "finished", "failed": "crashed", "crashed": "crashed", "killed": "killed"}
 
 
@@ -159,9 +149,6 @@ def _wandb(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
             for row in run.scan_history()
         )
         yield Run(run.id, run.name or run.id, config, facts, rows)
-
-
-# --- Trackio ---
 
 
 def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
@@ -182,8 +169,6 @@ def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         config = {key: value for key, value in config.items() if not key.startswith("_")}
         yield Run(run_id, name, config, {"name": name, "project": project}, rows)
 
-
-# --- Aim ---
 
 _AIM_OWN = "__system"  # what Aim itself tells of machine and environment
 
@@ -224,13 +209,9 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
     return Run(run_hash, run.name or run_hash, config, facts, rows)
 
 
-# --- all of them ---
-
-
 @dataclass(frozen=True)
 class Client:
-    """What asks a server: the package, which is also the name of its extra; what stands behind the scheme of
-    an address, as an expression and in words; and the runs there."""
+    """What asks a server: its package, what follows the scheme of an address, in words, and the runs."""
 
     package: str
     place: re.Pattern[str]
@@ -245,24 +226,17 @@ _WANDB = re.compile(r"(?P<entity>[^/]+)/(?P<project>[^/]+)(?:/runs)?(?:/(?P<run>
 _SPACE = re.compile(r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
 _SERVER = re.compile(r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
 _AIM = re.compile(r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?")
+_FOR_ONE = "behind it for one"
+_OF_MLFLOW = f"mlflow+https://host/experiments/ID, and /runs/ID {_FOR_ONE}"
+_MLFLOW_CLIENT = Client("mlflow", _MLFLOW, _OF_MLFLOW, _mlflow)
+_TRACKIO_CLIENT = Client("trackio", _SERVER, f"trackio+https://host/project, and /run {_FOR_ONE}", _trackio)
 CLIENTS = {
-    **dict.fromkeys(
-        ("mlflow+http", "mlflow+https"),
-        Client(
-            "mlflow", _MLFLOW, "mlflow+https://host/experiments/ID, and /runs/ID behind it for one", _mlflow
-        ),
-    ),
-    "wandb": Client("wandb", _WANDB, "wandb://entity/project, and /run behind it for one", _wandb),
-    "trackio": Client(
-        "trackio", _SPACE, "trackio://owner/space/project, and /run behind it for one", _trackio
-    ),
-    **dict.fromkeys(
-        ("trackio+http", "trackio+https"),
-        Client("trackio", _SERVER, "trackio+https://host/project, and /run behind it for one", _trackio),
-    ),
+    **dict.fromkeys(("mlflow+http", "mlflow+https"), _MLFLOW_CLIENT),
+    "wandb": Client("wandb", _WANDB, f"wandb://entity/project, and /run {_FOR_ONE}", _wandb),
+    "trackio": Client("trackio", _SPACE, f"trackio://owner/space/project, and /run {_FOR_ONE}", _trackio),
+    **dict.fromkeys(("trackio+http", "trackio+https"), _TRACKIO_CLIENT),
     "aim": Client("aim", _AIM, "aim://host:port or aim:///folder", _aim),
 }
-
 
 LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
 LIMIT_GB = 32.0
@@ -286,20 +260,15 @@ Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 
 def fetch(address: str, confines: Confines | None = None) -> Path:
-    """The mirror of an address, up to date: a file or a folder.
-
-    ``confines`` say where a server may send the fetch on to.
-
-    Raises:
-        LogError: it cannot be listed or fetched, or is more than may be fetched.
-        NothingToRead: there is nothing behind it.
-        MissingExtra: the package that reads such addresses is not installed.
-        UsageError: nothing reads such addresses, or this one names a scheme and no place.
-    """
+    """The mirror of an address, up to date: a file or a folder. ``confines`` say where a server may send the
+    fetch on to. Raises LogError where it cannot be listed or fetched, or is too large; NothingToRead where
+    nothing is behind it; MissingExtra without the package that reads such addresses; UsageError where nothing
+    reads them, or where this one names no place."""
     if not address.partition("://")[2].strip("/"):
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")
     refused: list[str] = []
+    told_of, sys.unraisablehook = sys.unraisablehook, lambda _: None  # as a client that failed goes away
     try:
         if address.partition("://")[0] in CLIENTS:
             return of_tracker(address, mirror_of(address))
@@ -307,7 +276,10 @@ def fetch(address: str, confines: Confines | None = None) -> Path:
     except ChronicleError:
         raise
     except Exception as err:  # of every library its own
-        raise _failed(address, err, refused) from None
+        problem = _failed(address, err, refused)
+    finally:
+        sys.unraisablehook = told_of
+    raise problem
 
 
 def _synchronised(files: Any, address: str) -> Path:
@@ -337,11 +309,10 @@ def _synchronised(files: Any, address: str) -> Path:
 
 
 def _failed(address: str, err: Exception, refused: list[str]) -> LogError | NothingToRead:
-    """What is said of a fetch that failed; libraries call one that was ``refused`` many things."""
     if refused:
         return LogError(address, refused[0])
     if isinstance(err, FileNotFoundError):
-        return NothingToRead(f"{address}: no such file or folder")
+        return NothingToRead(f"{address}: no such file or folder. Remedy: check address and access")
     what = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
     return LogError(address, what)
 
@@ -351,25 +322,20 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
     extra, package = EXTRAS.get(scheme, ("s3", "fsspec"))
     try:
         import fsspec
-    except ImportError:
-        raise MissingExtra(f"reading {address}", extra, package) from None
-    try:
+
         if scheme in ("http", "https"):
             watched = {"trace_configs": [_watched(address, confines, refused)]}
             return fsspec.filesystem(scheme, client_kwargs=watched, skip_instance_cache=True)
         return fsspec.filesystem(scheme)
-    except ImportError:
-        raise MissingExtra(f"reading {address}", extra, package) from None
-    except ValueError:
+    except (ImportError, TypeError, ValueError) as err:  # or it needs to know more than an address
+        if scheme in EXTRAS and isinstance(err, ImportError):
+            raise MissingExtra(f"reading {address}", extra, package) from None
         known = ", ".join(f"{name}://" for name in (*EXTRAS, *CLIENTS))
         raise UsageError(f"{address}: nothing reads {scheme}://. Known: {known}") from None
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
-    """What ends a fetch whose server sends it where it may not go, before anything is asked for there.
-
-    ``refused`` gets the reason, since fsspec hides it.
-    """
+    """What ends a fetch that is sent where it may not go; ``refused`` gets the reason, hidden by fsspec."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
@@ -444,8 +410,7 @@ def _get(files: Any, info: Info, place: Path) -> None:
 
 
 def _make_room(place: Path) -> None:
-    """Makes the folder of an object. One address may name a file and then a folder: what was fetched for the
-    other is removed, and fetched again when it is asked for."""
+    """Makes the folder of an object, in place of a file, and removes a folder in its own place."""
     for folder in reversed(place.parents):
         if folder.is_file():
             folder.unlink()

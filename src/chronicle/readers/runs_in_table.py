@@ -1,22 +1,16 @@
 """Which runs, phases and losses a table holds: by its columns, and by the name of its file.
 
 Several runs in one table are told apart by a column that names them, or by names of columns; long tables are
-made wide. All work is by whole columns, as `chronicle.readers.columns.Column`.
-
-Rows may say of which phase they are, in a column `mode`, `phase` or `split` with train and val:
+made wide. Rows may say of which phase they are, in a column `mode`, `phase` or `split` with train and val:
 
     {"mode": "train", "epoch": 1, "iter": 150, "loss": 2.5}
     {"mode": "val", "epoch": 1, "iter": 625, "mAP": 0.2}        of OpenMMLab; `iter` counts the evaluation
 
-What was measured in an evaluation says so in its name then, and stands where the training was.
+What was measured in an evaluation says so in its name then, and stands where the training was. So it is where
+`val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
 
-So it is where `val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
-
-A table in which nothing counts may hold results: a row for each configuration of a sweep, or for each item
-that was evaluated. Its rows are no course then, and are on the axis "item":
-
-    attention,copy_len,final_loss          attention comes again and again: Standard, Flash, Linear, Standard
-    filename,label,score                   each row has a name of its own
+A table in which nothing counts may hold results, a row for each configuration of a sweep or each item that
+was evaluated (`attention,copy_len,final_loss`). Its rows are no course then, and are on the axis "item".
 
 Where a table does not name its columns, the name of the file does: `val_loss.csv` holds that loss. It is only
 asked where the table is silent, and after nothing but losses: other numbers without a name may be anything.
@@ -39,17 +33,9 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
 from chronicle.metrics.roles import LOSSES, names_a_loss, plain, role_of, says_nothing
-from chronicle.model import Attempt, Fault, Role, Steps
-from chronicle.readers.columns import (
-    Column,
-    attempt_of,
-    column_key,
-    counted_by,
-    is_counter,
-    iso_seconds,
-    number,
-)
-from chronicle.readers.step_axis import NO_COLUMN
+from chronicle.model import Attempt, Role, Steps
+from chronicle.readers.columns import attempt_of, iso_seconds, number
+from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
 from chronicle.readers.text import clean
 
 METRIC_NAMES = ("metric", "title", "tag", "name", "metric_name", "key", "variable")
@@ -87,19 +73,10 @@ Columns = Mapping[str, Column]
 
 
 def attempts_of(
-    path: Path,
-    n_rows: int,
-    columns: Columns,
-    *,
-    facts: Mapping[str, Any] | None = None,
-    faults: Sequence[Fault] = (),
-    truncated: bool = False,
+    path: Path, n_rows: int, columns: Columns, *, facts: Mapping[str, Any] | None = None, **known: Any
 ) -> list[Attempt]:
     """An attempt for each run of a table that holds a number, called `<file>: <run>` where there are several.
-
-    Raises:
-        BadLog: no run holds a number.
-    """
+    ``known`` is as of `attempt_of`. Raises BadLog where no run holds a number."""
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
@@ -108,15 +85,9 @@ def attempts_of(
             of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
             n_rows = len(rows)
         try:
-            attempt = attempt_of(
-                path,
-                n_rows,
-                by_phase(of_run),
-                name=f"{path.name}: {run}" if len(by_run) > 1 else "",
-                facts={"run": run, **(facts or {})} if run else facts,
-                faults=faults,
-                truncated=truncated,
-            )
+            name = f"{path.name}: {run}" if len(by_run) > 1 else ""
+            own = {"run": run, **(facts or {})} if run else facts
+            attempt = attempt_of(path, n_rows, by_phase(of_run), name=name, facts=own, **known)
         except BadLog as problem:
             problems.append(problem)
             continue
@@ -167,12 +138,9 @@ def _is_grid(column: Column, n_rows: int) -> bool:
 
 
 def _tells_items(name: str, column: Column, n_rows: int) -> bool:
-    """Whether a column alone says of which configuration or item each row is.
-
-    Texts that differ, but for flags and what names a step (`model_epoch10.pt`), and settings that no training
-    changes: they come again after others, as in a grid; or texts are nearly as many as the rows. What changes
-    once or twice is a phase of a training.
-    """
+    """Whether a column alone says of which configuration or item each row is: texts that differ, other than
+    flags and names of steps (`model_epoch10.pt`), or settings that no training changes. They come again after
+    others, as in a grid; what changes once or twice is a phase of a training."""
     cells = column.values.tolist()
     if n_rows < FEWEST_ITEMS or column_key(name) in _PLACES or 2 * len(cells) < n_rows:
         return False
@@ -193,12 +161,9 @@ def _tells_items(name: str, column: Column, n_rows: int) -> bool:
 
 
 def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
-    """Columns by run, in the order in which the runs first come; one run called "" where none is named.
-
-    A column of run ids or names tells runs apart, what a W&B export puts before its metrics, and columns of
-    which only the name of the file says that they are losses; a column of metrics beside one of values is a
-    long table.
-    """
+    """Columns by run, in the order in which the runs first come; one run called "" where none is named. Runs
+    are told apart by a column of ids or names, by what a W&B export puts before its metrics, or by columns
+    that only the file's name calls losses. A column of metrics beside one of values is a long table."""
     by_key = {column_key(name): name for name in columns}
     keys = [by_key[key] for key in dict.fromkeys((*ID_NAMES, *RUN_NAMES)) if key in by_key]
     keys = [name for name in keys if _names_runs(columns[name])]
@@ -210,10 +175,8 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
-    """The columns of text that name the metric of a row in a long table, from the whole to its part.
-
-    Of several that may, those are that tell some rows apart.
-    """
+    """The columns of text that name the metric in a long table, the whole first; of several those that
+    vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
     wholes = [texts[key] for key in METRIC_NAMES if key in texts]
     parts = [texts[key] for key in PART_NAMES if key in texts]
@@ -258,10 +221,9 @@ def _split(columns: Columns, keys: Sequence[str]) -> dict[str, dict[str, Column]
     codes[codes < 0] = len(labels)  # rows that name no run
     labels = [*labels, ""]
     parts = {name: _parts(c, codes, len(labels)) for name, c in columns.items() if name not in keys}
-    by_run = {
-        label: {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
-        for i, label in enumerate(labels)
-    }
+    by_run = dict[str, dict[str, Column]]()
+    for i, label in enumerate(labels):
+        by_run[label] = {name: of_runs[i] for name, of_runs in parts.items() if len(of_runs[i].rows)}
     return {label: of_run for label, of_run in by_run.items() if label or of_run}
 
 
@@ -338,12 +300,9 @@ def by_phase(columns: Columns) -> dict[str, Column]:
 
 
 def _by_keys(columns: Columns) -> dict[str, Column]:
-    """The columns, with `val/` before what rows of another table share with those of a training.
-
-    mmengine writes `iter` and `step` of the training, and of an evaluation `step` alone, which may be the
-    epoch. So such are the rows without a counter that says what another one does wherever it stands, if they
-    tell neither a loss nor what steers the training.
-    """
+    """The columns, with `val/` before what rows of another table share with those of a training. mmengine
+    writes `iter` and `step` of the training, and of an evaluation `step` alone, which may be the epoch: rows
+    without a counter that repeats another one, a loss and a learning rate."""
     counters = {n: c for n, c in columns.items() if counted_by(n) == "step" and not c.is_text}
     for (_, own), (name, counter) in permutations(counters.items(), 2):
         rows = np.setdiff1d(counter.rows, own.rows)
@@ -375,9 +334,8 @@ def names_an_evaluation(name: str) -> bool:
 
 
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
-    """A counter without the rows of evaluations in which it goes on from nowhere: these stand where the
-    training was. Where it goes on within the interval of the training's rows, it tells where an epoch ended.
-    """
+    """A counter without the rows of evaluations that do not go on from the training's: these stand where the
+    training was. One within an interval of the training's rows tells where an epoch ended."""
     own = column.only(training)
     of_evaluation = column.only(np.concatenate(list(evaluated.values())))
     forward = np.diff(own.values)
@@ -398,11 +356,9 @@ def loss_of(path: Path) -> str:
 
 
 def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
-    """Names of the columns of a table without a header, by the name of its file; [] where it tells none.
-
-    One column is the loss, the score or the reward; before it, or before another metric that is known by its
-    name, may stand one of whole numbers that grow, the steps, or one of dates. Only rewards may all be whole.
-    """
+    """Names of the columns of a table without a header, by the name of its file; [] where it tells none. One
+    column is the loss, score or reward; steps that grow, or dates, may stand before it or another known
+    metric. Only rewards may all be whole."""
     width, role = len(rows[0]) if rows else 0, role_of(path.stem)
     named = role in _SCORES or (width == 2 and role is not Role.OTHER)
     metric = loss_of(path) or (path.stem if named else "")

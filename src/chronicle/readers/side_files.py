@@ -36,8 +36,7 @@ Facts = dict[str, Scalar]
 
 @dataclass(frozen=True)
 class SideFile:
-    """A row of the table: patterns of the name (or of folder and name), who writes it, and what it tells, in
-    words and by its text."""
+    """A row of the table: patterns of the name (or folder and name), its writer, and what it tells."""
 
     names: tuple[str, ...]
     writer: str

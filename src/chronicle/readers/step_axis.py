@@ -88,15 +88,12 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        """Whether the cells are texts."""
         return bool(self.values.dtype == object)
 
     def only(self, rows: Steps) -> Column:
-        """The cells that stand in ``rows``."""
         return self.where(np.isin(self.rows, rows))
 
     def where(self, kept: Mask) -> Column:
-        """The cells that are ``kept``."""
         return self if kept.all() else Column(self.values[kept], self.rows[kept])
 
 
@@ -146,12 +143,9 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 
 
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
-    """As `axis_of`, of the columns that count by their name alone: the best of those that move, or of all.
-
-    Of those that count steps it is one that tells, helped by the others, half of the rows that any does.
-    Those that the training ``declared`` to count its steps go before all others. A plural may be an amount,
-    as `steps` are how long an episode was: one that goes up and down, or stands still, counts nothing.
-    """
+    """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
+    training ``declared``, the best that tells, helped by the others, half of the rows that any does. A plural
+    that goes up and down, or stands still, is an amount (`steps` of an episode), and counts nothing."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name in columns if counts[name]]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
@@ -177,12 +171,9 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
 
 
 def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> Axis:
-    """A counter with a step for rows in which it is blank and one of the ``others`` goes on counting.
-
-    Wherever such a row follows one that has the step, and few follow each other, the row before tells it as
-    well, and no cell is made. Where many do, what both counters say in the rows that have both tells how one
-    follows from the other; where no row has both, counters of steps that run over the same range are one.
-    """
+    """A counter with a step for rows in which it is blank and one of the ``others`` goes on counting. Few
+    such rows stand at the step before them. For many, rows that have both counters tell how one follows from
+    the other; without such rows, counters of steps over the same range are one."""
     column, placed = columns[name], dict[str, int]()
     axis = column.where(is_whole(column.values))
     for other in others:
@@ -215,11 +206,8 @@ def _placed(axis: Column, counter: Column, *, same: bool) -> Column:
 
 
 def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) -> Steps | None:
-    """The steps at which a counter has these values; None where the rows that have both do not tell.
-
-    ``same``: both count steps, so that between two rows a step is taken for as far on as the counter is;
-    an epoch is taken for its end.
-    """
+    """The steps at which a counter has these values; None where the rows that have both do not tell. Where
+    both count steps (``same``) they are interpolated; an epoch is taken for its end."""
     if not len(values):
         return None
     both = np.intersect1d(axis.rows, counter.rows)
@@ -306,10 +294,7 @@ def is_whole(values: NDArray[Any]) -> Mask:
 
 
 def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
-    """Steps of all rows, and what was wrong.
-
-    A row without one stands at the step of the row before it, one before the first at the first.
-    """
+    """Steps of all rows, blank ones as the row before or else the first, and what was wrong."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), ()
     whole = is_whole(column.values)
@@ -350,13 +335,9 @@ def _passes(steps: Steps) -> Column:
 
 
 def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
-    """Length of an epoch, where steps begin anew whenever the epoch goes up; None where they go on.
-
-    ``steps`` are by row. An epoch begins anew where it has a step below the end of one of the two before it:
-    one of them may have lost its end. The length is the highest step of an epoch, the most frequent of those
-    that are over (a single wrong step moves no other); where steps count from 0, one distance between two
-    logged steps more.
-    """
+    """Length of an epoch, where ``steps`` (by row) begin anew, below the end of one of the two epochs before,
+    whenever the epoch goes up; None where they go on. It is the most frequent highest step of the epochs that
+    are over, and where steps count from 0 one distance between two logged steps more."""
     rows, epoch = _whole_epochs(epochs)
     if len(rows) < 2:
         return None

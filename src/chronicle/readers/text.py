@@ -1,10 +1,8 @@
 """What all readers share: the head a format is known by, lines and blocks of text, encoding, faults up to a
-limit, logs that are packed, and a reader as one row of a table.
+limit, logs that are packed, and a reader as a row, whose module is only imported when it is asked.
 
-A packed log is known by its first bytes, and unpacked to a file that goes away after reading. An archive that
-is cut or damaged gives what stands before. What it unpacks to is bounded, in bytes and as a multiple of the
-archive, so that an archive made to fill a disk does not. The module of a reader is imported when it is asked:
-importing all of them takes longer than reading most logs.
+A packed log is known by its first bytes, and unpacked to a file that goes away after reading. One that is cut
+or damaged gives what stands before. What it unpacks to is bounded, in bytes and as a multiple of its size.
 """
 
 from __future__ import annotations
@@ -18,10 +16,10 @@ import os
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import filter as matching
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO
@@ -101,11 +99,8 @@ class Head:
 
 
 def _start_of(file: BinaryIO) -> bytes:
-    """The first few KB, enough to know a format by.
-
-    A log that is emptied while its writer goes on begins with as many zeros as it had bytes: they are passed
-    over, unless nothing follows them.
-    """
+    """The first few KB, enough to know a format by. A log that is emptied while its writer goes on begins
+    with as many zeros as it had bytes: they are passed over, unless nothing follows them."""
     first = start = file.read(HEAD_BYTES)
     while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
         start = file.read(HEAD_BYTES)
@@ -118,11 +113,8 @@ def encoding_of(start: bytes) -> str:
 
 
 class Lines:
-    """Iterates over the lines of a file, without their ends.
-
-    ``number`` is the number of the line last given, from 1; ``unfinished`` is True after the last line
-    if it has no line end: it is being written, or was cut.
-    """
+    """Iterates over the lines of a file, without their ends. ``number`` is that of the line last given, from
+    1; ``unfinished``: the last line has no end, as it is being written, or was cut."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False
@@ -154,12 +146,15 @@ JSON = json.JSONDecoder(parse_int=_whole)
 
 def from_json(text: str | bytes) -> Any:
     """The value of a JSON text; a whole number of more digits than Python takes is a float, or infinite.
-
-    Raises:
-        ValueError: it is none.
-        RecursionError: it is nested too deep.
-    """
+    Raises ValueError where it is none, RecursionError where it is nested too deep."""
     return JSON.decode(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
+
+
+def json_or_none(text: str | bytes) -> Any:
+    """The value of a JSON text, None where it is none."""
+    with suppress(ValueError, RecursionError):
+        return from_json(text)
+    return None
 
 
 FIRST_BYTES = 1 << 16  # the first block is small: readers look at it with care, and learn from it
@@ -178,12 +173,9 @@ class Readable(Protocol):
 
 
 def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
-    """A file as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`.
-
-    They end with a line feed; a last line without one is a block of its own. Of a hole, the zeros that a file
-    system puts where nothing was written before a crash, a line is given a few: there may be gigabytes of
-    them. ``file`` is the one at ``path``, from where it is to be read.
-    """
+    """The ``file`` at ``path`` as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of
+    `FIRST_BYTES`. They end with a line feed; a last line without one is a block of its own. Of the zeros that
+    a file system puts where nothing was written before a crash, perhaps gigabytes, a line is given a few."""
     if encoding_of(Head.of(path).start) == "utf-16":
         with path.open(encoding="utf-16", errors="replace", newline="\n") as text:
             while part := text.read(size) + text.readline():
@@ -223,6 +215,8 @@ MOST_FAULTS = 100  # that are listed one by one; the rest is one fault with a co
 class Faults(list[Fault]):
     """The faults of one log, in order; those beyond `MOST_FAULTS` are counted, and `all` sums them up."""
 
+    FRESH = ("path",)
+
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.path, self.n_more = path, 0
@@ -238,25 +232,13 @@ class Faults(list[Fault]):
         """All that are listed, and one for the ``rest`` where there are more."""
         return [*self, *([Fault(Place(str(self.path)), rest, self.n_more)] if self.n_more else [])]
 
-    def state(self) -> Any:
-        """All of them, as JSON."""
-        return [[*vars(fault.place).values(), fault.what, fault.count] for fault in self], self.n_more
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        rows, self.n_more = state
-        self[:] = [Fault(Place(str(self.path), *place), what, count) for _, *place, what, count in rows]
-
 
 @dataclass(frozen=True)
 class OnDemand:
-    """A module below `chronicle.readers`, or what its table BY_NAME has under this name, as a `Reader`.
-
-    ``hooks`` are the optional functions that it has. ``folder_has`` are patterns of names of which a folder
-    that is one log holds at least one, and ``starts`` are the bytes that each file begins with (``binary``:
-    there are zeros among the first, as in no text; ``opens``: the first byte that is no blank is one of
-    these), so that the module need not be asked of any other.
-    """
+    """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are
+    its optional functions; a folder that is one log holds a name like one of ``folder_has``. It is only
+    asked of a file with these first bytes (``starts``), first byte that is no blank (``opens``) or zeros
+    (``binary``)."""
 
     module: str
     NAME: str
@@ -269,17 +251,15 @@ class OnDemand:
     opens: bytes = b""
 
     def identify(self, head: Head) -> bool:
-        """As the module's."""
         if self.starts:
             possible = head.start.startswith(self.starts)
         else:
             possible = b"\0" in head.start if self.binary else head.is_text
             possible = possible and (not self.opens or head.opens in self.opens)
-        return possible and bool(self._module().identify(head))
+        return possible and bool(self._module.identify(head))
 
     def read(self, path: Path) -> list[Attempt]:
-        """As the module's."""
-        return list(self._module().read(path))
+        return list(self._module.read(path))
 
     def may_hold(self, names: list[str]) -> bool:
         """Whether a folder with these ``names`` may be one log."""
@@ -288,16 +268,12 @@ class OnDemand:
     def __getattr__(self, name: str) -> Any:
         if name not in self.hooks:
             raise AttributeError(name)
-        return lambda *given: getattr(self._module(), name)(*given)
+        return lambda *given: getattr(self._module, name)(*given)
 
+    @cached_property
     def _module(self) -> Any:
-        return _imported(self.module, self.NAME)
-
-
-@cache
-def _imported(name: str, row: str) -> Any:
-    module = import_module(f"chronicle.readers.{name}")
-    return getattr(module, "BY_NAME", {}).get(row, module)
+        module = import_module(f"chronicle.readers.{self.module}")
+        return getattr(module, "BY_NAME", {}).get(self.NAME, module)
 
 
 LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
@@ -351,14 +327,9 @@ def _decompressor(start: bytes) -> Callable[[], Any] | None:
 
 @contextmanager
 def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
-    """The content of a file, in a temporary one of its plain name; of a file that is not packed, itself.
-
-    With ``begin_only`` there are about BEGIN_BYTES of it.
-
-    Raises:
-        LogError: it unpacks to more than it may, or by a package that is not installed.
-        OSError: it cannot be read, or the disk is full.
-    """
+    """The content of a file, in a temporary one of its plain name; of a file that is not packed, itself. With
+    ``begin_only`` about BEGIN_BYTES of it. Raises LogError where it unpacks to more than it may, or by a
+    package that is not installed, and OSError."""
     make = _decompressor(Head.of(path).start)
     if make is None:
         yield Unpacked(path, "")

@@ -9,9 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from operator import itemgetter
+from typing import NamedTuple
 
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, plural
@@ -33,13 +33,13 @@ _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
+Events = Sequence[Event]
 _CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ALIKE = 2  # events of one title told one by one
 _JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
 
-@dataclass(frozen=True)
-class Story:
+class Story(NamedTuple):
     """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
 
     ``verdict`` is that of the last review by a person; without one it is the diagnosis'.
@@ -139,11 +139,9 @@ def _restarts(run: RunView) -> str:
 
 
 def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """What the headline and the first paragraph tell one by one.
-
-    The findings that count, those of the headline above all; restarts where they are few, with what they
-    discarded; and what may be the cause of these.
-    """
+    """What the headline and the first paragraph tell one by one. The findings that count, those of the
+    headline above all; restarts where they are few, with what they discarded; and what may be the cause of
+    these."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     same = (events for events in _alike([e for e in grave if _counts(e)]).values())
     shown = sorted(chain.from_iterable(one[:_ALIKE] for one in same), key=grave.index)[:_MOST_FINDINGS]
@@ -166,9 +164,7 @@ def _alike(listed: Sequence[Event]) -> dict[str, list[Event]]:
     return alike
 
 
-def _sequence(
-    run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
-) -> str:
+def _sequence(run: RunView, happened: Events, chosen: Events, shown: Events) -> str:
     """What happened beside what the headline tells, in sequence."""
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]
@@ -234,28 +230,27 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
     """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        calm = any(set(e.patterns) & _CALM for e in chosen)
-        return "" if calm else diagnosis.because
+        return "" if any(set(e.patterns) & _CALM for e in chosen) else diagnosis.because
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in chosen for event in decide):
         return ""
-    same = _alike(sorted(decide, key=happened.index)).items()
-    words = [
-        f"{plural(len(one), name) if len(one) > 1 else f'the {name}'} {_where(run, one)}".rstrip()
-        for name, one in same
-    ]
+    words = []
+    for name, same in _alike(sorted(decide, key=happened.index)).items():
+        several = plural(len(same), name) if len(same) > 1 else f"the {name}"
+        words.append(f"{several} {_where(run, same)}".rstrip())
     return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 
 def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], said: str) -> str:
-    """What else one has to know of the verdict: what was discarded, whether the loss is missing, what is in
-    doubt; ``said`` is what the other paragraphs say."""
+    """What else one has to know of the verdict: what was discarded, whether the loss is missing (of an agent
+    the reward is judged), what is in doubt; ``said`` is what the other paragraphs say."""
     parts = []
     if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
         lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")
-    if any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss was logged" not in said:
+    no_loss = any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss" not in said
+    if no_loss and not any(s.role is Role.OBJECTIVE for s in run.timeline.series.values()):
         rests = ": the verdict rests on other series" if deciding(happened, run.diagnosis.verdict) else ""
         parts.append(f"No loss was logged that could be judged{rests}.")
     return " ".join([*parts, *(clipped(doubt, 400) for doubt in run.timeline.doubts[:1])])

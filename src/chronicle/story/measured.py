@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -25,19 +26,11 @@ from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.roles import LOSSES, shown_metric
 from chronicle.metrics.values import count, percent, plainly, rounded
-from chronicle.model import (
-    VERDICTS,
-    Diagnosis,
-    Finding,
-    Floats,
-    Quantity,
-    Role,
-    Steps,
-    Timeline,
-    Track,
-    Verdict,
-)
+from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
 from chronicle.workspace.config import RunConfig
+
+if TYPE_CHECKING:
+    from chronicle.model import Diagnosis, Floats, Steps, Timeline, Track
 
 BEFORE = 8  # samples whose median is the level before a happening, as the classifier has it
 _AT_ONSET = 3
@@ -79,10 +72,8 @@ class Axis:
 
     def place(self, *at: float) -> str:
         """``step 7 005``, ``steps 7 005 to 8 960``; ``15 689 to 16 002 million tokens``."""
-        ends = " to ".join(map(count, at))
-        return (
-            f"{ends} {self.noun}" if self.noun.endswith("s") else f"{self.noun}{'s' * (len(at) > 1)} {ends}"
-        )
+        ends, noun = " to ".join(map(count, at)), self.noun
+        return f"{ends} {noun}" if noun.endswith("s") else f"{noun}{'s' * (len(at) > 1)} {ends}"
 
     def way(self, first: int, last: int) -> str:
         """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
@@ -99,8 +90,7 @@ class Axis:
         return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
 
 
-@dataclass(frozen=True)
-class Rise:
+class Rise(NamedTuple):
     """From the level before to the highest value (of an objective the lowest); ``least`` where the true peak
     is not known. ``unit`` is the declared one with a space before it."""
 
@@ -334,11 +324,9 @@ class Teller:
 
     def from_to(self, rise: Rise) -> str:
         """``from 2.22 to 4.1``; keeps the two numbers."""
-        before, least = plainly(rise.before), "at least " * rise.least
+        before, peak = plainly(rise.before), f"{'at least ' * rise.least}{plainly(rise.peak)}{rise.unit}"
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-        return (
-            f"from {before} to {self.number('peak', rise.peak, lambda v: f'{least}{plainly(v)}{rise.unit}')}"
-        )
+        return f"from {before} to {self.number('peak', rise.peak, lambda value: peak)}"
 
     def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
@@ -366,8 +354,7 @@ class Teller:
         return f"had not come {back} {self.close}", f"not over {self.close}"
 
 
-@dataclass(frozen=True)
-class Happening:
+class Happening(NamedTuple):
     """One group: its number, the finding that names it, over the steps of all, and all of its findings."""
 
     number: int
@@ -394,21 +381,21 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
-    attempts = list(enumerate(timeline.attempts))
-    place_of = {attempt.name: place for place, attempt in reversed(attempts)}
-    begins = [
-        (k, min((s.steps.min() for s in a.series.values() if len(s)), default=math.inf)) for k, a in attempts
-    ]
-    return lambda attempt, step: place_of.get(
-        attempt or "", max((k for k, b in begins if b <= step), default=0)
-    )
+    place_of = {attempt.name: k for k, attempt in reversed([*enumerate(timeline.attempts)])}
+    series = [attempt.series.values() for attempt in timeline.attempts]
+    begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
+
+    def owner(attempt: str | None, step: float) -> int:
+        last = max((k for k, begin in enumerate(begins) if begin <= step), default=0)
+        return place_of.get(attempt or "", last)
+
+    return owner
 
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
     """Those first that make the verdict, then by their own verdict and severity."""
-    return sorted(
-        groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity, g.number)
-    )
+    in_order = sorted(groups, key=lambda g: g.number)
+    return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
 
 
 def sample_gap(timeline: Timeline) -> float:

@@ -6,15 +6,18 @@ Of a join: what changed at it, what it cost, and what speaks for it. Plain text.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import clipped, count, duration, level, plural, value_words
-from chronicle.model import Change, Diagnosis, Join, JoinKind, StepBack
-from chronicle.story.measured import Axis
+from chronicle.metrics.values import clipped, count, duration, level, plural, stated, value_words
+from chronicle.model import Change, Diagnosis, Event, EventKind, Join, JoinKind, StepBack
+from chronicle.story.measured import Axis, RunView
+from chronicle.story.sentences import listed, noun
 from chronicle.timeline.joins import Ending
 
+_SHOWN_CHANGES = 4
 _OUTCOMES = {
     "in NaN": "ended in NaN",
     "rolled back": "back to",
@@ -41,6 +44,81 @@ def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
 
 def _letters(index: int) -> str:
     return (_letters(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
+
+
+def join_event(run: RunView, letter: str, join: Join) -> Event:
+    """The event of a join: its sentence, what changed at it, and whether it went back far enough."""
+    axis, lost = run.axis, join.discarded_steps
+    paused = f"a pause of {duration(join.gap_s)}" if join.gap_s is not None and join.gap_s >= 1 else ""
+    later = f" after {paused}" if paused else ""
+    if join.to_step < join.from_step:
+        sentence = f"The run went back from {axis.way(join.from_step, join.to_step)}{later}"
+        if join.kind is JoinKind.RELAUNCH:
+            after = f"{axis.place(join.from_step)}{paused and f' and {paused}'}"
+            sentence = f"The run was started again from {axis.place(join.to_step)} after {after}"
+        sentence += f", and {axis.lost(lost)}" if lost else ""
+        short = f"from {axis.way(join.from_step, join.to_step)}"
+    else:
+        sentence = f"The run went on at {axis.place(join.to_step)}{later}"
+        sentence += f", and a branch of {axis.span(lost)} was given up" if lost else ""
+        short = f"at {axis.place(join.to_step)}"
+    return Event(
+        f"{join.kind.value}-a{join.after + 1}",
+        EventKind(join.kind.value),
+        join.kind.value.capitalize(),
+        f"{sentence}.{_moved(run, join)}{_reach(run, join)}",
+        short,
+        letter,
+        step=join.to_step,
+        duration_s=join.gap_s,
+        attempt=run.timeline.attempts[join.after].name,
+        severity=min(1.0, lost / max(1, join.from_step)),
+    )
+
+
+def _moved(run: RunView, join: Join) -> str:
+    phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
+    rest = len(join.changes[_SHOWN_CHANGES:])
+    said = listed([*phrases, *[f"{plural(rest, 'more value')} changed"] * bool(rest)])
+    return f" {said[:1].upper()}{said[1:]}." if said else ""
+
+
+def _changed(run: RunView, join: Join, change: Change) -> str:
+    """``the learning rate rose from 0.0003 to 0.001``; ``the seed changed from 1 to 2``."""
+    before, after = change.before, change.after
+    unit = f" {change.unit}" if change.unit else ""
+    name = re.sub("^config/", "setting ", change.quantity)
+    if before is None or after is None:
+        verb = "were" if change.quantity.endswith("s") else "was"
+        word = "stated as" if before is None else "no longer stated; it had been"
+        return f"the {name} {verb} {word} {stated(after if before is None else before)}{unit}"
+    if change.quantity.endswith(" read"):
+        what = change.unit or change.quantity.removesuffix(" read")
+        off = "left out" if after > before else "read again"
+        return f"{stated(abs(after - before))} {what} were {off}"
+    if change.at_step is not None:
+        place = "" if change.at_step == join.to_step else f" at {run.axis.place(change.at_step)}"
+        ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
+        return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
+    return f"the {name} changed from {stated(before)} to {stated(after)}{unit}"
+
+
+def _reach(run: RunView, join: Join) -> str:
+    """Whether a rollback went back far enough, and whether what it left came again."""
+    seen, words = join.evidence, ""
+    left = seen.get("left_pattern") or seen.get("inside_pattern")
+    what = f"the {noun(left)}" if left else "what had begun"
+    again = f" came again at {run.axis.place(seen['again_step'])}" if "again_step" in seen else ""
+    if "inside_start_step" in seen:
+        begun = run.axis.place(seen["inside_start_step"])
+        words = f" The run did not go back far enough: {what} had begun at {begun}"
+        words += f", and{again}." if again else "."
+    elif "left_start_step" in seen:
+        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {what} began"
+        words += f", which{again}." if again else "."
+    elif again:
+        words = f" {what[:1].upper()}{what[1:]}{again}."
+    return words
 
 
 class Restart(NamedTuple):

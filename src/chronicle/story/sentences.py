@@ -17,24 +17,14 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import (
-    FACTOR_LOG,
-    clipped,
-    count,
-    duration,
-    fallen,
-    percent,
-    plainly,
-    plural,
-    share,
-    stated,
-    times,
-)
+from chronicle.metrics import values
+from chronicle.metrics.values import FACTOR_LOG, clipped, count, percent, plainly, plural, times
 from chronicle.model import Finding, Quantity
 from chronicle.story.measured import RISES, RunView, Teller, is_cut
 
+_OF_VALUES = "times percent fallen share plainly stated count duration"
 _FORMATS: Mapping[str, Callable[[float], str]] = {
-    **{form.__name__: form for form in (times, percent, fallen, share, plainly, stated, count, duration)},
+    **{name: getattr(values, name) for name in _OF_VALUES.split()},
     "hundredths": lambda part: f"{count(100 * abs(part))} %",
     "calmer": lambda left: f"{count(100 * (1 - left))} %",
     "fold": lambda factor: times(factor) if factor > 1 else f"{count(100 * factor)} % of",
@@ -45,17 +35,9 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
 }
 _CHOICE, _KEY = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+):")
 _DOWNWARDS = {
-    "jumped": "dropped",
-    "rose": "fell",
-    "fell": "rose",
-    "falling": "rising",
-    "upwards": "downwards",
-    "come down": "come back",
-    "above": "below",
-    "higher": "lower",
-    "at least": "at most",
-    "≥": "≤",
-}
+    "jumped": "dropped", "rose": "fell", "fell": "rose", "falling": "rising", "upwards": "downwards",
+    "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
+}  # fmt: skip
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
 _NAMED = 4  # data sets that a sentence names
 
@@ -202,6 +184,10 @@ class Sentences(Teller):
         return self.words(sentence, "{spikes:spikes} from {start}")
 
     def plateau(self) -> Words:
+        if self.has("still_errors"):
+            level = self.number("level", float(np.nanmedian(self.samples[1])), plainly)
+            near = f"{self.what} stayed near {level} throughout, and moved by no more than its own noise"
+            return Words(near, f"near {level} throughout")
         fell = (self.samples[0] < self.finding.start_step).any()
         sentence = f"{self.what} {'stopped falling at' if fell else 'had stopped falling by'} {self.start}"
         before, after = (self.value(f"slope_{side}_log_per_log_step") for side in ("before", "after"))
@@ -214,13 +200,12 @@ class Sentences(Teller):
 
     def failed_run(self) -> Words:
         if self.has("attempts"):
-            none = self.value("died", 0) == self.value("attempts")
-            held = (
-                "none of {attempts:attempts} held"
-                if none
-                else "{died:count} of {attempts:attempts} were lost"
+            none_held, lost = (
+                "none of {attempts:attempts} held",
+                "{died:count} of {attempts:attempts} were lost",
             )
-            return self.words(held, held)
+            words = none_held if self.value("died", 0) == self.value("attempts") else lost
+            return self.words(words, words)
         known = self.samples[1][np.isfinite(self.samples[1])]
         if len(known) < 2:
             return Words("the run did not learn", "did not learn")
@@ -246,10 +231,8 @@ class Sentences(Teller):
             steps = self.finding.start_step, self.finding.end_step or 0
             ends = np.interp(steps, *self.samples).tolist()
             low, high = (self.number(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
-            learned = self.told(
-                "long after the training data had been learned at {train_saturated_step:place}"
-            )
-            sentence = f"{self.what} went from {low} to {high} over {self.span}, {learned}"
+            learned = self.told("the training data had been learned at {train_saturated_step:place}")
+            sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""

@@ -22,6 +22,7 @@ from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
 
+_ENDS = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _WITH = 8  # samples: so much may lie between two sides of one happening
 _AROUND = 50  # samples before an event that tell what was usual
@@ -67,15 +68,11 @@ class Scene:
         """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
         if set(self.event.patterns) & OVERALL:
             return []
-        before = ((self.step - e.step, e) for e in self.others if e.step is not None and self._may_cause(e))
-        near = (pair for pair in before if 0 <= pair[0] <= shortly(self.run))
-        return sorted(near, key=itemgetter(0))
-
-    def _may_cause(self, other: Event) -> bool:
-        """Whether it is another kind of happening, in this attempt or in none."""
-        same = other.id == self.event.id or other.title == self.event.title
-        happens = other.kind not in (EventKind.LAUNCH, EventKind.END) and not set(other.patterns) & _NO_CAUSE
-        return happens and not same and other.attempt in ("", self.event.attempt)
+        others = (o for o in self.others if o.id != self.event.id and o.title != self.event.title)
+        others = (o for o in others if o.attempt in ("", self.event.attempt))
+        others = (o for o in others if o.kind not in _ENDS and not set(o.patterns) & _NO_CAUSE)
+        before = ((self.step - other.step, other) for other in others if other.step is not None)
+        return sorted((pair for pair in before if 0 <= pair[0] <= shortly(self.run)), key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
         """``40 steps after the batch change``: what came shortly before, in words, of one step together."""
@@ -245,73 +242,63 @@ Ask = Callable[[Scene], bool | None]
 
 
 class Sign(StrEnum):
-    """What may be true of an event's surroundings: how it is asked, and how it is said.
+    """What may be true of an event's surroundings: how it is said, and how it is asked, by default by the
+    method of `Scene` of its name. ``holds`` are the words where it is true, ``fails`` where it is not,
+    ``needs`` what was not logged where nobody can tell."""
 
-    ``holds`` are the words where it is true, ``fails`` where it is not, ``needs`` what was not logged where
-    nobody can tell.
-    """
-
-    ask: Ask
     holds: str
     fails: str
     needs: str
+    ask: Ask
 
-    def __new__(cls, word: str, ask: Ask, holds: str, fails: str, needs: str = "") -> Self:
+    def __new__(cls, word: str, holds: str, fails: str, needs: str = "", ask: Ask | None = None) -> Self:
         sign = str.__new__(cls, word)
-        sign._value_, sign.ask, sign.holds, sign.fails, sign.needs = word, ask, holds, fails, needs
+        sign._value_, sign.holds, sign.fails, sign.needs = word, holds, fails, needs
+        sign.ask = ask or getattr(Scene, word.replace("-", "_"))
         return sign
 
     # fmt: off
-    RESUMED = "resumed", Scene.resumed, "it begins at a restart", "it begins at no restart"
-    AFTER_RESUME = "after-resume", lambda scene: scene.resumed(_LATER), "a restart shortly before", \
-        "no restart shortly before"
-    EVERY_RESUME = "every-resume", Scene.every_resume, "it comes at several restarts", \
-        "it came at one restart alone"
-    FIRST_SAMPLE = "first-sample", Scene.first_sample, "highest in the first sample", \
-        "it grows after the first sample"
-    RATE_ROSE = "rate-rose", Scene.rate_rose, "the learning rate rose", "the learning rate did not rise", \
-        "learning rate"
-    RATE_LOST = "rate-lost", lambda scene: scene.has(Role.LEARNING_RATE, "lr-not-restored"), \
-        "the rate was not restored", "the rate was restored", "learning rate"
-    RATE_ZERO = "rate-zero", Scene.rate_zero, "the learning rate is as good as zero", \
-        "the rate is not zero", "learning rate"
-    GRADIENT_LED = "gradient-led", lambda scene: scene.gradient(led=True), \
-        "the gradient norm rose first", "the gradient norm did not lead", "gradient norm"
-    GRADIENT_JUMPED = "gradient-jumped", lambda scene: scene.gradient(led=False), \
-        "the gradient norm jumped in the same step", "the gradient norm did not jump with it", "gradient norm"
-    GRADIENT_NAN = "gradient-nan", \
-        lambda s: None if s.view.grad_norm is None else bool(np.isnan(s.since(s.view.grad_norm)).any()), \
-        "the gradient norm is NaN", "the gradient norm is a number", "gradient norm"
-    ABOVE_START = "above-start", Scene.above_start, "worse than an untrained model", \
+    RESUMED = "resumed", "it begins at a restart", "it begins at no restart"
+    AFTER_RESUME = "after-resume", "a restart shortly before", "no restart shortly before", "", \
+        lambda scene: scene.resumed(_LATER)
+    EVERY_RESUME = "every-resume", "it comes at several restarts", "it came at one restart alone"
+    FIRST_SAMPLE = "first-sample", "highest in the first sample", "it grows after the first sample"
+    RATE_ROSE = "rate-rose", "the learning rate rose", "the learning rate did not rise", "learning rate"
+    RATE_LOST = "rate-lost", "the rate was not restored", "the rate was restored", "learning rate", \
+        lambda scene: scene.has(Role.LEARNING_RATE, "lr-not-restored")
+    RATE_ZERO = "rate-zero", "the learning rate is as good as zero", "the rate is not zero", "learning rate"
+    GRADIENT_LED = "gradient-led", "the gradient norm rose first", "the gradient norm did not lead", \
+        "gradient norm", lambda scene: scene.gradient(led=True)
+    GRADIENT_JUMPED = "gradient-jumped", "the gradient norm jumped in the same step", \
+        "the gradient norm did not jump with it", "gradient norm", lambda scene: scene.gradient(led=False)
+    GRADIENT_NAN = "gradient-nan", "the gradient norm is NaN", "the gradient norm is a number", \
+        "gradient norm", \
+        lambda s: None if s.view.grad_norm is None else bool(np.isnan(s.since(s.view.grad_norm)).any())
+    ABOVE_START = "above-start", "worse than an untrained model", \
         "not above the loss of an untrained model", "the first steps"
-    CALM_BEFORE = "calm-before", Scene.calm_before, "nothing else shortly before", \
-        "other events shortly before"
-    ONE_SOURCE = "one-source", Scene.one_source, "one data set alone or far ahead", "all data sets alike", \
-        "loss by data set"
-    SCALE_LED = "scale-led", Scene.scale_led, "the loss scale fell first", \
-        "the loss scale did not fall before", "loss scale"
-    LOGITS_GREW = "logits-grew", lambda scene: scene.has(Role.ATTENTION_LOGIT, "attention-logit-growth"), \
-        "attention logits grew", "attention logits did not grow", "attention logits"
-    OUTPUT_DRIFTED = "output-drifted", lambda scene: scene.has(Role.OUTPUT_LOGIT, "output-logit-drift"), \
-        "the output logits drifted", "the output logits did not drift", "log Z"
-    FAULT_NEAR = "fault-near", \
-        lambda s: s.is_near(EventKind.FAULT, samples=_AROUND) if s.run.timeline.faults else None, \
-        "a fault of a machine nearby", "no fault of a machine nearby", "machine logs"
-    BATCH_CHANGED = "batch-changed", \
-        lambda s: None if s.view.first(Role.BATCH_SIZE) is None else s.is_near(EventKind.BATCH), \
-        "the batch changed there", "the batch did not change", "batch size"
-    YOUNG = "young", lambda scene: scene.from_start and scene.step <= _YOUNG, \
-        "in the first 20 000 steps of a run from the start", "far from the start of the run"
-    EPOCH_ENDED = "epoch-ended", Scene.epoch_ended, "an epoch ended there", "no epoch ended there", "epoch"
-    VALIDATION_STILL = "validation-still", Scene.validation_still, "validation did not move", \
-        "validation moved with it", "validation loss"
-    OTHERS_MOVE = "others-move", Scene.others_move, "other series go on", "no other series goes on", \
-        "another series"
-    DECIMAL = "decimal", Scene.decimal, "steps of a decimal", "steps of no decimal"
-    LEARNED_BEFORE = "learned-before", Scene.learned_before, "the training data had been learned before", \
+    CALM_BEFORE = "calm-before", "nothing else shortly before", "other events shortly before"
+    ONE_SOURCE = "one-source", "one data set alone or far ahead", "all data sets alike", "loss by data set"
+    SCALE_LED = "scale-led", "the loss scale fell first", "the loss scale did not fall before", "loss scale"
+    LOGITS_GREW = "logits-grew", "attention logits grew", "attention logits did not grow", \
+        "attention logits", lambda scene: scene.has(Role.ATTENTION_LOGIT, "attention-logit-growth")
+    OUTPUT_DRIFTED = "output-drifted", "the output logits drifted", "the output logits did not drift", \
+        "log Z", lambda scene: scene.has(Role.OUTPUT_LOGIT, "output-logit-drift")
+    FAULT_NEAR = "fault-near", "a fault of a machine nearby", "no fault of a machine nearby", \
+        "machine logs", \
+        lambda s: s.is_near(EventKind.FAULT, samples=_AROUND) if s.run.timeline.faults else None
+    BATCH_CHANGED = "batch-changed", "the batch changed there", "the batch did not change", "batch size", \
+        lambda s: None if s.view.first(Role.BATCH_SIZE) is None else s.is_near(EventKind.BATCH)
+    YOUNG = "young", "in the first 20 000 steps of a run from the start", "far from the start of the run", \
+        "", lambda scene: scene.from_start and scene.step <= _YOUNG
+    EPOCH_ENDED = "epoch-ended", "an epoch ended there", "no epoch ended there", "epoch"
+    VALIDATION_STILL = "validation-still", "validation did not move", "validation moved with it", \
+        "validation loss"
+    OTHERS_MOVE = "others-move", "other series go on", "no other series goes on", "another series"
+    DECIMAL = "decimal", "steps of a decimal", "steps of no decimal"
+    LEARNED_BEFORE = "learned-before", "the training data had been learned before", \
         "the training loss itself fell"
-    OBJECTIVE = "objective", lambda scene: scene.seen_in(Role.OBJECTIVE), \
-        "it is a reward that was lost or never earned", "it is a loss"
+    OBJECTIVE = "objective", "it is a reward that was lost or never earned", "it is a loss", "", \
+        lambda scene: scene.seen_in(Role.OBJECTIVE)
     # fmt: on
 
 

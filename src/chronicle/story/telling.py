@@ -19,40 +19,17 @@ from operator import attrgetter, itemgetter
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import (
-    clipped,
-    count,
-    duration,
-    fault_words,
-    instant,
-    plural,
-    stated,
-    times_over,
-)
-from chronicle.model import (
-    Change,
-    Event,
-    EventKind,
-    Fault,
-    Finding,
-    Floats,
-    Join,
-    JoinKind,
-    Note,
-    Quantity,
-    Role,
-    Track,
-)
+from chronicle.metrics.values import clipped, count, fault_words, instant, plural, stated, times_over
+from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
 from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings, owners
-from chronicle.story.restarts import lettered
-from chronicle.story.sentences import finding_words, listed, noun
+from chronicle.story.restarts import join_event, lettered
+from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
 from chronicle.timeline.courses import distinct, wall_clock
 from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
 _FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
-_SHOWN_CHANGES = 4
 _MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
 _NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
 _ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
@@ -66,17 +43,16 @@ _ENDED = {
 }
 _KINDS = list(EventKind)
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
-_RATE_LOG = math.log(1.2)  # a learning rate that jumps by less is its schedule
+_RATE_LOG, _BATCH_LOG = math.log(1.2), math.log(1.01)  # what jumps by less is its schedule, or is the same
 _STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
 _AROUND = 10  # samples
-_BATCH_LOG = math.log(1.01)
 _MOST = 12  # changes of one series told one by one; more are one event
 
 
 def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     """All events of a run, in the order they happened."""
     clock = _Clock(run)
-    joined = [_joined(run, letter, join) for letter, join in lettered(run.diagnosis)]
+    joined = [join_event(run, letter, join) for letter, join in lettered(run.diagnosis)]
     plain = [*_launch(run), *joined, *changes(run), *_faults(run), *_end(run)]
     findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
     placed = [*map(clock.placed, _with_ids([*plain, *findings]))]
@@ -91,81 +67,6 @@ def _launch(run: RunView) -> Iterator[Event]:
             on = f" on {clipped(str(where), 60)}" if where else ""
             words = f"The log begins at {run.axis.place(min(steps))}{on}."
             yield Event("launch", EventKind.LAUNCH, "Launch", words, step=min(steps), attempt=first.name)
-
-
-def _joined(run: RunView, letter: str, join: Join) -> Event:
-    axis, lost = run.axis, join.discarded_steps
-    paused = f"a pause of {duration(join.gap_s)}" if join.gap_s is not None and join.gap_s >= 1 else ""
-    later = f" after {paused}" if paused else ""
-    if join.to_step < join.from_step:
-        sentence = f"The run went back from {axis.way(join.from_step, join.to_step)}{later}"
-        if join.kind is JoinKind.RELAUNCH:
-            after = f"{axis.place(join.from_step)}{paused and f' and {paused}'}"
-            sentence = f"The run was started again from {axis.place(join.to_step)} after {after}"
-        sentence += f", and {axis.lost(lost)}" if lost else ""
-        short = f"from {axis.way(join.from_step, join.to_step)}"
-    else:
-        sentence = f"The run went on at {axis.place(join.to_step)}{later}"
-        sentence += f", and a branch of {axis.span(lost)} was given up" if lost else ""
-        short = f"at {axis.place(join.to_step)}"
-    return Event(
-        f"{join.kind.value}-a{join.after + 1}",
-        EventKind(join.kind.value),
-        join.kind.value.capitalize(),
-        f"{sentence}.{_moved(run, join)}{_reach(run, join)}",
-        short,
-        letter,
-        step=join.to_step,
-        duration_s=join.gap_s,
-        attempt=run.timeline.attempts[join.after].name,
-        severity=min(1.0, lost / max(1, join.from_step)),
-    )
-
-
-def _moved(run: RunView, join: Join) -> str:
-    phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
-    if rest := join.changes[_SHOWN_CHANGES:]:
-        phrases.append(f"{plural(len(rest), 'more value')} changed")
-    said = listed(phrases)
-    return f" {said[:1].upper()}{said[1:]}." if said else ""
-
-
-def _changed(run: RunView, join: Join, change: Change) -> str:
-    """``the learning rate rose from 0.0003 to 0.001``; ``the seed changed from 1 to 2``."""
-    before, after = change.before, change.after
-    unit = f" {change.unit}" if change.unit else ""
-    name = re.sub("^config/", "setting ", change.quantity)
-    if before is None or after is None:
-        verb = "were" if change.quantity.endswith("s") else "was"
-        word = "stated as" if before is None else "no longer stated; it had been"
-        return f"the {name} {verb} {word} {stated(after if before is None else before)}{unit}"
-    if change.quantity.endswith(" read"):
-        what = change.unit or change.quantity.removesuffix(" read")
-        off = "left out" if after > before else "read again"
-        return f"{stated(abs(after - before))} {what} were {off}"
-    if change.at_step is not None:
-        place = "" if change.at_step == join.to_step else f" at {run.axis.place(change.at_step)}"
-        ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
-        return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
-    return f"the {name} changed from {stated(before)} to {stated(after)}{unit}"
-
-
-def _reach(run: RunView, join: Join) -> str:
-    """Whether a rollback went back far enough, and whether what it left came again."""
-    seen, words = join.evidence, ""
-    left = seen.get("left_pattern") or seen.get("inside_pattern")
-    what = f"the {noun(left)}" if left else "what had begun"
-    again = f" came again at {run.axis.place(seen['again_step'])}" if "again_step" in seen else ""
-    if "inside_start_step" in seen:
-        begun = run.axis.place(seen["inside_start_step"])
-        words = f" The run did not go back far enough: {what} had begun at {begun}"
-        words += f", and{again}." if again else "."
-    elif "left_start_step" in seen:
-        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {what} began"
-        words += f", which{again}." if again else "."
-    elif again:
-        words = f" {what[:1].upper()}{what[1:]}{again}."
-    return words
 
 
 def _faults(run: RunView) -> Iterator[Event]:
@@ -264,27 +165,23 @@ def _numbered(listed: Iterable[Event]) -> list[Event]:
     named = []
     for event in listed:
         seen[event.id] += 1
-        again = seen[event.id] > 1
-        named.append(replace(event, id=f"{event.id}.{seen[event.id]}") if again else event)
+        n = seen[event.id]
+        named.append(replace(event, id=f"{event.id}.{n}") if n > 1 else event)
     return named
 
 
 def _with_ids(listed: Iterable[Event]) -> list[Event]:
+    """Events with an id each; a finding is known by those of the neighbouring places too."""
     named = _numbered(listed)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
-        near = _neighbours(event.id) if event.kind is EventKind.FINDING else ()
-        also = [name for name in near if name not in taken]
-        taken |= set(also)
-        named[place] = replace(event, also=tuple(also))
+        if event.kind is EventKind.FINDING and (match := _ID.fullmatch(event.id)):
+            stem, step = event.id[: match.start("place")], int(match["place"])
+            size = 10 ** max(len(match["place"]) - 2, 0)
+            near = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
+            named[place] = replace(event, also=tuple(name for name in near if name not in taken))
+            taken.update(named[place].also)
     return named
-
-
-def _neighbours(event_id: str) -> Iterator[str]:
-    if match := _ID.fullmatch(event_id):
-        stem, place = event_id[: match.start("place")], int(match["place"])
-        size = 10 ** max(len(match["place"]) - 2, 0)
-        yield from (f"{stem}{near}" for near in (place - size, place + size) if near > 0)
 
 
 def coarse(step: int) -> int:
@@ -326,11 +223,8 @@ def _meant(note: Note, listed: Sequence[Event]) -> int | None:
     if match is not None:  # the event was found elsewhere, or under another name, when the note was written
         step = int(match["place"])
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
-        near = [
-            (abs(event.step - step), place)
-            for place, event in enumerate(listed)
-            if event.step is not None and event.id.startswith(family)
-        ]
+        of_family = ((place, e.step) for place, e in enumerate(listed) if e.id.startswith(family))
+        near = [(abs(at - step), place) for place, at in of_family if at is not None]
         return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
     if note.step is None or note.event:
         return None
@@ -400,60 +294,60 @@ def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[boo
 
 def changes(run: RunView) -> Iterator[Event]:
     """Each jump of the learning rate and of the batch size on its own, or all in one where they are many."""
-    for role, kind, name, least in (
-        (Role.LEARNING_RATE, EventKind.SCHEDULE, "learning rate", _RATE_LOG),
-        (Role.BATCH_SIZE, EventKind.BATCH, "batch size", _BATCH_LOG),
-    ):
-        tracks = run.timeline.by_role(role)
-        track = max(tracks, key=len, default=None)
+    rate = Role.LEARNING_RATE, EventKind.SCHEDULE, _RATE_LOG
+    for role, kind, least in (rate, (Role.BATCH_SIZE, EventKind.BATCH, _BATCH_LOG)):
+        track = max(run.timeline.by_role(role), key=len, default=None)
         if track is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
             if len(groups) > _MOST:
                 groups = [list(chain.from_iterable(groups))]
-            yield from (_event(run, track, kind, name, group) for group in groups)
+            yield from (_event(run, track, kind, group) for group in groups)
 
 
 def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
-    """Rows of the track after which the value is another one, and moved far more than around it.
-
-    Jumps of neighbouring samples in one direction, such as a warm-up of few samples, are together.
-    """
+    """Rows of the track after which the value is another one, and moved far more than around it. Jumps of
+    neighbouring samples in one direction, such as a warm-up of few samples, are together."""
     rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
     moves = np.diff(np.log(track.values[rows]))
     # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
     scales = np.abs(moves), np.abs(np.diff(track.values[rows]))
 
-    def stands_out(sizes: Floats, i: int) -> bool:
-        around = np.delete(sizes[max(i - _AROUND, 0) : i + _AROUND + 1], min(i, _AROUND))
-        return bool(sizes[i] >= _STANDS_OUT * np.median(around))
+    def stands_out(i: int) -> bool:
+        near = slice(max(i - _AROUND, 0), i + _AROUND + 1)
+        around = (np.delete(sizes[near], min(i, _AROUND)) for sizes in scales)
+        return all(s[i] >= _STANDS_OUT * np.median(others) for s, others in zip(scales, around, strict=True))
 
     large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
-    jumps = np.array([i for i in large if all(stands_out(sizes, i) for sizes in scales)], np.int64)
+    jumps = np.array([i for i in large if stands_out(i)], np.int64)
     apart = (np.diff(jumps) > 1) | (np.diff(np.sign(moves[jumps])) != 0)
     return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
 
 
-def _event(run: RunView, track: Track, kind: EventKind, name: str, jumps: list[int]) -> Event:
-    first, last = jumps[0], jumps[-1]
+def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Event:
+    first, last, name = jumps[0], jumps[-1], track.role.value.replace("-", " ")
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     before, after = track.values[:first][track.attempt[:first] == attempt][-1], track.values[last]
-    ends, verb = f"from {stated(before)} to {stated(after)}", "rose" if after > before else "fell"
-    short = f"at {run.axis.place(begin)}"
-    move = f"{verb} {ends} {short}"
+    names, verb = ("before", "after"), "rose" if after > before else "fell"
+    levels, where = [before, *track.values[jumps]], f"at {run.axis.place(begin)}"
+    short, form = f"{{}} → {{}} {where}", f"{verb} from {{}} to {{}} {where}"
     if len(jumps) > 1:
         number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
-        short = f"in {number} stages"
-        one_way = len(set(np.sign(np.diff(track.values[jumps], prepend=before)).tolist())) == 1
-        move = f"{verb} {ends} {short} {over}" if one_way else f"changed {number} times {over}, {ends}"
+        stages = f"in {number} stages"
+        short, form = f"{{}} → {{}} {stages}", f"{verb} from {{}} to {{}} {stages} {over}"
+        if len(set(np.sign(np.diff(levels)).tolist())) > 1:  # its ends say less than how far it went
+            before, after, names = min(levels), max(levels), ("lowest", "highest")
+            short = f"between {{}} and {{}}, {number} changes"
+            form = f"changed {number} times {over}, between {{}} and {{}}"
+    words = stated(before), stated(after)
     return Event(
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        f"The {name} {move}.",
-        f"{name} {stated(before)} → {stated(after)} {short}",
+        f"The {name} {form.format(*words)}.",
+        f"{name} {short.format(*words)}",
         step=begin,
         end_step=end if len(jumps) > 1 else None,
         attempt=run.timeline.attempts[attempt].name,
         live=bool(track.live[first]),
-        numbers=(Quantity("before", before, stated(before)), Quantity("after", after, stated(after))),
+        numbers=tuple(map(Quantity, names, (before, after), words)),
     )

@@ -88,11 +88,7 @@ def stitch(
 
 
 def _attempts_from(what: Any) -> list[Attempt]:
-    """The attempts in whatever was given.
-
-    Raises:
-        UsageError: it is nothing that can be stitched; the message says what is wrong and what is taken.
-    """
+    """The attempts in what `stitch` was given. Raises UsageError, which says what is wrong."""
     attempts = _attempts(what)
     stated: dict[tuple[str, ...], dict[str, None]] = {}
     for attempt in attempts:
@@ -182,10 +178,8 @@ def _from_frame(table: Any) -> list[Attempt]:
 
 
 def _logged(values: Floats) -> Mask:
-    """Which cells of a column were logged: a table has NaN for "not measured" and for a loss that is NaN.
-
-    NaN at the end of a column that was filled in most rows, for longer than ever before, is data.
-    """
+    """Which cells of a column were logged: a table has NaN for "not measured" and for a loss that is NaN. NaN
+    at the end of a column that was filled in most rows, for longer than ever before, is data."""
     logged = ~np.isnan(values)
     filled = np.flatnonzero(logged)
     if len(filled):
@@ -221,10 +215,8 @@ def _from_long(table: Any) -> list[Attempt]:
 
 
 def _by_seed(attempt: Attempt) -> list[Attempt]:
-    """An attempt a seed, called ``table.csv, seed 3``, if a column says which row is of which.
-
-    Only where every metric was logged in every row, and not where the seed is another one from row to row.
-    """
+    """An attempt a seed, called ``table.csv, seed 3``, if a column says which row is of which. Only where
+    every metric was logged in every row, and not where the seed is another one from row to row."""
     column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
     rest = {m: s for m, s in attempt.series.items() if s is not column}
     if column is None or not rest or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):

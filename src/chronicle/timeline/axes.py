@@ -78,15 +78,10 @@ class OnAxis:
 
 def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:
     """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point).
-
-    Samples come from a logged counter, else from batch sizes cumulated over steps, else from the global
-    batch size that a configuration states; tokens from a logged counter, else from tokens of single steps
-    cumulated, else from ``tokens_per_step``. Where an attempt has no counter it goes on from the place at
-    which the attempt before it stood at its first step. The live mask stays as it is.
-
-    Raises:
-        UsageError: another axis, or an attempt that logged nothing to derive it from.
-    """
+    Samples and tokens come from a logged counter, else from sizes of steps, cumulated, else from the batch
+    size in a configuration or ``tokens_per_step``. Where an attempt has no counter it goes on from the place
+    of the attempt before at its first step. The live mask stays. Raises UsageError for another axis, or an
+    attempt that logged nothing to derive it from."""
     if axis not in AXES:
         raise UsageError(f"axis must be one of {', '.join(map(repr, AXES))}, not {axis!r}")
     if axis == "step":

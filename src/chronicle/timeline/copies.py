@@ -17,18 +17,9 @@ import numpy as np
 
 from chronicle.metrics.roles import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
+from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
-from chronicle.timeline.relation import (
-    SAME,
-    SAME_TIME_S,
-    Pair,
-    Relation,
-    are_equal,
-    common,
-    heads,
-    moved,
-    same,
-)
+from chronicle.timeline.relation import Pair, Relation, are_equal, common, heads, moved, same
 
 _FEW = 8  # so many logs are soon looked at one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log, in step with no period of it
@@ -39,10 +30,7 @@ Part = tuple[int, int, Course]  # first and last step that an attempt shares wit
 
 
 def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
-    """Attempts that differ, and the copies: (kept, copies).
-
-    Of two copies the one with more points stays and takes over the series that only the other has.
-    """
+    """Attempts that differ, with the series that only their copies have, and the copies."""
     ranked = sorted(courses, key=_worth)
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
@@ -110,13 +98,13 @@ class _Logs:
     def _at_another_time(self, ranks: Index, rank: int) -> Mask:
         """Whether no row of one clock was logged at the time of one of the other."""
         starts, ends = self._times
-        later = starts[ranks] > ends[rank] + SAME_TIME_S
-        return np.asarray(later | (ends[ranks] < starts[rank] - SAME_TIME_S))
+        later = starts[ranks] > ends[rank] + relation.SAME_TIME_S
+        return np.asarray(later | (ends[ranks] < starts[rank] - relation.SAME_TIME_S))
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
-        """Whether at more than three of eight of a few steps, where copies differ at one in twenty (of two
-        noisy seeds one value in seven is the same); but for logs that count from 0 or from 1 where this one
-        does not, and have other values at equal steps."""
+        """Whether more than three of eight values at a few probed steps differ: copies differ in one of
+        twenty, two noisy seeds in six of seven. A log that counts from 0 where the other does from 1 is
+        kept."""
         clock, rows = self._clocks[rank], heads(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
         steps, values, by_rank = self._points
@@ -126,7 +114,7 @@ class _Logs:
         there, whose = (np.concatenate([points[rows] for rows in at]) for points in (values, by_rank))
         expected = np.repeat(clock.values[rows], high - low)
         with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-            off = np.abs(there - expected) > SAME * abs(expected)
+            off = np.abs(there - expected) > relation.SAME * abs(expected)
         logged = np.bincount(whose, minlength=len(self._clocks))[ranks]
         differing = np.bincount(whose[off], minlength=len(self._clocks))[ranks]
         begins, begin = self._begins[ranks], int(self._begins[rank])
@@ -134,18 +122,14 @@ class _Logs:
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
-    """The keeper with the series that only the other log has, whatever they are called there, and with the
-    times of those that both have, where it has none."""
+    """The keeper with the series that only the other has, by any name, and its times where it has none."""
     own = list(keeper.series.values())
 
     def may_be_one(a: Series, b: Series) -> bool:  # a file may not say of which phase a loss is
         return a.role is b.role or (a.role in LOSSES and b.role in LOSSES)
 
-    new = {
-        metric: s
-        for metric, s in other.series.items()
-        if metric not in keeper.series and not any(may_be_one(o, s) and are_equal(o, s) for o in own)
-    }
+    further = {metric: s for metric, s in other.series.items() if metric not in keeper.series}
+    new = {m: s for m, s in further.items() if not any(may_be_one(o, s) and are_equal(o, s) for o in own)}
     timed = {}
     for metric in keeper.series.keys() & other.series.keys():
         own_rows, there = keeper.series[metric], other.series[metric]
@@ -164,13 +148,9 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
-    """The logs, and those set aside that tell the whole of what several others tell in parts: a trainer's
-    state beside an event file a process.
-
-    The log of the whole tells one course, without what was overtaken or with what should have been; the
-    others tell the restarts. So they are the attempts, and the log of the whole is a copy of them. Only a log
-    that is the one of its format is asked. What it alone logged goes to the attempts, by step.
-    """
+    """The logs, and those set aside that tell the whole of what several others tell in parts, as a trainer's
+    state beside an event file a process. The parts tell the restarts: they are the attempts, and the whole,
+    if it is the only log of its format, is a copy of them, whose own metrics go to them by step."""
     formats = Counter(log.attempt.facts.get("format") for log in courses)
     kept = list(courses)
     wholes: list[Attempt] = []

@@ -1,12 +1,9 @@
-"""What a join carries: what the logs say on both sides of it, what changed there, and what it cost.
+"""What a join carries: what the logs say on both sides of it, what changed there, and what it cost; and what
+tells two trainings beside each other apart. Series are compared at the first steps that both logged; without
+one, as in a plain resume, the earlier one is extended along its last samples to where the later one begins.
 
-Two trainings beside each other carry what tells them apart.
-
-Series are compared at the first steps that both logged. Where there is none (a plain resume) the earlier one
-is extended along its last samples to the first step of the later one.
-
-And what became of each attempt, as far as logs tell, with the faults beside the curves that may have ended
-it: which are of this run, when they happened, and at which step the run was then.
+And what became of each attempt, with the faults beside the curves that may have ended it: which are of this
+run, when they happened, and at which step.
 """
 
 from __future__ import annotations
@@ -19,22 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.model import (
-    Attempt,
-    Change,
-    Facts,
-    Fault,
-    Floats,
-    Join,
-    JoinKind,
-    Role,
-    Series,
-    StepBack,
-    Steps,
-    Timeline,
-    Track,
-)
+from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, distinct, wall_clock
 from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
@@ -83,13 +67,9 @@ def join_of(two: Pair, discarded: int, lost: Mapping[str, float]) -> Join:
 
 
 def _evidence(two: Pair) -> dict[str, Any]:
-    """Loss and learning rate on both sides of the seam, at equal steps where there are any, and the process.
-
-    ``metric`` was compared; ``loss_before`` and ``loss_after`` are in its unit, ``common_samples`` is how
-    many steps both attempts logged (0: the last samples of one against the first of the other).
-    ``same_process`` compares host and process id, ``same_host`` the host, ``same_run`` and ``same_seed`` what
-    the logs state of these, each where both logs name them.
-    """
+    """Loss and learning rate on both sides of the seam, at equal steps where there are any
+    (``common_samples``; 0: the last samples against the first), in the unit of ``metric``; and whether
+    process, host, run and seed are the same, where both logs name them."""
     says: dict[str, Any] = {}
     if two.compared and two.seam:
         says["metric"] = two.compared[1].metric
@@ -105,8 +85,7 @@ def _evidence(two: Pair) -> dict[str, Any]:
 
 
 def expected(old: Series, step: float) -> float | None:
-    """What a series says at a step: between its samples a straight line, beyond its end the line of its last
-    ones. None where it has no finite sample."""
+    """A series at a step: on the line between its samples, or that of its last ones; None without samples."""
     ok = np.isfinite(old.values)
     steps, values = old.steps[ok].astype(float), old.values[ok]
     if not len(values):
@@ -119,7 +98,7 @@ def expected(old: Series, step: float) -> float | None:
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
-def _measured(two: Pair) -> Iterator[Change]:
+def _measured(two: Pair) -> Iterator[model.Change]:
     """What is planned, and counters of data, which go on where the earlier attempt was at this step."""
     for role, (quantity, unit) in _QUANTITIES.items():
         for old, new in pairs(two.before.attempt, two.after.attempt, role):
@@ -135,10 +114,10 @@ def _measured(two: Pair) -> Iterator[Change]:
             else:
                 least = (_EQUAL_STEP if logged else _EXTENDED) * max(abs(was), abs(now))
             if abs(was - now) > least:
-                yield Change(quantity, was, now, new.unit or unit, step)
+                yield model.Change(quantity, was, now, new.unit or unit, step)
 
 
-def _facts(old: Facts, new: Facts) -> Iterator[Change]:
+def _facts(old: model.Facts, new: model.Facts) -> Iterator[model.Change]:
     """Facts that both state and that differ, and hyperparameters that only one of two configurations has."""
     configured = all(any(name.startswith("config/") for name in facts) for facts in (old, new))
     names = [name for name in {**old, **new} if name not in _EVERY_PROCESS_DIFFERS]
@@ -148,7 +127,7 @@ def _facts(old: Facts, new: Facts) -> Iterator[Change]:
             if not _equal(was, now):
                 # A name of a host has no unit, though a number of nodes has one.
                 unit = None if isinstance(was, str) or isinstance(now, str) else _UNITS.get(name)
-                yield Change(name if "/" in name else name.replace("_", " "), was, now, unit)
+                yield model.Change(name if "/" in name else name.replace("_", " "), was, now, unit)
 
 
 def _plain(value: Any) -> Any:
@@ -260,14 +239,10 @@ _THEN = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of an attempt.
-
-    ``how``: one of `HOWS`, "in NaN" where its last loss is not finite, the fault that ended it ("node
-    failure"), "cut off" where its last record is cut, "" where nothing tells. ``then``: "resumed",
-    "rolled back", "started again" (``join`` is the join that did it), "given up" (a later attempt went on
-    from an earlier one), "latest" of its training, "evaluation", "apart" (a training of its own, without
-    joins), or "empty".
-    """
+    """The end of an attempt. ``how``: one of `HOWS`, "in NaN", the fault that ended it ("node failure"), "cut
+    off" where its last record is cut, or "". ``then``: "resumed", "rolled back" or "started again" by
+    ``join``, "given up" (a later attempt went on from an earlier one), "latest", "evaluation", "apart" (no
+    joins), or "empty"."""
 
     attempt: int
     how: str
@@ -343,11 +318,8 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
 
 
 def happened(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
-    """All faults but those of reading, in the order they happened.
-
-    A fault without a step stands at the last step that was logged before its time. Of the log of a host only
-    what it says from an hour before the run to an hour after it is taken, where both have times.
-    """
+    """All faults but those of reading, in order; one without a step stands at the last step logged before its
+    time. Of a host's log only what it says within an hour of the run is taken, where both have times."""
     clock, steps = _clock(series.values())
     first, last = (clock[0], clock[-1]) if len(clock) else (math.nan, math.nan)
     faults: dict[Fault, None] = {}
@@ -394,7 +366,7 @@ def _of_job(machine: Attempt) -> bool:
     return machine.facts.get("log_of") != "host"
 
 
-def _placed(fault: Fault, clock: Floats, steps: Steps) -> Fault:
+def _placed(fault: Fault, clock: model.Floats, steps: Steps) -> Fault:
     if fault.at_step is not None or not math.isfinite(fault.at_time) or not len(clock):
         return fault
     row = int(np.searchsorted(clock, fault.at_time, side="right")) - 1
@@ -402,14 +374,13 @@ def _placed(fault: Fault, clock: Floats, steps: Steps) -> Fault:
 
 
 def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
-    """By time, and by step where there is no time; then as in the log."""
     step = math.inf if fault.at_step is None else float(fault.at_step)
     timeless = not math.isfinite(fault.at_time)
     place = fault.place
     return timeless, step if timeless else fault.at_time, step, place.source, place.line or 0, fault.what
 
 
-def _clock(tracks: Iterable[Track]) -> tuple[Floats, Steps]:
+def _clock(tracks: Iterable[Track]) -> tuple[model.Floats, Steps]:
     """Times and steps of all points of the longest track that has times, in the order of the time."""
     longest = max(tracks, key=lambda track: np.isfinite(track.times).sum(), default=None)
     if longest is None:

@@ -67,10 +67,8 @@ def common(a: Series, b: Series) -> tuple[Series, Series]:
     if not len(a) or not len(b):
         return a.pick(slice(0)), b.pick(slice(0))
     first, last = max(a.steps[0], b.steps[0]), min(a.steps[-1], b.steps[-1])
-    a, b = (
-        s.pick(slice(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")))
-        for s in (a, b)
-    )
+    rows = [(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")) for s in (a, b)]
+    a, b = a.pick(slice(*rows[0])), b.pick(slice(*rows[1]))
     i = heads(a.steps)
     j = np.searchsorted(b.steps, a.steps[i])
     i, j = i[j < len(b)], j[j < len(b)]
@@ -116,8 +114,7 @@ def side_by_side(a: Any, b: Course) -> Mask:
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
-    """Same values, but for rounding, at the same steps and, where both are known, at the same times; with
-    ``timed`` they must be known."""
+    """Same values, but for rounding, at the same steps, and times if known (``timed``: they must be)."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
     a, b = common(a, b)
     if len(a) < need or np.count_nonzero(same(a.values, b.values)) < max(need, _AGREEING * len(a)):
@@ -170,12 +167,8 @@ class Pair:
         return Relation.ANEW if from_zero and self.begins_alike else Relation.OVERTAKES
 
     def apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
-        """Why the later one is no part of the training but one of its own, keys of `trainings.APART`; none if
-        it is a part.
-
-        ``relation`` is the one that run.toml states, ``sure`` whether the logs tell that it is this training
-        that begins again, if one does.
-        """
+        """Why the later one is a training of its own, keys of `trainings.APART`; none if it is a part.
+        ``relation`` is that of run.toml, ``sure`` whether the logs tell that this training begins again."""
         a, b = self.before, self.after
         trains = [any(s.role in _TRAINED for s in course.attempt.series.values()) for course in (a, b)]
         if trains == [True, False]:
@@ -226,8 +219,8 @@ class Pair:
         return 0 if not ranks and self._equal_throughout() else None
 
     def _equal_throughout(self) -> bool:
-        """Whether several metrics are in common, each with the same values at the same steps: a clock of few
-        epochs, or one that soon ends in NaN, proves nothing, all metrics together do."""
+        """Whether several metrics are in common, all with the same values at the same steps. A clock of few
+        epochs, or one that soon ends in NaN, proves nothing; all metrics together do."""
         old, new = self.before.attempt.series, self.after.attempt.series
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
         n_equal = 0
@@ -261,8 +254,7 @@ class Pair:
         return levels_at_seam(*self.compared) if self.compared else None
 
     def _goes_on(self) -> bool:
-        """Whether the loss goes on from the end of the attempt before, not from the first level, or whether a
-        counter of data does: the counter of steps began anew, the weights did not."""
+        """Whether the loss or a counter of data goes on: the steps began anew, the weights did not."""
         ticks = self.before.clock
         first, end, now = _level(self.root, 1), _level(self.before, -1), _level(self.after, 1)
         with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
@@ -313,8 +305,7 @@ class Pair:
 
 
 def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
-    """Medians of both at the first steps they share, else of the last and the first samples at the seam, and
-    how many steps they share."""
+    """Medians at the first steps both share, else of the last and first samples; the number shared."""
     if not len(a) or not len(b):
         return None
     old, new = common(a, b)

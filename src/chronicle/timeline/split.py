@@ -50,12 +50,9 @@ _PAUSED = (
 def split(
     attempts: Sequence[Attempt], *, relation_given: bool
 ) -> tuple[list[Attempt], list[str], list[StepBack]]:
-    """All attempts in the logs, each with its rows in the order of its steps, the doubts, and where rows were
-    out of order or a step was logged again.
-
-    One attempt keeps its name; several of one log are called ``name#1``, ``name#2`` in the order of the
-    rows. ``relation_given`` is whether run.toml says how attempts relate: then a step that goes back cuts.
-    """
+    """All attempts in the logs, their rows in the order of steps, the doubts, and where rows were out of
+    order or a step was logged again. Several of one log are ``name#1``, ``name#2`` in the order of the rows.
+    ``relation_given``: run.toml says how attempts relate, and a step that goes back always cuts."""
     parts: list[Attempt] = []
     doubts: list[str] = []
     backs: list[StepBack | None] = []
@@ -167,14 +164,10 @@ def _most_cuts(steps: Steps) -> float:
 
 
 def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
-    """Rows of the clock at which a process went on from where another one had ended, given the rows at which
-    the step goes back. Nothing of the steps tells; two things may.
-
-    A pause, where a launch is known by its step: half as long as before that, ten times as long as any other
-    pause, and no more often than twice as many launches, since what comes again is an evaluation or a
-    checkpoint. A pause alone proves nothing, and is left to those who look for hangs: a hang as long as a
-    launch is taken for a resume, by which nothing is judged. And a clock of the process that begins anew.
-    """
+    """Rows of the clock at which a process went on from where another one had ended, beside the ``cuts``. A
+    clock of the process begins anew there; or there is a pause half as long as that of a launch, ten times as
+    long as any other, and no more often than twice as many launches, since what comes again is an evaluation
+    or a checkpoint. A hang as long as a launch is taken for a resume, by which nothing is judged."""
     return sorted({*_pauses(ticks.times, cuts), *_clock_restarts(attempt, ticks, cuts)})
 
 
@@ -209,15 +202,12 @@ def _clock_restarts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> lis
 
 
 def _quiet(series: Series, down: Index) -> list[bool]:
-    """Falls that are disorder at a glance: few rows before them are of higher steps, and up to the next fall
-    no step was logged with two values. Only the others need a look one by one."""
+    """Falls that are plainly disorder: near few rows of higher steps, and without a step of two values."""
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
     windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
-    few = [
-        np.count_nonzero(windows[some] >= steps[some, None], axis=1) <= _SHORT_SAMPLES
-        for some in np.array_split(down, len(down) // _AT_ONCE + 1)
-    ]
+    parts = np.array_split(down, len(down) // _AT_ONCE + 1)
+    few = [np.count_nonzero(windows[at] >= steps[at, None], axis=1) <= _SHORT_SAMPLES for at in parts]
     _, first, step = np.unique(steps, return_index=True, return_inverse=True)
     twice = (np.bincount(step, ~same(series.values, series.values[first][step])) > 0)[step]
     quiet: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
@@ -229,7 +219,6 @@ def _rare(series: Series) -> float:
 
 
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
-    """Whether any step was logged twice with values that differ."""
     _, i, j = np.intersect1d(series.steps[old], series.steps[new], return_indices=True)
     return not same(series.values[old][i], series.values[new][j]).all()
 
@@ -264,8 +253,8 @@ def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
 
 
 def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]], gap: float) -> Iterator[int]:
-    """Walks a series that has a cadence of its own and no times: on to the next piece that gets so far where
-    its own step goes back, or where the piece at hand never got that far."""
+    """The pieces of a series with a cadence of its own and no times: on to the next piece that reaches so far
+    where its step goes back, or where the piece at hand never got that far."""
     k = 0
     for row, step in enumerate(steps.tolist()):
         later = range(k + 1, len(pieces))
@@ -276,8 +265,7 @@ def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]],
 
 
 def _disorder(name: str, logged: Series, happened: Series, cuts: int) -> StepBack | None:
-    """Rows of a log that were out of order; ``happened`` is its clock in the order of the wall clock, which
-    was then cut at so many places."""
+    """Rows of a log out of order, given its clock as logged, as it happened, and the number of cuts."""
     down = len(falls(logged.steps))
     if down <= cuts:
         return None

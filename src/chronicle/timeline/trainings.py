@@ -62,11 +62,8 @@ _EARLY = (
 
 
 def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple[list[Training], list[str]]:
-    """The trainings in the attempts (in the order they ran), and the doubts about them.
-
-    ``relation`` is the one that run.toml states ("": none), ``order_given`` whether it gave the order: then
-    each attempt follows the one before.
-    """
+    """The trainings in the attempts, in the order they ran, and the doubts. ``relation`` is that of run.toml
+    ("": none); with ``order_given`` each attempt follows the one before."""
     courses = [replace(course, index=index) for index, course in enumerate(courses)]
     trainings = _related(courses, relation, order_given, several=False)
     # A training begun beside or after another one of its kind: a seed, a trial of a sweep.
@@ -78,8 +75,7 @@ def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple
 
 
 def _related(courses: Sequence[Course], relation: str, order_given: bool, several: bool) -> list[Training]:
-    """Puts each attempt to its training. Where there turned out to be ``several``, the second one to begin at
-    the start is one of them, unless the first had died."""
+    """Puts each attempt to its training; if ``several``, the second begins one unless the first died."""
     trainings: list[Training] = []
     tips = Tips(len(courses))
     home: int | None
@@ -136,13 +132,9 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class Tips:
-    """The latest attempts of up to ``most`` trainings, a column each, so that all are asked at once.
-
-    What speaks for a training, strongest first: its latest process was not running while this one ran; both
-    log a loss of one kind; both state the same run and seed; they lie in one folder; it had reached this
-    attempt's first step; both ran on one host; its loss at the seam is the nearer one. Where all of it is
-    equal the latest training is taken, and a doubt says so.
-    """
+    """The latest attempts of up to ``most`` trainings, a column each, so that all are asked at once. What
+    speaks for a training, strongest first, says `_speaks_for`; then a loss at the seam that is clearly
+    nearer. Where all is equal the latest training is taken, and a doubt says so."""
 
     def __init__(self, most: int) -> None:
         self._tips: dict[int, Course] = {}
@@ -157,7 +149,6 @@ class Tips:
         self._rows[:, training] = (*(getattr(tip, name) for name in _SPAN), *self._numbers_of(tip))
 
     def alike(self, after: Course) -> Index:
-        """The trainings that log a metric of an attempt."""
         logging = (self._logging[metric] for metric in after.attempt.series if metric in self._logging)
         return np.flatnonzero(np.any([*logging, np.zeros(self._rows.shape[1], bool)], axis=0))
 
@@ -211,8 +202,7 @@ def _by_level(tips: Sequence[Course], after: Course) -> int | None:
 
 @dataclass
 class Training:
-    """One training while it is put together: ``path`` leads from its first attempt to the latest one, each of
-    which goes on from the one before."""
+    """A training while it is put together: ``path`` leads from its first attempt to the latest one."""
 
     path: list[Course]
     roots: dict[int, Course]  # by the index of an attempt, where its live course begins
@@ -222,7 +212,6 @@ class Training:
 
     @property
     def tip(self) -> Course:
-        """The latest attempt."""
         return self.path[-1]
 
     @property
@@ -271,8 +260,8 @@ class Training:
         self.path.append(after)
 
     def _leave(self, before: Course) -> tuple[int, list[Piece]]:
-        """Goes back to ``before`` and tells the steps of the branch that is left, and its pieces. What that
-        branch had overtaken is part of the course again, so the join into it has discarded nothing."""
+        """Goes back to ``before``; gives the steps of the branch that is left, and its pieces. What it had
+        overtaken is live again, so the join into it has discarded nothing."""
         if before is self.tip:
             return 0, []
         pieces = [*takewhile(lambda piece: piece.course.index > before.index, self.live())]
@@ -289,10 +278,7 @@ _Attempts = NDArray[np.int32]  # of each point the attempt that logged it
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
-    """One track a metric: the points of every attempt one after the other, with the live mask.
-
-    Metrics that are logged at the same steps share the arrays that say so.
-    """
+    """One track a metric: the points of all attempts, with the live mask, in arrays shared by equal steps."""
     alive = _live_course(len(attempts), trainings)
     known: dict[tuple[int, ...], tuple[Steps, _Attempts, Mask]] = {}  # of what was last logged so often
     logged: dict[str, dict[int, Series]] = {}
@@ -337,16 +323,13 @@ def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[At
         rows = slice(at, at + len(own))
         return replace(own, steps=track.steps[rows], values=track.values[rows], times=track.times[rows])
 
-    return tuple(
-        replace(attempt, series={m: part(series[m], s, k) for m, s in attempt.series.items()})
-        for k, attempt in enumerate(attempts)
-    )
+    parts = [{m: part(series[m], s, k) for m, s in log.series.items()} for k, log in enumerate(attempts)]
+    return tuple(replace(attempt, series=own) for attempt, own in zip(attempts, parts, strict=True))
 
 
 def _live_course(attempts: int, trainings: Sequence[Training]) -> Callable[[Steps, _Attempts], Mask]:
-    """Which points live, asked with the steps of all attempts one after the other and the attempt of each:
-    those below the first step of a later attempt of their training that rolled back, but for those that a
-    later attempt logged once more."""
+    """Which points live, by their steps and attempts: those below the first step of a later attempt that
+    rolled back, and not logged once more by a later one."""
     home = np.full(attempts, -1)  # the training; -1: it is not on the course of one
     cut, below = np.zeros(attempts, bool), np.zeros(attempts, np.int64)
     for number, training in enumerate(trainings):

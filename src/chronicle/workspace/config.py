@@ -164,9 +164,7 @@ class RunConfig:
         0.0, "How far apart two places are that the source can tell: steps of one pixel.", "steps"
     )
     date: str = key("", "Day it ran, ISO 8601, where its logs have no times.")
-    roles: Mapping[str, str] = key(
-        {}, "As in chronicle.toml, for this run; wins over it.", choices=tuple(Role)
-    )
+    roles: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; wins over it.", choices=Role)
     units: Mapping[str, str] = key({}, "As in chronicle.toml, for this run; wins over it.")
     gpus: int = key(0, "Accelerators the run used; makes GPU hours derivable.", "accelerators")
     tokens_per_step: float = key(0.0, "Tokens of one step; makes tokens derivable.", "tokens/step")
@@ -381,10 +379,9 @@ def require_no_link(root: Path, *folders: Path) -> None:
     """
     for place in (place for folder in folders for place in (folder, *folder.parents)):
         if place != root and place.is_relative_to(root) and place.is_symlink():
-            raise UsageError(
-                f"{place} is a link, and chronicle removes what it does not know from that folder. "
-                "Remedy: put a folder in its place, or name another --out"
-            )
+            remedy = "put a folder in its place, or name another --out"
+            what = "is a link, and chronicle removes what it does not know from that folder"
+            raise UsageError(f"{place} {what}. Remedy: {remedy}")
 
 
 def _parts(address: str) -> list[str]:

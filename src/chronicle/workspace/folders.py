@@ -359,7 +359,7 @@ def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> 
     """Logs exist; none that is copied holds the workspace, and none that is pointed at lies out of bounds."""
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
-        raise UsageError(f"no such file or folder: {', '.join(missing)}")
+        raise UsageError(f"no such file or folder: {', '.join(missing)}. Remedy: check the path")
     for log in logs:
         if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
             raise UsageError(f"{log} holds the runs of the workspace. Name a log or folder beside them")
@@ -378,10 +378,8 @@ def _must_be_free(folder: Path) -> None:
 
 
 def _places(logs: Sequence[Path]) -> dict[Path, Path]:
-    """Where each log goes in the folder of its run; each once, however often it is given.
-
-    Raises UsageError where two would go to one place.
-    """
+    """Where each log goes in the folder of its run; each once, however often it is given. Raises UsageError
+    where two would go to one place."""
     named_logs = list(dict.fromkeys(Path(os.path.abspath(log)) for log in logs))
     if len(named_logs) == 1 and named_logs[0].is_dir():
         return {named_logs[0]: Path()}

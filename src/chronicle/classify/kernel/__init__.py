@@ -213,8 +213,7 @@ class Detector:
         self._keep(part.reshape(shape).copy() for part, shape in zip(parts, SHAPES, strict=True))
 
     def _keep(self, parts: Iterable[Any]) -> None:
-        """Take a memory: arrays for compiled code, lists of floats for plain Python, which reads them
-        faster."""
+        """Take a memory: arrays for compiled code, lists for plain Python, which reads them faster."""
         self.memory = Memory._make(part.tolist() if self.engine is plain else part for part in parts)
         state: Any = self.memory.state
         self._state: Any = state if self.engine is plain else memoryview(state)

@@ -279,8 +279,7 @@ def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
 
 
 def judge_drop(mem: Memory, i: float) -> None:
-    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting, and a new best level (or
-    only the return of a spike)?"""
+    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting and a new best level?"""
     state, onset = mem.state, mem.state[at.DROP_ONSET]
     if i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
         return

@@ -245,10 +245,8 @@ def tail_edge(mem: Memory, probability: float) -> float:
 
 
 def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
-    """Onset of an abrupt event: two or all of the last three samples are together beyond the tail. Or -1.
-
-    In an exponential tail excesses add up as logs of probabilities do; a lone outlier needs a neighbour.
-    """
+    """Onset of an abrupt event, or -1: two or all of the last three samples are together beyond the tail,
+    where excesses add up as logs of probabilities do; a lone outlier needs a neighbour."""
     state = mem.state
     if y - reference <= mem.config[at.RISE]:
         return -1.0

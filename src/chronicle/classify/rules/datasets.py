@@ -1,21 +1,20 @@
-"""Data sets and their mixture: whose spike is it, and is it the model that is worse, or the batch?
+"""Data sets and their mixture: whose spike is it, and is the model worse, or only the batch?
 
 multi-dataset-spike
-    Sees: a spike in the losses of single data sets, in one of them or in several at the same time. How each
-    comes back is said by its own finding.
-    Rule: spikes of the data-set losses whose onsets lie within 8 samples (or a fifth of the longer one) are
-    one event; every other data set is then asked again at that place, where 4 standard errors are enough.
+    Sees: a spike in the losses of single data sets, in one of them or in several at the same time.
+    Rule: spikes whose onsets lie within 8 samples (or a fifth of the longer one) are one event; every other
+    data set is then asked again at that place, where 4 standard errors are enough.
     Blind to: sources that are not logged apart, and those with less than a fifth of the points of the loss.
-    False alarm: somebody looks for a bad shard that does not exist. Source: IDEFICS chronicles; PaLM 5.1.
+    False alarm: somebody looks for a bad shard that does not exist.
+    Source: IDEFICS chronicles; PaLM (arXiv:2204.02311) 5.1.
 
 resume-ratio-skew
-    Sees: a bump of the loss that is the mixture of the batch, not the model.
-    Rule: the share of a source leaves its level and comes back, the loss is off its line by 4.5 standard
-    errors and 1 % meanwhile, and no loss of a single data set rises by half as much. Under a bump of the loss
-    the ratio is asked again: 3 standard errors and 5 % are enough there. At a join, where an
-    attempt has no level of its own yet, the level is the earlier attempt's: a resume spike in whose first
-    samples the ratio is 5 standard errors and 5 % off it, and no single data set rises by half as much.
-    Blind to: a skew whose ratio is not logged. False alarm: a real spike is taken for harmless.
+    Sees: a bump of the loss that comes from the mixture of the batch and not from the model.
+    Rule: the share of a source leaves its level while the loss is off its line (by 4.5 standard errors and
+    1 %, or by a bump that was seen), and no single data set rises by half as much. At a join the level is
+    that of the earlier attempt.
+    Blind to: a skew whose ratio is not logged.
+    False alarm: a real spike is taken for harmless.
     Source: IDEFICS memo ("restart spikes"): ratio 0.0117 to 0.008 at each resume, back in 50 steps.
 """
 
@@ -215,8 +214,7 @@ def asked_again(
 
 
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
-    """The check that no single data set rose by half as much (none without such losses), or None: one did, so
-    the sources themselves are worse, not the mixture."""
+    """The check that no single data set rose by half as much; None: one did, so the sources are worse."""
     worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.other_t:
         return None

@@ -1,65 +1,51 @@
-"""The course of learning: it stands still, climbs back, turns into memorising, or comes unexpectedly.
+"""How learning goes on: it stops, starts late, climbs back, turns into memorising, or succeeds suddenly.
 
-What the course of a run was is a competition of five explanations (chronicle/classify/course.py): never,
-healthy, stopped, waits, climbs. A name is given where one leads by 10 nats, and what it says is large enough
-to matter; "healthy" wins like any other.
-
-failed-run (at chance)
-    Sees: a loss that is that of a model which knows the number of classes and nothing else.
-    Rule: a plateau (below) from an eighth of the log on at the latest, whose median is within 0.6 % of the
-    logarithm of a usual number of classes; batches differ by 3 % at most (what knows nothing loses as much on
-    every batch).
-    Blind to: class numbers that are not in the list, and classes that differ in size.
-    False alarm: a run that has converged to such a value by chance, one in twelve of those that stand still.
-    Source: the field (runs at chance to the end that were called near-perfect).
+Five explanations of the course of a loss compete (chronicle/classify/course.py): never, healthy, stopped,
+waits, climbs. A pattern is named only where its explanation leads the others by 10 nats.
 
 plateau
-    Sees: a loss that stands still while the plan goes on.
-    Rule: "stopped" at a place that leaves a quarter of the log or more; where it leaves seven eighths, no
-    change since is enough, for a fast fall to a floor is the same curve. The loss has not fallen to a fifth
-    of its first value (what has, has converged), no other loss or score moves on, no event follows. A
-    learning rate that falls by 1.3 around the place, or is under a tenth of its highest there, explains it.
-    Or: "waits", with 15 % of the log or more before the fall, in which the loss changes by less than 1.5 %:
-    nothing was learned until something was changed. (An S that bends downward from its start on learns.) A
-    fall that is over within a tenth of the log is a sudden improvement instead (grokking).
-    Or: the learning rate is at nothing (1 % of its highest value) for the last quarter of the log or more,
-    and the loss falls by less than 1.5 % there: trained for nothing. (Noise may hide that: then no word.
-    Nor is there one for the last step of a schedule in steps, which is small by design.)
-    Blind to: smooth convergence. False alarm: a search for frozen parameters in a run that has converged.
+    Sees: a loss that stands still while the training goes on.
+    Rule: from some step on, for a quarter of the log or more, the loss changes by less than 1.5 %, while no
+    other loss or score moves and no fall of the learning rate explains it; or it does so for the first 15 %
+    of the log, and then falls (`waits`); or it does so at the end, where the learning rate is below 1 % of
+    its highest value (`idle`).
+    Blind to: convergence: a loss that has fallen to a fifth of its first value may stand still.
+    False alarm: somebody looks for frozen parameters in a run that has converged.
     Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
+failed-run (at the loss of guessing)
+    Sees: a model that knows how many classes there are and nothing else.
+    Rule: a plateau from an eighth of the log on at the latest, whose level is the logarithm of a usual number
+    of classes (within 0.6 %), with batches that differ by 3 % at most.
+    Blind to: other numbers of classes, and classes that differ in size.
+    False alarm: a run that converged to such a value by chance: one in twelve of those that stand still.
+    Source: the field: runs at chance level to the end, which looked calm.
+
 spike-slow-recovery (a climb from the first step on)
-    Sees: a model that was trained before and is worse at once; it needs much of the log to come back.
-    Rule: "climbs" leads, by 1.5 % and three noise scales at least, from a level that is not that of guessing,
-    and half of the way back or more is made. An explosion follows no law: there the medians of the loss are
-    twice the first one, had not fallen before, and need a quarter of the log to be back at it.
-    Blind to: climbs of which the first samples are not logged. False alarm: a slow warm-up is named.
-    Source: the field (warm starts whose optimizer begins anew).
+    Sees: a model that was trained before, is worse at once, and needs much of the log to come back.
+    Rule: the loss climbs by 1.5 % and three noise scales from a first level that is not that of guessing, and
+    makes half of the way back or more; a loss that explodes (to twice its first level) counts as well.
+    Blind to: climbs whose first samples are not logged.
+    False alarm: a slow warm-up is named.
+    Source: the field: warm starts whose optimizer begins anew.
 
 overfitting
-    Sees: validation loss that turns upward while training loss goes on falling.
-    Rule: the minimum of the validation loss (of running medians, the narrowest that tells) lies before nine
-    tenths of the run; the median of the last third of what follows it (three points or more) is 1.5 % and
-    five standard errors above it (15 % where a held-out score ends at its best); the noise is that of the
-    time since the minimum and as long before. The training loss, and any evaluation that says it is of the
-    training, is lower than it was then by 1.5 % or more, or too noisy to tell (four errors). Where one of
-    several validation losses is that of the training loss by name, it alone is asked. It and those that are
-    none of its parts by name did not fall in sum: then it is a part itself, of a whole that goes on. Of three
-    to five evaluations each is worse than the one before, by 15 % in all. Or, where no held-out loss tells: a
-    held-out score of 16 values and more lost a third of what it had gained, a twentieth of its size and six
-    errors for good, and the training loss did not rise.
-    Blind to: runs without validation. False alarm: a run is stopped too early.
-    Source: fast.ai; Muennighoff et al. 2305.16264 (epochs).
+    Sees: a validation loss that turns upwards while the training loss goes on falling.
+    Rule: the validation loss ends 1.5 % and five standard errors above its minimum, which lies before the
+    last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell; or, where no
+    held-out loss tells, a held-out score lost a third of its gain for good (`lost_scores`).
+    Blind to: runs without validation.
+    False alarm: a run is stopped too early.
+    Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
 
 grokking
-    Sees: generalisation long after training is done; or an abrupt and lasting fall that nothing explains.
-    Rule: the held-out score (where no scores are logged, the loss) is at half or less when the training one
-    is saturated, and a quarter of the rest of its way comes after five times as many steps or more, and after
-    a twentieth of the log. For a single loss: the kernel's drop took less than 3 % of the steps so far,
-    gained five times what the same time before had gained, and begins after the first tenth of the log, in
-    steps and in points.
-    Blind to: slow generalisation. False alarm: a finding that people would like to be true.
-    Source: Power et al. 2201.02177; the sudden fall of a Llama-2 run.
+    Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss.
+    Rule: the held-out score is at half or less when the training score is saturated, and rises five times as
+    many steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times
+    what as many steps before had gained (`abrupt`).
+    Blind to: generalisation that comes slowly.
+    False alarm: a finding that people would like to be true.
+    Source: Power et al. (arXiv:2201.02177); the sudden fall of a Llama-2 run.
 """
 
 from __future__ import annotations
@@ -136,8 +122,7 @@ def fall_of(y: Floats) -> float:
 
 
 def moved(v: Floats) -> bool:
-    """Whether eighths of a series differ by a fiftieth of it, and by more than those of noise do: 3 errors as
-    a rule, and 5.5 once in a thousand times."""
+    """Whether eighths of a series differ by a fiftieth of it, and by more than noise does (5.5 errors)."""
     eighths = np.array([median(part) for part in np.array_split(v, 8)])
     usual = 5.5 * MEDIAN_ERROR * wiggle(v) / max(len(v) / 8, 1) ** 0.5
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
@@ -209,8 +194,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 
 
 def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
-    """The check that the loss fell by next to nothing between two stretches of a log, None if it did fall, or
-    if noise would hide that."""
+    """The check that the loss hardly fell between two stretches; None if it fell, or noise may hide it."""
     fall = median(first) - median(last)
     error = MEDIAN_ERROR * wiggle(y) * (2 / max(len(first), 1)) ** 0.5
     if max(abs(fall), error) >= limits.moved:
@@ -450,10 +434,8 @@ def learned_at(series: Series, sign: float, share: float) -> float | None:
 
 
 def apart(trained: Series, late: Series, sign: float) -> bool:
-    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done.
-
-    Scores of 1 at most from below 0.5 to above 0.9 (held-out: 0.6); losses to a fifth (held-out: to a half).
-    """
+    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done:
+    scores of 1 at most to above 0.9 (held-out: 0.6), losses to a fifth (held-out: a half)."""
     t, v = finite(trained).values, finite(late).values
     if sign > 0:
         return bool(1.0 >= t.max() >= 0.9 and 1.0 >= v.max() >= 0.6 and v[:2].max() <= 0.5)

@@ -1,51 +1,44 @@
-"""What an event of the loss is: each one that the kernel saw is measured once, and named by its shape.
+"""What an event of the loss is: the kernel sees it, and its shape gives it a name.
 
 spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     Sees: rises of the loss that are over, or that come down when the log ends.
-    Rule: back when a mean is within 15 % of the height (3 % of the loss at most, or 0.8 noise scales) of the
-    *extrapolated trend*, not of the old level; dated where the sum of what samples have above that was
-    highest; fast within 150 steps or 10 samples. What is open at the end is asked again: back if the loss is
-    at the level before *and* within what the course before forecasts, two standard deviations of that wide
-    (chronicle/classify/course.py); a rise that gives back what a dip had taken is none.
-    Blind to: spikes of one sample below 8 noise scales (20 where every step is logged): they are hard
-    batches. False alarm: somebody looks at a batch that was only hard.
-    Source: PaLM (2204.02311, 5.1); BLOOM and IDEFICS logs.
+    Rule: a rise is over when the loss is back at the trend it was on, extrapolated, within 15 % of the height
+    (3 % of the loss at most); within 150 steps or 10 samples that is fast. A rise that is open at the end
+    is slow if it still comes down, else not fully recovered.
+    Blind to: spikes of one sample below 8 noise scales (20 where every step is logged).
+    False alarm: somebody looks at a batch that was only hard.
+    Source: PaLM (arXiv:2204.02311, 5.1); BLOOM and IDEFICS logs.
 
 divergence-after-spike, divergence-no-spike
     Sees: rises that were not over when the log ended, or when its values turned NaN.
-    Rule: most of the height is left (60 %, or twice the trend) or the level has grown since; after a spike if
-    most of the height was gained in one jump that peaked within 8 samples or is taller than 0.25 log units,
-    and a quarter of it was lost again, else without one. A spike that was not back when the loss turned
-    upwards for good is one as well.
-    Blind to: rises of less than 2.5 %, and a turn so recent that fewer than a handful of samples show it.
-    False alarm: a healthy run is stopped: the most expensive of all.
+    Rule: 60 % of the height is left, or the loss is at twice its trend, or it still grows; it is "after a
+    spike" if it began with a jump that came down by a quarter, or if a spike was not over when it began.
+    Blind to: rises of less than 2.5 %, and a turn that only a handful of samples show.
+    False alarm: a healthy run is stopped, the most expensive mistake of all.
     Source: OPT 2.5; BigScience tr8 (104B) logs.
 
 level-shift
-    Sees: jumps (up to twice the trend) of which half stays to the end of the log.
-    Rule: gained in one jump, at least half of the height left, no growth since, and values that still change.
-    Blind to: steps down (learning-rate decay, epochs and repeated data are told apart by their context) and
-    steps in the last samples of a log. False alarm: somebody looks for a change of data that did not happen.
+    Sees: jumps of the loss, up to twice the trend, that stay to the end of the log.
+    Rule: most of the height is gained in one jump, half of it or more is left, and it does not grow.
+    Blind to: steps down (learning-rate decay and epochs explain theirs), and steps in the last samples.
+    False alarm: somebody looks for a change of data that did not happen.
     Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
 
 nan-inf
-    Sees: non-finite values of the loss; exact zeros that stand for such values.
-    Rule: any NaN or Inf that the loss has alone (a row in which every metric is NaN was never written, unless
-    more of them end the log than ever came before); or eight exact zeros and more, in a loss that is
-    never below a twentieth of its first value elsewhere, or at the end with a gradient norm of which half is
-    NaN, Inf or exactly zero; or two at the end, if it is NaN or Inf in all of them. So is a held-out loss
-    that ends like that, where nothing is open in the one that is judged. What is over, and took a
-    twentieth of the samples from its first on at most, worries: weights that are NaN stay so.
-    Blind to: a filter that repeats the last mean instead (see frozen-metric). False alarm: a row left blank
-    on purpose.
+    Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place.
+    Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
+    loss that is otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). If only
+    a twentieth of the values since the first are lost, it worries: weights that are NaN stay so.
+    Blind to: a filter that repeats the last mean instead (see frozen-metric).
+    False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
 
 frozen-metric
     Sees: a loss that repeats one value.
-    Rule: 32 bit-equal values in a row, and eight times more than this series had ever shown before (a log
-    rounded to few digits repeats itself by chance); or a whole log of one value, from 8 on.
-    Blind to: metrics that freeze with noise on top. False alarm: none known beyond constants logged on
-    purpose.
+    Rule: 32 bit-equal values in a row, and eight times more than the series had ever repeated before; or a
+    whole log of one value, from 8 on.
+    Blind to: metrics that freeze with noise on top.
+    False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
 """
 
@@ -105,19 +98,16 @@ class Shape:
 
     @cached_property
     def rises(self) -> bool:
-        """Whether the peak of a rise is above the level before it. A forecast that fell faster than the loss
-        did, from a first value of zero for one, is no reason to speak of a rise."""
+        """Whether the peak of a rise is above the level before it: a forecast may have fallen faster."""
         e = self.event
         return e.kind not in RISING_KINDS or e.into_nan or not self.value(e.peak, e.peak + 1) <= self.before
 
     @cached_property
     def is_jump(self) -> bool:
-        """Most of the height came at once."""
         return self.event.kind is Kind.LONE or self.event.abruptness >= self.limits.jump
 
     @cached_property
     def is_spike(self) -> bool:
-        """A jump that peaks soon, or is tall."""
         soon = self.event.peak - self.event.onset <= self.limits.spike_rise
         return self.is_jump and (soon or self.event.height >= self.limits.spike_height)
 
@@ -143,7 +133,6 @@ class Shape:
 
     @cached_property
     def grows(self) -> bool:
-        """The level has risen since it was clear that the event would take long."""
         return self.event.growth > max(self.limits.grown * self.event.height, 2.0 * self.event.noise)
 
     @cached_property
@@ -162,8 +151,7 @@ class Shape:
 
     @cached_property
     def at_rest(self) -> bool:
-        """Whether every other loss stands still too, and most was learned: an optimizer that has converged
-        (L-BFGS) changes no weight any more."""
+        """Whether every other loss stands still too and most was learned: a converged optimizer (L-BFGS)."""
         losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
         since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
         still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
@@ -204,7 +192,6 @@ class Shape:
         ]
 
     def at(self, peak: int | None) -> At:
-        """From the onset to the end, with a sample as the peak."""
         onset, end = self.step(self.event.onset), self.event.end
         peak_step = None if peak is None else self.step(peak)
         return At(self.attempt, self.series, onset, peak_step, None if end is None else self.step(end))
@@ -347,7 +334,7 @@ def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
 
 
 def _level_shift(shape: Shape) -> Finding | None:
-    if not (shape.is_open and shape.is_jump and shape.is_step) or shape.grows:
+    if not shape.is_open:  # a jump that stays: all else that is open has its name by now
         return None
     left = shape.event.residual
     check = Check("stays up", left, "log units", "half of the height, less two noise scales")

@@ -2,8 +2,8 @@
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
-    Rule: within 50 samples it falls by 4 halvings net after the first tenth of the log, in which it is
-    searched for from a high initial value; or it ends below one.
+    Rule: after the first tenth of the log, in which the scale finds its level, it falls by 4 halvings net
+    within 50 samples; or it ends below one.
     Blind to: bf16 runs, which have no such series, and a collapse in the first tenth that is survived.
     False alarm: a restart for nothing.
     Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss), Megatron's defaults.
@@ -12,41 +12,41 @@ attention-logit-growth
     Sees: the largest attention logit growing without bound.
     Rule: its running median ends above 100 and at 1.5 times what it was in the middle of the log or more, or
     it grew fourfold over the second half and ends above 50.
-    Blind to: heads that are not logged. False alarm: a look at QK-norm; small models idle at 30 to 60.
+    Blind to: heads that are not logged.
+    False alarm: somebody looks at QK-norm for nothing; small models idle at 30 to 60.
     Source: Wortsman et al. 2309.14322; Kimi K2 (clipped at 100).
 
 output-logit-drift
     Sees: the normaliser of the output softmax (log Z) leaving its level for good.
     Rule: its last level is 5 nats and half its value away from the level after the start, and it moved on
     through the second half of the log.
-    Blind to: drift of single tokens. False alarm: a z-loss nobody needed.
+    Blind to: drift of single tokens.
+    False alarm: a z-loss is added that nobody needed.
     Source: Wortsman et al. 3.1.2; Marin 8B (lm_head grew during the cooldown).
 
 clip-saturation
     Sees: gradient clipping that shortens nearly every gradient, and so has become a second learning rate.
-    Rule: nine in ten steps of the second half are clipped: by the share that is logged; else by the norm and
-    the limit that the log states; else the norm itself stands at its highest value, as one that is logged
-    after clipping does.
+    Rule: nine in ten steps of the second half are clipped, by the share that is logged, else by the norm and
+    the limit that the log states, else by a norm that stands at its highest value.
     Blind to: clipping that is neither logged nor stated, and clipping of single values.
     False alarm: none; many healthy trainings are so, and it leaves a good run good.
     Source: Pascanu et al. (arXiv:1211.5063), who clip what is far above the average. The limits are ours.
 
 quantised-loss
     Sees: losses logged in bfloat16, or rounded to so few digits that they repeat.
-    Rule: at least 64 finite values; all of them have 8 significant bits or fewer (bfloat16), or fewer than
-    5 % of them are distinct and stand a thousandth of the loss apart or more.
+    Rule: of 64 values or more, all have 8 significant bits or fewer (bfloat16), or fewer than 5 % are
+    distinct and lie a thousandth of the loss apart or more.
     Blind to: quantisation finer than the noise, which harms nobody.
     False alarm: none; it is a property of the log, and leaves a good run good.
     Source: IDEFICS logs in bfloat16: steps of 2^-7 between 1 and 2, of 2^-6 between 2 and 4.
 
 router-collapse
     Sees: a router that sends nearly all tokens to a few experts, so that the others learn nothing.
-    Rule: in the median over the second half of the log the busiest expert of a layer has three times the mean
-    load or more, and a quarter of the experts less than a tenth of it. Where only the largest load is logged,
-    it has three times the mean and twice what it began with.
+    Rule: over the second half of the log the busiest expert of a layer has three times the mean load, and a
+    quarter of the experts less than a tenth of it; where only the largest load is logged, it is three times
+    the mean and twice what it began with.
     Blind to: layers whose experts are not all logged, and mixtures in which each token takes more than a
-    third of the experts: no load can be so large. An auxiliary loss is not asked: it can be satisfied without
-    balance.
+    third of the experts, where no load can be so large.
     False alarm: fine-tuning on data that some experts were never meant for.
     Source: Wang et al. (arXiv:2408.15664), who measure the largest load over the mean. The limits are ours.
 """
@@ -244,8 +244,7 @@ Layer = tuple[Sequence[Series], Floats, Floats]  # its experts, steps, and loads
 
 
 def layers(attempt: AttemptView) -> Iterator[Layer]:
-    """Those whose experts are all logged at the same steps, and the largest loads that stand alone; loads in
-    multiples of the mean."""
+    """Layers whose experts share their steps, and largest loads logged alone, in multiples of the mean."""
     families: dict[str, list[Series]] = {}
     for series in attempt.by_role(Role.EXPERT_LOAD):
         families.setdefault(_AN_EXPERT.sub(r"\1", series.metric, count=1), []).append(series)

@@ -1,20 +1,19 @@
-"""What comes before spikes: the gradient norm, and the spikes before.
+"""What comes before spikes: the gradient norm, and earlier spikes.
 
 grad-norm-precursor
     Sees: the gradient norm rising before the loss does.
-    Rule: a rise of log(gradient norm) begins 1 to 64 samples before an upward event of the loss, and a rise
-    would fall there by chance in fewer than one of ten runs, given how many rises the gradient norm has in
-    this run.
-    Blind to: leads below one logging interval, and norms logged after clipping.
-    False alarm: trust in a warning that is none; so the share of rises without a spike is said.
+    Rule: a rise of the gradient norm begins 1 to 64 samples before a rise of the loss, and so many of them do
+    that chance, given how often this gradient norm rises, makes it in fewer than one of ten runs.
+    Blind to: leads shorter than one logging interval, and norms that are logged after clipping.
+    False alarm: a warning is trusted that is none, so the share of rises without a spike is said too.
     Source: GLM-130B 3, OLMo 2 3, BLOOM (4 steps; 1 of 4 rises had a spike).
 
 rising-spike-rate
     Sees: spikes that come more often, or taller, as the run goes on.
-    Rule: Laplace's test for a trend in the times of at least 6 spikes (p < 0.025, second half twice the
-    first), or Kendall's for the gaps between them (first third twice the last) or their heights (last third
-    twice the first).
-    Blind to: fewer than 6 spikes. False alarm: the schedule made them (a rising learning rate).
+    Rule: of at least 6 spikes, the second half of the run has twice as many as the first (Laplace's test for
+    a trend, p < 0.025), or gaps halve or heights double from the first third to the last (Kendall's).
+    Blind to: fewer than 6 spikes.
+    False alarm: the schedule made them (a rising learning rate).
     Source: OLMo 2 3 (rising rates before divergence).
 """
 

@@ -1,11 +1,10 @@
-"""What a resume lost, weights that know nothing again, and data that were read twice.
+"""What a resume lost: weights, optimizer state, learning rate, or the place in the data.
 
 reinitialised
     Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run (within a fifth of what was learned), at once
-    and no higher, and the tenths of the way down take as long as the first time (median, within a factor of
-    1.6). Time may also be counted in steps times the learning rate: without the warm-up of the first time
-    it is learned faster, and late in a schedule slower.
+    Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
+    long (within a factor of 1.6) to each tenth of the way down as the first time, in steps or in steps
+    weighted by the learning rate.
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
     Source: AlgoPerf logs with a scheduled re-initialisation.
@@ -13,38 +12,35 @@ reinitialised
 resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
-    earlier attempt, and the excess at least halves later; or 3 standard errors at each of several joins, 5
-    together, or 3 where the learning rate came back too high: then a rise is what must be expected. So is a
-    rise inside one log where, after a pause, the learning rate is another one.
-    Blind to: lost optimizer state that the loss does not show. False alarm: a search for lost state.
+    earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and
+    half of that is gone later. Inside one log, a rise where another process took over counts (`seams`).
+    Blind to: lost optimizer state that the loss does not show.
+    False alarm: a search for state that was not lost.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
 level-shift (at a join)
-    Sees: the same excess where it stays.
-    Rule: it never halves, and all samples that the line reaches are over it by 5 standard errors and 2.5 %.
-    Blind to: what a changed configuration was meant to do. False alarm: the change was planned.
+    Sees: a loss that is too high from the first samples of an attempt on, and stays so.
+    Rule: as a resume spike, but half of the excess never goes, and all samples that the line reaches lie over
+    it by 5 standard errors and 2.5 %.
+    Blind to: what a changed configuration was meant to do.
+    False alarm: the change was planned.
+    Source: the same logs, where the excess stayed.
 
 lr-not-restored
     Sees: a learning rate that is another one after a resume.
-    Rule: the first values of the attempt differ by 5 % from the earlier attempt's at equal steps (or from the
-    extension of its last values). A lower one after a rollback is a team's usual remedy and no finding,
-    unless it warms up again.
-    Inside one log: it jumps by 1.3 or more at a pause of ten times the usual step that no other pause of the
-    log comes near to, and no schedule jumps like that: not down from one constant rate to another one, not by
-    a factor it also jumps by elsewhere, and not up from the end of a finished cycle.
-    Blind to: a schedule that differs later only. False alarm: a change that somebody made on purpose.
+    Rule: the first values of an attempt differ by 5 % from those of the earlier one at equal steps, or from
+    its last ones carried on; and neither a rollback to a lower rate nor the schedule explains that.
+    Blind to: a schedule that differs later only.
+    False alarm: a change that somebody made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 
 repeat-data
     Sees: a loss that is falsely low after a resume, until new data come.
-    Rule: before a jump up within a resumed attempt the loss lies under the earlier attempt's line by half of
-    the jump and 4.5 standard errors, after the jump it is on that line (half of the jump away at most);
-    validation, where logged, does not jump. Where the earlier attempt was itself replaying at the join, the
-    line is the one that it should have been on.
-    Proof: the noise of the loss is, pair by pair, that of data which were read before (`resumed.rereads`); it
-    needs neither line nor validation, and tells how far back the data lie and where the replay ends.
-    Blind to: replays in another order, which make no jump, and a jump in a log that begins after the resume
-    (that is a level shift). False alarm: a data cursor is checked for nothing.
+    Rule: the loss lies under the earlier attempt's line by half of a later jump up, and is on that line after
+    the jump; validation, where it is logged, does not jump. Or the noise of the loss is, pair by pair, that
+    of data which were read before (`resumed.rereads`): that alone is proof.
+    Blind to: replays in another order, which make no jump, and logs that begin after the resume.
+    False alarm: a data cursor is checked for nothing.
     Source: Lightning #18780 (Llama-2 run: 0.13 and 0.25 nats too low for 250 steps each).
 """
 
@@ -157,7 +153,6 @@ def _from_the_rise(
 
 
 def _times(view: View, attempt: AttemptView, start: Floats, steps: Floats) -> list[tuple[Floats, Floats]]:
-    """Time of the first course and of the attempt's, in steps and by the learning rate."""
     return [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
 
 
@@ -191,8 +186,6 @@ def same_course(
         return False  # learned within a few samples: any return from a spike looks like that
     over = float(steps[-1] - steps[0])
     seen = ((once + gap) * SAME_PACE <= over) | np.isfinite(twice)
-    if seen.sum() < 4:
-        return False
     pace = median((twice[seen] + gap) / (once[seen] + gap))
     return 1 / SAME_PACE <= pace <= SAME_PACE
 
@@ -265,8 +258,7 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
 def seam_spike(
     view: View, attempt: AttemptView, loss: Series, step: float, factor: float
 ) -> Iterator[Finding]:
-    """The same at a place inside one log where another process took over with ``factor`` times the learning
-    rate."""
+    """The same inside one log, where another process took over with ``factor`` times the learning rate."""
     gap, limits = step_gap(loss), view.thresholds
     best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
     why = "the process had not been another one from there on"
@@ -374,8 +366,7 @@ def replays(view: View) -> Iterator[Finding]:
 
 
 def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Reread) -> Finding:
-    """A replay that its noise proves: at the jump where new data begin, or over what is replayed if there
-    is no jump."""
+    """A replay that its noise proves: at the jump to new data, or over all that is replayed."""
     loss, last_step, limits = attempt.loss, proof.pairing.last_step, view.thresholds
     assert loss is not None
     steps, y = positive(loss)

@@ -1,40 +1,38 @@
-"""What an agent's reward does not say: that it no longer looks, that its answers swell, that a judge differs.
+"""What the reward of an agent does not say: it explores no more, its answers swell, another judge disagrees.
+
+"The best" below is 1 for a reward that stays within 1 and gets to a quarter of it (answers that are checked),
+else the best level of the reward's own past. The limits are ours unless a source is named for them.
 
 entropy-collapse
-    Sees: a policy whose entropy is gone early, while the objective stands well below what can be had.
-    Rule: the entropy falls to 5 % of its start within the first half of the log and stays there; the
-    objective ends at least a tenth of its scale below the best that can be told, and has since closed less
-    than a tenth of that distance. The best is 1 for an objective that stays within 1 and gets to a quarter
-    of it (rewards that are checked), else the best level of its own past, from which it fell by six errors.
-    Blind to: a policy that settles late, or had settled before its log begins; continuous actions, whose
-    entropy passes through zero; rewards beyond 1 that never were better: they may be all there is to gain.
+    Sees: a policy that stops exploring early, while its reward stands well below the best.
+    Rule: within the first half of the log the entropy falls to 5 % of its start for good, the reward ends
+    a tenth of its range below the best, and has since closed less than a tenth of that distance.
+    Blind to: a policy that settles late or before its log begins, and continuous actions, whose entropy
+    passes through zero.
     False alarm: a reward within 1 of which no policy could get nine tenths.
     Source: DAPO (arXiv:2503.14476) 3.1; Cui et al. (arXiv:2505.22617): entropy that is used up ends progress.
-    The limits are ours: a fall by three quarters is usual where learning succeeds (Cui et al.).
 
 length-explosion
-    Sees: answers that get longer while the objective gains nothing by it.
-    Rule: the mean length ends at twice a level that it left for good, and since then the objective closed
-    less than a tenth of its distance to the best (as above; a tenth of its scale at least).
-    Blind to: lengths that grow together with the objective and part from it later by less than a doubling.
+    Sees: answers that get longer while the reward gains nothing by it.
+    Rule: the mean length ends at twice a level that it left for good, and since then the reward closed less
+    than a tenth of its distance to the best.
+    Blind to: lengths that grow with the reward first and part from it by less than a doubling.
     False alarm: harder questions by plan, which need longer answers for the same reward.
-    Source: Liu et al. (arXiv:2503.20783): with the loss of an answer divided by its length, wrong answers
-    grow; DAPO (arXiv:2503.14476) 3.4, answers that are cut off. The limits are ours.
+    Source: Liu et al. (arXiv:2503.20783): a loss divided by the length of its answer lets wrong ones grow.
 
 kl-blow-up
     Sees: a policy that runs away from its reference and loses its reward.
-    Rule: the objective falls for good (as in divergence-no-spike), and the divergence from the reference ends
-    at ten times what it was when that began.
-    Blind to: a policy that drifts while the reward stands; what the divergence should be: trainers log it per
-    token or per answer, by estimators that differ, so only its growth is asked.
+    Rule: the reward falls for good, and the divergence ends at ten times what it was when that began.
+    Blind to: a policy that drifts while the reward stands. Trainers log the divergence per token or per
+    answer, by estimators that differ, so only its growth is asked.
     False alarm: a reward that was given up on purpose.
-    Source: trainings with GRPO that were lost so (modelscope/ms-swift issue 6550). The limits are ours.
+    Source: trainings with GRPO that were lost so (modelscope/ms-swift issue 6550).
 
 reward-hacking
-    Sees: an objective that rises while a score that is not trained on falls.
-    Rule: the score loses a third of what it had gained and six errors, and since its best level the
-    objective has risen by four errors and kept that.
-    Blind to: rewards without a second judge, and scores with fewer than 50 values.
+    Sees: a reward that rises while a score that is not trained on falls.
+    Rule: the score loses a third of its gain, by six errors, and since its best level the reward has risen by
+    four errors and kept that.
+    Blind to: rewards without a second judge, and scores of fewer than 50 values.
     False alarm: a score that was traded for the reward on purpose.
     Source: Gao et al. (arXiv:2210.10760): the gold reward falls where the proxy still rises.
 """
@@ -76,10 +74,8 @@ def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
 
 @np.errstate(over="ignore")  # logged values may be as large, and as small, as floats get
 def gone_from(entropy: Series) -> tuple[float, float] | None:
-    """The step from which on an entropy is nothing beside its start, and what is left at the end, as a share.
-
-    None where it is not, or where it crosses zero. The sign does not matter: some log it as part of a loss.
-    """
+    """The step from which on an entropy is nothing beside its start, and the share left at the end; None if
+    it is more, or crosses zero. The sign does not matter: some log it as part of a loss."""
     (steps, level), start = in_blocks(entropy, _BLOCKS), median(finite(entropy).values[:_START])
     if not start or not len(level):
         return None
@@ -91,12 +87,13 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
     return float(steps[first]), float(shares[-1])
 
 
-def _since(objective: Series | None, step: float) -> tuple[Ascent, Ascent, float, float] | None:
-    """The way of an objective since a step and in all, the best that can be told of it, and its scale: from
-    there to the worst. None for too few values."""
-    way = ascent(objective.pick(objective.steps >= step)) if objective is not None else None
-    whole = ascent(objective) if objective is not None else None
-    if objective is None or way is None or whole is None:
+def _since(attempt: AttemptView, step: float) -> tuple[Ascent, Ascent, float, float] | None:
+    """The way of the reward since a step and in all, its best level, and its range from there to the worst;
+    None for too few values."""
+    if (objective := attempt.first(Role.OBJECTIVE)) is None:
+        return None
+    way, whole = ascent(objective.pick(objective.steps >= step)), ascent(objective)
+    if way is None or whole is None:
         return None
     values = finite(objective).values
     if values.min() >= -1.0 and USED <= values.max() <= 1.0:
@@ -106,9 +103,7 @@ def _since(objective: Series | None, step: float) -> tuple[Ascent, Ascent, float
 
 def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
     entropy = attempt.first(Role.POLICY_ENTROPY)
-    gone = gone_from(entropy) if entropy is not None else None
-    since = _since(attempt.first(Role.OBJECTIVE), gone[0]) if gone is not None else None
-    if entropy is None or gone is None or since is None:
+    if entropy is None or (gone := gone_from(entropy)) is None or (since := _since(attempt, gone[0])) is None:
         return
     way, whole, best, scale = since
     missing, (start, end) = best - way.last, (float(entropy.steps[0]), float(entropy.steps[-1]))
@@ -127,8 +122,7 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def left_from(length: Series) -> tuple[float, float, float] | None:
-    """The last step at which a length was no more than its end by `GROWN`, and the levels there and at the
-    end; None where it never was so low."""
+    """Of a length: the last step at half its end or less, the level there, and its end; None if never."""
     steps, level = in_blocks(length, BLOCKS)
     end = float(np.mean(level[-2:])) if len(level) else 0.0
     low = np.flatnonzero(level <= end / GROWN)
@@ -137,9 +131,7 @@ def left_from(length: Series) -> tuple[float, float, float] | None:
 
 def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
     length = attempt.first(Role.ANSWER_LENGTH)
-    left = left_from(length) if length is not None else None
-    since = _since(attempt.first(Role.OBJECTIVE), left[0]) if left is not None else None
-    if length is None or left is None or since is None:
+    if length is None or (left := left_from(length)) is None or (since := _since(attempt, left[0])) is None:
         return
     way, _, best, scale = since
     closed = (way.last - way.first) / (max(best - way.first, SHORT * scale) or 1.0)

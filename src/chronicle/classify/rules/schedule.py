@@ -2,36 +2,35 @@
 
 lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
-    Rule: within a few samples of a fall of the learning rate by 1.3 or more, or in the second half of a decay
-    after a constant rate, the loss leaves its line downwards by 4.5 standard errors and 1.5 %.
-    Blind to: smooth decays from the first step (cosine). False alarm: none that costs anything.
+    Rule: where the learning rate falls by a factor of 1.3, or in the second half of a decay after a constant
+    rate, the loss leaves its line downwards by 4.5 standard errors and 1.5 %.
+    Blind to: smooth decays from the first step on (cosine).
+    False alarm: none that costs anything.
     Source: Marin 8B (train and eval fall in each decay).
 
 batch-ramp
-    Sees: steps and calmer noise that a growing batch makes.
+    Sees: steps down, and calmer noise, that a growing batch makes.
     Rule: the batch size grows by a half or more, and the noise of the loss falls by 3 standard errors and by
-    a third (in log units) of what one over its root would be; or the loss steps down.
-    Blind to: ramps that are not logged. Source: BLOOM (192 to 2048 samples over 20 B tokens).
+    a third (in log units) of what averaging predicts; or the loss steps down with the batch size.
+    Blind to: ramps that are not logged.
+    False alarm: none that costs anything.
+    Source: BLOOM (192 to 2048 samples over 20 B tokens).
 
-level-shift (epoch edge)
-    Sees: a step down where an epoch begins: samples are read the second time.
-    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %, and by more
-    than two neighbours may differ once they are rounded; and half of that shows between the medians of both
-    epochs as well, beyond what is learned within them: the first means of an epoch may only be other ones.
-    Where the learning rate or the batch size changes at the same step, that explains it. A loss that rises
-    to the end after such a step and keeps 40 % of it does not diverge: it is how data are known that are read
-    again, and worries nobody.
-    Blind to: epochs that are not logged. False alarm: none that costs anything, it does not worry.
+level-shift (where an epoch begins)
+    Sees: a step down where samples are read for the second time.
+    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %, and half of
+    that shows between the medians of both epochs too, beyond what is learned within them (`between`).
+    Blind to: epochs that are not logged, and steps that a change of rate or batch explains.
+    False alarm: none that costs anything: a step down worries nobody.
     Source: fast.ai, "learning jumps" (2023).
 
 Warm restarts (no finding)
-    Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD from a decayed
-    state).
-    Rule: the learning rate had come down, and rises by 1.3 or more within 8 samples of the onset; the rise of
-    the loss stays under 0.25 log units and does not grow. Such a rise is no finding: it was planned.
-    Blind to: restarts whose learning rate is not logged. False alarm: a spike that a restart brought about on
-    its own account is passed over while it is small.
-    Source: Loshchilov and Hutter 2017 (1608.03983, figure 2).
+    Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD).
+    Rule: the learning rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss
+    rises by less than 0.25 log units; then the rise was planned, and is left out.
+    Blind to: restarts whose learning rate is not logged.
+    False alarm: a small spike that a restart brought about is passed over.
+    Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
 """
 
 from __future__ import annotations
@@ -219,15 +218,6 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     yield from falls.values()
 
 
-def read_again(view: View, attempt: AttemptView, rise: Finding) -> bool:
-    """Whether a rise leaves a part of what the last step down at an epoch had gained: of data that are read
-    again those are known the best that were read last."""
-    falls = () if attempt.loss is None else epoch_edges(view, attempt, attempt.loss)
-    *_, last = (None, *(f for f in falls if f.start_step <= rise.start_step))
-    left = float(rise.evidence.get("residual_log", np.inf))
-    return last is not None and left <= view.thresholds.lost * float(last.evidence["drop_log"])
-
-
 def between(before: Floats, after: Floats) -> float:
     """How far the loss falls between two epochs beyond what it falls within them, log units: from the last
     third of one to the first third of the other, or from middle to middle where that is more."""
@@ -240,8 +230,7 @@ def between(before: Floats, after: Floats) -> float:
 
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:
-    """Whether a rise of the loss, ``below`` so many log units high, begins where the learning rate goes up
-    again."""
+    """Whether a rise, lower than ``below`` log units, begins where the learning rate goes up again."""
     attempt = next(iter(view.named(rise.attempt)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
     rate = attempt.learning_rate if attempt is not None else None

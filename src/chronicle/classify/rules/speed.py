@@ -1,21 +1,20 @@
 """How fast the run goes, apart from how well it learns.
 
 throughput-drop
-    Sees: a lasting fall of the throughput, or rise of the time a step takes.
-    Rule: the kernel, turned over, sees it leave its level; from half way down until half way back (median of
-    8 samples, of how slow it was until then) it is 3 % off the median before, for 50 steps and 8 samples or
-    more. A change of the batch size explains it.
-    Blind to: a run that is slow from its first step. False alarm: a node is searched for nothing.
+    Sees: a lasting fall of the throughput, or rise of the time that a step takes.
+    Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and the batch size
+    did not change. It begins half way down and ends half way back.
+    Blind to: a run that is slow from its first step.
+    False alarm: a slow node is searched for nothing.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
 hang
     Sees: a run that stands still and goes on.
-    Rule: between two logged points passes 20 times the usual time and five minutes (or ten seconds, and more
-    than all the rest of the attempt took), and it is no habit: at most one other pause of the attempt is a
-    tenth as long, and that one not at twice the step (evaluations and checkpoints come again and again, and a
-    machine that is put to sleep does). The first 8 points of an attempt are its start-up, in which a step
-    compiles and caches fill: no pause is told from that.
-    Blind to: a hang that ends the attempt, which looks like any other end. False alarm: one long evaluation.
+    Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
+    seconds and more than all the rest took), and at most one other pause is a tenth as long: evaluations and
+    checkpoints come again and again. The first 8 points are the start-up, and tell no hang.
+    Blind to: a hang that ends the attempt, which looks like any other end.
+    False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """
 
@@ -83,8 +82,7 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
-    """How many samples the speed stays down: until a median of ``least`` is midway to how slow it was by then
-    (a drop that deepens is not over before it is deep)."""
+    """Samples until the speed is midway back (a median of ``least``) from how slow it was by then."""
     level = medians(slower, least)
     usual, start = median(slower[:least]), least
     while start < len(level):

@@ -1,46 +1,52 @@
-"""What a whole run is: failed, or healthy.
+"""What a whole run was: failed, or healthy; and how the reward of an agent went.
 
-failed-run
-    Sees: a loss that stays where its first values were; a run of which nearly every attempt ends risen.
-    Rule: the log starts with the run, no eighth of it has a median 3 % below its first two values (where
-    scores are logged: the next two), nor has any other loss, no law of learning explains the curve better
-    than a constant does (by 10 nats, and 0.5 %; none is asked at the loss of guessing), and no score
-    improves; batches differ by 3 % at most (a model that knows nothing loses as much on every batch; one that
-    was trained before does not), or the level is that of guessing and scores are logged (then eight points
-    are enough); or a step takes all but 15 % of what was learned, and batches differ as little after it; or
-    at least three attempts, three quarters of which end in NaN or 3 % (and six errors) above their own
-    minimum, and not because a replay of data ended.
-    Blind to: a run that learned a little and stopped (plateau). False alarm: fine-tuning in large batches
-    that starts at the floor.
+failed-run (a loss that was never learned)
+    Sees: a loss that stays where its first values were.
+    Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
+    improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
+    since a model that knows nothing loses about as much on every batch (`_never_learned`). What was learned
+    and lost again at one step counts as well (`forgot`).
+    Blind to: a run that learned a little and then stopped, which is a plateau.
+    False alarm: fine-tuning in large batches that starts at its floor.
+    Source: AlgoPerf logs of runs that never left the first level.
+
+failed-run (every attempt ends badly)
+    Sees: a training that was started again and again and never came through.
+    Rule: three attempts or more, of which three quarters end in NaN or 3 % above their own minimum.
+    Blind to: attempts of fewer than 16 points.
+    False alarm: attempts that were stopped on purpose just after a spike.
     Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
 
 near-perfect, noisy-healthy
     Sees: runs in which nothing worrying was found on the live course.
-    Rule: at least 16 points of a loss (or of an objective that improves), and no live finding but fast spikes
-    (on 1 % of the steps at most), drops that the schedule explains, and properties of the log; one-sample
-    noise above 5 % is noisy-healthy, else near-perfect.
-    Blind to: a model that is worse than its loss: evaluations are needed (see not_assessed).
-    False alarm: a bad run is called good: so every doubt of another rule comes first.
+    Rule: 16 points or more of a loss, or of a reward that improves, and no live finding but fast spikes (on
+    1 % of the steps at most), falls that the schedule explains, and properties of the log; with a noise of
+    single samples above 5 % the run is noisy-healthy, else near-perfect.
+    Blind to: a model that is worse than its loss says; only evaluations show that (see not_assessed).
+    False alarm: a bad run is called good, so every doubt of another rule comes first.
     Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
 
-failed-run, plateau, divergence-no-spike (an objective: the reward or return of an agent, or a score alone)
-    Sees: an objective that stays where its first values were (a plateau where the log begins after the run);
-    or one whose gain is lost again (a divergence). Where a log has one, its losses are what the agent is made
-    with, and may rise while it gets better; so the objective is judged in their place.
-    Rule: of medians or means, whichever rose more, of sixteen blocks of at least 50 points, none lies four
-    errors above the first level, and the ranks of 64 means do not go up with time by three errors (by one, if
-    the log begins later). Or the last two blocks lie at least a third of the way down from the best to the
-    first level, deeper than any fall that it had come back from, and both ways are six errors or more (or
-    they lie six below the first, of what began at its best); from 60 % on that is bad, less worries. The
-    first level is that of two blocks, or of fewer values, from three on, if that is lower for certain. Of 16
-    to 49 points, in blocks of three, only a loss is told.
-    An error is what neighbouring blocks differ by where nothing happens, or what single values do where few
-    of them differ at all: an objective may be negative and has no unit. (A few crashes say nothing to a
-    median and all to a mean, rare successes the other way round.)
-    No failure: one value to the end, if it is more than nothing; nine tenths of 1 from the first level to the
-    last; a score; an attempt that was begun anew and learned; a loss that another agent wins meanwhile.
+plateau (a loss that never moved)
+    Sees: a loss that is noise around one level from the first step to the last.
+    Rule: the log starts with the run; the live loss, 16 points or more, neither rises nor falls with time
+    (its ranks, by 1.28 errors), its lowest eighth lies within three noise scales of its first two values, the
+    mean ranks of its eighths differ by no more than chance allows (Kruskal-Wallis, one in a hundred), and
+    neighbours are no more alike than other values (von Neumann), in every attempt and over all of them; and
+    no other loss, no score and no reward gets better. The losses of agents and of two players stand still in
+    a good run, too: there nothing is found, and the run is not called healthy.
+    Blind to: learning that is smaller than the noise of the whole log.
+    False alarm: a short log in small batches of what had been learned before.
+    Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
+
+failed-run, plateau, divergence-no-spike (of a reward)
+    Sees: a reward, a return or, where neither is logged, a score that never rises, or that loses its gain.
+    Where an agent logs a reward, its losses may rise while it gets better, so the reward is judged instead.
+    Rule: a reward of 50 points or more fails if no sixteenth of the log lies four errors above the first
+    level and it does not rise with time either; the same in a log that begins after the run is a plateau. It
+    diverges if it ends at least a third of the way down from its best level to its first, further than it
+    had ever fallen and come back, by six errors (`Ascent`).
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
-    False alarm: a task that is made harder on the way; the first episodes of a running mean.
+    False alarm: a task that is made harder on the way, or the first episodes of a running mean.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 """
 
@@ -57,8 +63,8 @@ from chronicle.classify.report import At, Check, Rule, at_least, at_most, findin
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.aliases import step_gap
-from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
+from chronicle.metrics.aliases import OF_AGENTS, step_gap
+from chronicle.metrics.roles import MIN_POINTS, SCORES, direction, opposes, plain, words_of
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"
@@ -75,17 +81,17 @@ STARTS = 3  # values of which a level is known
 CEILING = 0.9  # of what can be had, from the first level on: nothing is left to learn
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
 TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in one of fifty random walks
+STILL = 1.28  # [errors] of the rank correlation of a loss with time: more for one in five that stands still
+SMOOTH = 1.0  # squares of steps over squares about the mean: 2 for what is drawn alike, less in one of 50
+ALIKE = 18.48  # chi-squared of eight levels: more for one loss in a hundred that stands still
 DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log begins after the run
 
 
 def find(view: View) -> Iterable[Finding]:
     """At most one finding of the whole run, or one of each attempt that never learned."""
-    return list(_every_attempt_dies(view)) or [
-        f
-        for attempt in view.attempts
-        if attempt.loss is not None
-        for f in _never_learned(view, attempt, attempt.loss) or forgot(view, attempt, attempt.loss)
-    ]
+    judged = ((a, a.loss) for a in view.attempts if a.loss is not None)
+    never = (f for a, loss in judged for f in _never_learned(view, a, loss) or forgot(view, a, loss))
+    return list(_every_attempt_dies(view)) or list(never) or list(unmoved(view))
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
@@ -134,8 +140,7 @@ def guessed(y: Floats) -> bool:
 
 
 def improves(series: Series) -> bool:
-    """Whether a score or an objective ends better than it began: of 16 values and more by its `ascent`, and a
-    score by more than next to nothing of its size."""
+    """Whether a score or a reward ends better than it began, by its `ascent` or, of few values, `rises`."""
     way = ascent(series, FEWEST)
     if way is None:
         return rises(direction(series) * series.values)
@@ -175,6 +180,85 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         ]
         below = (SHIFT, "the new level had been below the first one")
         yield finding(FAILED, At(attempt, loss, shift.start_step), checks, 0.9, 0.8, below)
+
+
+def unmoved(view: View) -> Iterator[Finding]:
+    """A loss that moved by no more than its own noise, where that is no loss of an agent or a player."""
+    still = stands_still(view)
+    if still is None:
+        return
+    (attempt, loss, trend_errors, apart), y = still, positive(still[1])[1]
+    names = {name for a in view.attempts for name in a.series}
+    if view.noise(loss) > view.thresholds.wild or any(
+        opposes(n) or OF_AGENTS & set(words_of(plain(n))) for n in names
+    ):
+        return
+    checks = [
+        at_most("trend of the whole course", abs(trend_errors), "errors", STILL, "still_errors"),
+        at_most("fall from the first values", learned(y) / max(wiggle(y), 1e-12), "noise scales", FLUKE),
+        at_most("levels of eighths apart", apart, "chi-squared", ALIKE),
+        *noted(points_samples=len(loss)),
+    ]
+    at, other = At(attempt, loss, loss.steps[0]), (FAILED, "its batches had differed by less")
+    yield finding(PLATEAU, at, checks, 0.4, 0.7, other)
+
+
+def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
+    """The longest loss of a run in which none moved and nothing else got better, the trend of all of them in
+    errors, and how far the levels of their eighths are apart, chi-squared."""
+    return view.once(("stands still",), lambda: _stands_still(view))
+
+
+def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
+    live = [(a, a.loss) for a in view.attempts if a.live_until is not None and a.loss is not None]
+    long = [(a, loss, positive(loss)[1]) for a, loss in live if len(loss) >= FEWEST]
+    if not long or view.span[0] > max(0.02 * view.span[1], step_gap(long[0][1])):
+        return None
+    whole = np.concatenate([y for *_, y in long])
+    if len(whole) < FEWEST or any(moves(y) for y in (whole, *(y for *_, y in long)) if len(y) >= FEWEST):
+        return None
+    judged = {loss for _, loss, _ in long}
+    others = [s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged]
+    better = (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+    if any(falls(positive(s)[1]) for s in others) or any(map(improves, better)):
+        return None
+    attempt, loss, _ = max(long, key=lambda row: len(row[1]))
+    return attempt, loss, rises_by(whole), levels_apart(whole)
+
+
+def moves(y: Floats) -> bool:
+    """Whether log values go up or down with time, fall from the first ones, have levels of their own in
+    eighths, or keep closer to their neighbours than to their mean (von Neumann)."""
+    fell = learned(y) > FLUKE * wiggle(y)
+    smooth = float(np.sum(np.diff(y) ** 2)) < SMOOTH * float(np.sum((y - y.mean()) ** 2))
+    return fell or smooth or abs(rises_by(y)) > STILL or levels_apart(y) > ALIKE
+
+
+def falls(y: Floats) -> bool:
+    """Whether log values, 16 or more, go down with time."""
+    return len(y) >= FEWEST and rises_by(y) < -STILL
+
+
+def rises_by(values: Floats) -> float:
+    """The rank correlation of values with time (Spearman), in errors of values that are drawn alike."""
+    place, order = np.arange(len(values)), ranks(values)
+    alike = order.min() == order.max()
+    return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
+
+
+def levels_apart(values: Floats) -> float:
+    """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
+    freedom where all are drawn alike."""
+    n = len(values)
+    off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
+    return float(12 * off / (n * (n + 1)))
+
+
+def ranks(values: Floats) -> Floats:
+    """The place of each value among all in order, from 1; equal ones share their mean place."""
+    ordered = np.sort(values)
+    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return np.asarray((left + right + 1) / 2, np.float64)
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
@@ -253,7 +337,6 @@ class Ascent:
 
     @property
     def lost_share(self) -> float:
-        """What it lost since its best level, of what it had gained."""
         return self.lost / max(self.gained, RISES)
 
     @property
@@ -303,9 +386,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
 
 
 def trend(values: Floats) -> float:
-    """The rank correlation of an objective with time, in errors: what noise hides from block to block adds up
-    over the course. Of means over a 64th of it, as if there were fewer where they are like their neighbours.
-    """
+    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
+    like their neighbours. What noise hides from block to block adds up over the course."""
     means = np.array([part.mean() for part in np.array_split(values, min(4 * BLOCKS, len(values)))])
     places, ordered = np.arange(len(means)), np.sort(means)
     ranks = np.searchsorted(ordered, means) + np.searchsorted(ordered, means, "right")  # equal ones share one
@@ -319,8 +401,7 @@ def trend(values: Floats) -> float:
 
 
 def at_its_best(series: Series, way: Ascent) -> bool:
-    """Whether an objective that stays within 1 has nine tenths of that at its first and its last level: then
-    there is nothing left to learn, and it lost a trifle."""
+    """Whether a reward within 1 has nine tenths at its first and its last level: nothing is left to learn."""
     values = finite(series).values
     return bool(0.0 <= values.min() < values.max() <= 1.0 and min(way.first, way.last) >= CEILING)
 
@@ -333,7 +414,7 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     sign = direction(series)
     measured = noted(first_level=sign * way.first, best_level=sign * way.best, last_level=sign * way.last)
-    if way.collapsed and not _rival_gains(attempt, series, way.best_step):
+    if way.collapsed:
         checks = [
             *measured,
             at_least("fall from the best level", way.lost, "errors", FAR),
@@ -354,16 +435,9 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
 
 
-def _rival_gains(attempt: AttemptView, series: Series, start: float) -> bool:
-    """Whether the objective of another agent rises from a step on: that one wins what this one loses."""
-    others = (s.pick(s.steps >= start) for s in attempt.by_role(Role.OBJECTIVE) if s is not series)
-    return any((way := ascent(s, FEWEST)) is not None and way.learned for s in others)
-
-
 def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
-    """Whether an objective that does not rise says that nothing was learned: not one of fewer than 50 points;
-    nor more than nothing, the same to the end, which may be all there is to gain; nor one of an attempt that
-    was begun anew and learned then; nor a score, which is not what was trained for."""
+    """Whether a reward that does not rise says that nothing was learned: not one of fewer than 50 points, one
+    value to the end that is more than nothing, an attempt that was begun anew and learned, nor a score."""
     values = finite(series).values
     same = values[0] > 0 and np.ptp(values) == 0
     if len(values) < OBJECTIVE or same or series.role is not Role.OBJECTIVE:
@@ -372,6 +446,6 @@ def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
     return not any(s is not None and improves(s) for s in later)
 
 
-RULE = Rule("failed", (FAILED,), find)
+RULE = Rule("failed", (FAILED, PLATEAU), find)
 OBJECTIVES = Rule.of_attempts("objectives", (FAILED, NO_SPIKE, PLATEAU), judged_objective)
 HEALTHY = (PERFECT, NOISY)

@@ -17,14 +17,12 @@ To add a format:
    must not match. Begin it with a literal text where you can, which makes it cheap to search for: where a
    word begins is asked behind it, as in ``step:(?<=\bstep:)``.
 
-   `log.Log` gives lines with their numbers (of any length, with ``\r``, colours, UTF-16 taken out), keeps
-   rows as columns, counts what could not be used (`Log.fault`), notes events and facts, marks a last line
-   without an end, and shows every line that is no record to `machine.Faults`. `Line.prefix` takes rank, clock
-   and logger off a line. Steps go back as logged: what that means is decided when attempts are stitched.
+   `log.Log` gives lines with their numbers, keeps rows as columns, counts what could not be used
+   (`Log.fault`), notes events and facts, marks a last line without an end, and shows every line that is no
+   record to `machine.Faults`. `Line.prefix` takes rank, clock and logger off a line. Steps go back as logged.
 
    A format whose lines are each a step and pairs needs no code: it is a row of `line_formats.BY_NAME`.
-2. Its line in FORMATS below, with its name. Logs hold lines of several formats (one of Megatron-DeepSpeed has
-   those of both), and the first in the list of which a record is found reads the file.
+2. Its line in FORMATS below. The first in the list of which a record is found reads the file.
 
 An example with its gold file goes to tests/readers/examples/<name>/, a page to docs/formats/<NAME>.md.
 """
@@ -46,7 +44,7 @@ class Format(OnDemand):
 
     @property
     def marks(self) -> tuple[bytes, ...]:
-        return tuple(self._module().MARKS)
+        return tuple(self._module.MARKS)
 
 
 FORMATS = (

@@ -2,16 +2,14 @@
 
 What terminals and operating systems leave in a log is taken out here, once: byte order marks, UTF-16,
 ``\r\n``, colours (ANSI escapes). A progress bar that redraws itself with ``\r`` becomes lines; line
-numbers stay those that an editor shows. `sample` is what a format is known by.
-
-And what launchers and loggers put before the words of a line: who printed it, on which host, and when.
+numbers stay those that an editor shows. `sample` is what a format is known by, and `split` takes off what
+launchers and loggers put before the words of a line:
 
     >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
     Prefix(text='iteration 50/ 900 |', who='default3', time=1743400447.0)
 
 A clock without a zone is taken for UTC, and 10/11/2025 has its month first. Syslog and glog write no year:
-such a time is given as seconds of an unnamed year, which `chronicle.metrics.aliases` moves next to a time
-that is known.
+such a time is one of an unnamed year, which `chronicle.metrics.aliases` moves next to a time that is known.
 """
 
 from __future__ import annotations
@@ -26,7 +24,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from itertools import accumulate, chain
 from pathlib import Path
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 from chronicle.metrics.aliases import UNNAMED_YEAR, has_year
 from chronicle.readers.read_on import Mark, Source, opened
@@ -46,13 +45,10 @@ _MOVE = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Lines of a log that follow each other.
-
-    ``data`` is UTF-8, its lines parted by ``\\n`` without one at the end. ``numbers`` are their numbers in
-    the file, from 1. ``unfinished``: the last line has no end yet. ``cut``: lines that were too long and lost
-    their end. ``following`` is the number of the line behind it. ``mark`` is its end, where a whole block was
-    read: however the file grows, the blocks from there on are the same.
-    """
+    """Lines of a log that follow each other. ``data`` is UTF-8, parted by ``\\n`` without one at the end;
+    ``numbers`` count the lines of the file from 1, up to before ``following``. ``unfinished``: the last line
+    has no end yet; ``cut``: lines that were too long and lost their end. ``mark`` is its end, if a whole
+    block was read: however the file grows, the blocks from there on are the same."""
 
     data: bytes
     numbers: Sequence[int]
@@ -139,26 +135,24 @@ _NO_LOGS = re.compile(
 )
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # has readers of its own, also where it is cut
 
-_NO_NUMBER, _NUMBER = re.compile(rb"\b(?:nan|inf)\b"), re.compile(rb"\d[\d.,]*(?:[eE][-+]?\d+)?")
-_WITHOUT_SIGNS = bytes.maketrans(b"-+", b"  ")
+_NUMBERS = tuple(map(re.compile, (rb"nan\b(?<!\w...)", rb"inf\b(?<!\w...)", rb"\d[\d.,]*(?:[eE][-+]?\d+)?")))
+_SIGNS_AND_BLANKS = b"-+ \t\r\v\f"
 _FEWEST, _LONGEST = 4, 1000  # lines of one shape; characters of a line that tell its shape
 
 
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
-    """Whether the name does not say that it is a document or a program, or the lines say otherwise.
-
-    Raises OSError.
-    """
+    """Whether its name is no document's and no program's, or its lines say otherwise. Raises OSError."""
     suffix = head.path.suffix
     return _is_all_records(sample(head)) if _NO_LOGS.fullmatch(suffix) else not _DATA.fullmatch(suffix)
 
 
 def _is_all_records(text: bytes) -> bool:
     """Whether more lines come again and again with other numbers than stand alone."""
-    begins = b"\n".join(line[:_LONGEST] for line in text.split(b"\n") if line.strip())
-    numbers = _NUMBER.sub(b"0", _NO_NUMBER.sub(b"0", begins)).translate(_WITHOUT_SIGNS)
-    shapes = Counter(b" ".join(line.split()) for line in numbers.split(b"\n"))
+    begins = b"\n".join([line[:_LONGEST] for line in text.split(b"\n")])
+    for number in _NUMBERS:
+        begins = number.sub(b"0", begins)
+    shapes = Counter(filter(None, begins.translate(None, _SIGNS_AND_BLANKS).split(b"\n")))
     records = sum(n for shape, n in shapes.items() if n >= _FEWEST and b"0" in shape)
     return records > sum(n for n in shapes.values() if n < _FEWEST)
 
@@ -186,6 +180,25 @@ def sample(head: Head) -> bytes:
         parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
     return plain(b"\n".join(parts)).replace(b"\r", b"\n")
 
+
+# What a line of interest holds: a number after a name, or a rule or header that says how to read others.
+_DIGIT, _AFTER_NAME = re.compile(rb"\d"), re.compile(rb"[a-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d")
+_BEGIN = re.compile(
+    rb"\W{0,24}\d|[-=#*_+|\s]{6,}$"
+    rb"|[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut|resum(?:ed|ing)\b)"
+    rb"|[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|\| [\w/]+ *\| *\|$|\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|"
+)
+_WORDS = re.compile(rb"(?:nan|inf)\b(?<!\w...)|best iteration|\|-{3,}\s{0,8}[a-z]")
+
+
+def _is_of_interest(line: bytes) -> bool:
+    line = line.lower()  # ignoring case takes ten times as long
+    number = _DIGIT.search(line) and _AFTER_NAME.search(line)
+    return bool(number or _BEGIN.match(line) or _WORDS.search(line))
+
+
+MAYBE: Any = SimpleNamespace(search=_is_of_interest)
 
 NAN = math.nan
 

@@ -1,10 +1,10 @@
 """Any text log that repeats lines of names and numbers with a counter: ``step 5 | loss: 2.5 | lr 1e-4``.
 
 Only what no other reader knows is read so, and only where the same record comes again and again with a
-counter that grows. The counter is the best step name in it (`counters.STEP_NAMES`), else a batch of an epoch,
-else ``12/100`` without a name; steps that begin again in a later epoch go on counting. Records without a
-counter belong to the last step; before the first one they are facts (``config/lr``). Where nothing counts at
-all, but a loss is told again and again, the rows are counted.
+counter that grows: the best step name in it (`aliases.STEP_NAMES`), else a batch of an epoch, else ``12/100``
+without a name. Steps that begin again in a later epoch go on counting. Records without a counter belong to
+the last step, or are facts (``config/lr``) before the first. Where nothing counts, but a loss is told again
+and again, the rows are counted.
 """
 
 from __future__ import annotations
@@ -17,17 +17,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Floats, Role, Steps
-from chronicle.readers.console.chunks import may_be_log, sample
+from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
-    MAYBE,
     RESUMED,
     Gatherer,
     Record,
@@ -78,11 +76,8 @@ _WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin agai
 
 @dataclass(frozen=True)
 class Plan:
-    """What a look at a log says of it: whether it is one, which names count, whether rows are counted.
-
-    ``phases``: lines of the training and of evaluations are told apart by a word beside the names.
-    ``twofold``: counters that tell an epoch and a batch in it.
-    """
+    """What a look at a log says of it. ``phases``: a word beside the names tells evaluations apart;
+    ``twofold``: counters that tell an epoch and a batch in it."""
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()
@@ -104,10 +99,10 @@ def plan_of(head: Head) -> Plan:
     of the sample are asked.
     """
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
-    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
-    raw = list(filter(MAYBE.search, lines)) if may_train(lines := whole.split(b"\n"), trains) else []
-    if len(raw) < FEWEST_EPOCHS:
+    if not may_train(lines := whole.split(b"\n"), bars=True):
         return Plan()
+    trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
+    raw = list(filter(MAYBE.search, lines)) if trains or may_train(lines, bars=False) else []
     windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
     plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
     return next((plan for plan in plans if plan.is_log), Plan())
@@ -134,11 +129,8 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
 
 
 def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
-    """What counts in a log, from the best, with all that it told.
-
-    A better name that comes half as often as another one, or as epochs, beside what a training is judged by
-    tells fewer of its rows, and does not count: the other one places what is told with it, too.
-    """
+    """What counts in a log, the best first, with all its values. A better name does not count if it comes
+    half as often, beside what a training is judged by, as another one or epochs: that places more rows."""
     ranks, pairs_of = dict[str, int](), dict[str, list[Pair]]()
     outer, judged = dict[str, list[float]](), Counter[str]()
     for record in all_records:
@@ -163,12 +155,9 @@ def _counters(all_records: Sequence[Record]) -> dict[str, list[Pair]]:
 
 
 def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
-    """Whether this counts: a few times at least, not the same all the while, and up more often than down.
-
-    ``outer`` are the epochs, or the episodes, in each of which it may begin anew: where it says how long each
-    of them was, it only grows from one to the next. Samples and tokens do not begin anew; where they do, they
-    tell how many a mean is of.
-    """
+    """Whether this counts: several values, not all the same, that rise more often than they fall, except
+    where an epoch or episode (``outer``) begins anew. Samples and tokens never begin anew; where they do,
+    they say how many a mean is of."""
     values = [int(pair.value) for pair in pairs]
     if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not is_twofold(pairs)):
         return False
@@ -185,11 +174,8 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
 
 
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
-    """Whether records of one shape stand at steps that grow.
-
-    Solvers, benchmarks and servers print such ones, too: names that nobody knows will do only where the log
-    ``trains`` something by what else it says.
-    """
+    """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
+    records too: unknown names count only where the log ``trains`` something."""
     seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
@@ -212,14 +198,11 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
 
 def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
     """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
-    losses = [
-        pair
-        for record in all_records
-        for pair in record.pairs
-        if "loss" in pair.name.lower()
-        or (trains and role_of(pair.name) is Role.OBJECTIVE)
-        or (role_of(pair.name) in SCORES and math.isfinite(record.sources[0].time))
-    ]
+    losses = list[Pair]()
+    for record in all_records:
+        telling = {Role.OBJECTIVE} if trains else set[Role]()
+        telling |= {*SCORES} if math.isfinite(record.sources[0].time) else set()
+        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in telling]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
 
@@ -256,18 +239,6 @@ class Course:
             return self._count.value <= count and (self._passes or self._epoch <= epoch)
         return self.last is None or step is None or self.last <= step
 
-    def state(self) -> Any:
-        """Where the log is, as JSON."""
-        place = self.counter, self.axis, self._rank, self.last
-        return *place, self._epoch, self._epochs.state(), self._passes, self._epoch_logged, self._count
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self.counter, self.axis, self._rank, self.last, self._epoch, epochs, *rest, count = state
-        self._passes, self._epoch_logged = rest
-        self._epochs.restore(epochs)
-        self._count = Pair(*count)
-
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether it holds what counts in this log."""
         plan, epoch = self._plan, record.epoch
@@ -289,9 +260,7 @@ class Course:
         return self.last, known
 
     def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
-        """The steps of the first of many records of a form, up to one in which more happens than that the
-        count of this log grows.
-        """
+        """The steps of the first of many records of a form, as long as they only count on."""
         of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
         counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
@@ -354,14 +323,13 @@ class Stretches:
         """The lines of the shape that most of them have, where each of these is a record that counts."""
         self._shapes, self._tries = self._log.own["gatherer"].shapes, _MOST_TRIES
         self._learned = learned = None if self._plan.by_row else self._shapes.common(lines)
-        if learned is None or not self._is_plain(learned.reading.form) or b"<" in learned.pattern.pattern:
+        if learned is None or b"<" in learned.pattern.pattern:
             return [None] * len(lines)
-        return list(map(learned.match, lines))
-
-    def _is_plain(self, form: Form) -> bool:
-        """Whether its records tell the steps of a training, and more than these, each once."""
+        form = learned.reading.form
         others = form.event or (form.evaluation and self._plan.phases)
-        return not others and 0 < form.n_counters < len(form.names) == len(set(form.names))
+        # its records tell the steps of a training, and more than these, each once
+        is_plain = not others and 0 < form.n_counters < len(form.names) == len(set(form.names))
+        return list(map(learned.match, lines)) if is_plain else [None] * len(lines)
 
     def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
         """Reads the first of these lines, as long as they can be read so; how many there are."""
@@ -391,15 +359,9 @@ class Stretches:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a launch. A name without a known role that came twice at most is left out, and so is a
-    reward or return, which an agent is told again and again.
-
-    Where the line with the arguments of the program, which stands before the first step, comes again with
-    whatever numbers, another launch has begun; and where a line tells when a training began, or from where
-    it is resumed.
-
-    Raises BadLog where no line with a step holds another number.
-    """
+    """An attempt a launch: one begins where a line announces or resumes it, or where the line with the
+    arguments of the program comes again, with whatever numbers. A name without a role that came twice at most
+    is left out, and so is a reward. Raises BadLog where no line with a step holds another number."""
     head = Head.of(path)
     plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
     form = plan.is_log, sorted(plan.counters), plan.by_row, plan.phases, sorted(plan.twofold)
@@ -436,11 +398,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
-    """The step of a record, and whether it holds what counts.
-
-    Behind a line that tells of a beginning, a step that does not grow is the first of another launch, and
-    behind one that tells from where it goes on, any step.
-    """
+    """The step of a record, and whether it holds what counts. Behind a line that announces a launch, a step
+    that does not grow is the first of another one; behind one that resumes, any step is."""
     so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
     before = course.place if begun else (None, 0.0, 0.0)
     step, own = (so_far["row"], False) if plan.by_row else course.step(record)
@@ -468,10 +427,8 @@ def _happen(log: Log, record: Record) -> None:
 def _placed(
     log: Log, course: Course, plan: Plan
 ) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
-    """Each record with its values, its step, and whether it belongs to the training; checkpoints are events.
-
-    Where nothing counts, a name that comes again begins the next row.
-    """
+    """Each record with its values, its step, and whether it belongs to the training; checkpoints become
+    events. Where nothing counts, a name that comes again begins the next row."""
     so_far = log.own
     for record in records(log.lines(MAYBE, Stretches(log, course, plan)), so_far["gatherer"]):
         if record.form.event in BEGINNINGS:

@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.console.log import Line, Log
@@ -31,7 +30,6 @@ _STEPS = ("global_step", "step")  # of trainers that tell it
 _SUMMARY = "train_runtime"
 _ROUNDED = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits: a share of them
 _MOST_BARS = 64
-_ROWS = ("waiting", "rows")
 _ASKED = 64  # lines of a training that are asked how many steps an epoch has
 
 
@@ -58,8 +56,8 @@ class Row:
         return abs(n / steps_per_epoch - self.epoch) <= max(least, share * self.epoch)
 
     def step(self, steps_per_epoch: float) -> int:
-        """Its step: that of the bar drawn after it, unless its epoch is that of the bar before it alone. In a
-        crowd no bar stands for all: there the epoch fills in."""
+        """Its step: that of the bar after it, unless only the bar before, or in a crowd none, fits its
+        epoch."""
         if not steps_per_epoch or math.isnan(self.epoch):
             return self.after
         fitting = (n for n in (self.after, self.before) if self.fits(n, steps_per_epoch))
@@ -81,18 +79,6 @@ class Bars:
     places: dict[str, set[int]] = field(default_factory=dict)  # and all of them
     waiting: list[Row] = field(default_factory=list)  # for a bar
     rows: list[Row] = field(default_factory=list)  # between two bars
-
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        places = {total: sorted(drawn) for total, drawn in self.places.items()}
-        rows = {name: [list(vars(row).values()) for row in getattr(self, name)] for name in _ROWS}
-        return {**vars(self), "places": places, **rows}
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        places = {total: set(drawn) for total, drawn in state["places"].items()}
-        rows = {name: [Row(Line(*line), *rest) for line, *rest in state[name]] for name in _ROWS}
-        vars(self).update(state, places=places, **rows)
 
     def draw(self, n: int, total: str) -> Iterator[Row]:
         """Takes a bar; gives the lines of a training that is over by now, which know all bars there are."""
@@ -117,8 +103,7 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Iterator[Row]:
-        """The lines of a log that is over. Of several that a buffer kept back no bar will stand for all;
-        where it kept all until the training had ended, the bars before them are the training's."""
+        """The lines of a log that is over. The last bar stands for several that a buffer kept back."""
         if not self.total and not math.isnan(self.end_epoch):
             self.total = next(iter(self.drawn), "")
         if sum("loss" in row.values for row in self.waiting) > 1 and self.total:
@@ -133,8 +118,8 @@ class Bars:
         self.total, self.end_epoch, self.rows = "", math.nan, []
 
     def _steps_per_epoch(self) -> float:
-        """By lines that stand between two drawings of one bar, else by the end of the training, else by the
-        bar beside a line that most lines and bars agree with. 0 where no line names an epoch."""
+        """By lines between two drawings of one bar, else by the end of the training, else by the bar that
+        most lines agree with. 0 where no line names an epoch."""
         rows = [row for row in self.rows if not math.isnan(row.epoch) and "loss" in row.values]
         sure = [row for row in rows if row.after == row.before and not row.crowded and row.after]
         if sure:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
@@ -96,19 +96,17 @@ class LineFormat:
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
                 _add_otherwise(log, line)
-        return list(map(self._with_roles, log.attempts(units=own["units"])))
-
-    def _with_roles(self, attempt: Attempt) -> Attempt:
-        series = attempt.series.items()
-        return replace(attempt, series={m: replace(s, role=self.roles.get(m, s.role)) for m, s in series})
+        attempts = []
+        for attempt in log.attempts(units=own["units"]):
+            series = {m: replace(s, role=self.roles.get(m, s.role)) for m, s in attempt.series.items()}
+            attempts.append(replace(attempt, series=series))
+        return attempts
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
         of = "validation/" if match.groupdict().get("evaluation") else ""
-        pairs = [
-            (of + name.strip(), text, unit)
-            for name, text, unit in self.pair.findall(units_as_names(match["rest"]))
-        ]
+        cells = self.pair.findall(units_as_names(match["rest"]))
+        pairs = [(of + name.strip(), text, unit) for name, text, unit in cells]
         units |= {name: unit for name, _, unit in pairs if unit and name not in units}
         known = [pair for pair in pairs if not (pair[0] in self.durations and "n" in pair[1])]
         values = numbers(((name, text) for name, text, _ in known), self.as_number)
@@ -119,8 +117,7 @@ class LineFormat:
 
 
 def _add_otherwise(log: Log, line: Line) -> None:
-    """Reads a line that the trainer of a log does not print as the lines of any text are read: what its step
-    was told with, if trainings are judged by any of it."""
+    """Reads a line that is not the trainer's own as the generic reader would: a step and a known metric."""
     record = next(records([line], Gatherer()), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
     if record is None or step is None or axis_of(rank) != "step" or step.name == "progress":
@@ -149,11 +146,8 @@ _DLL_PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
 
 def _read_dllogger(path: Path) -> list[Attempt]:
     """NVIDIA DLLogger: ``DLL 2020-06-03 16:09:11 - Training Epoch: 0 Training Iteration: 17  loss : 1.63``,
-    and JSON lines ``DLLL {"datetime": ..., "type": "LOG", "step": [0, 1785], "data": {"step_loss": 1.63}}``.
-
-    Where iterations are counted anew in each epoch, those of the epochs before are added. Parameters, and
-    totals without a step, are facts.
-    """
+    and JSON lines ``DLLL {"type": "LOG", "step": [0, 1785], "data": {"step_loss": 1.63}}``. Iterations that
+    are counted anew in each epoch are counted on. Parameters, and totals without a step, are facts."""
     counter = Epochs()
     log = Log(path, "dllogger", counter=counter)
     for line in log.lines(_DLL_LINE):
@@ -208,11 +202,8 @@ _FAIRSEQ_LOSS = re.compile(r"(?:^|_)(?:nll_)?loss$")
 
 def _read_fairseq(path: Path) -> list[Attempt]:
     """fairseq and metaseq: ``… | train_inner | {"epoch": 1, "loss": "16.475", "num_updates": "100", ...}``.
-
-    Numbers are strings, losses are in bits (logarithms to base 2). ``train`` is the mean of an epoch,
-    ``valid`` an evaluation; an overflow of the gradients lowers the loss scale, which is a point of its own
-    and an event.
-    """
+    Losses are in bits; ``train`` is the mean of an epoch, ``valid`` an evaluation. An overflow of the
+    gradients is an event, and the lower loss scale a point."""
     log = Log(path, "fairseq")
     for line in log.lines(_FAIRSEQ_LINE):
         if match := _FAIRSEQ_SCALE.search(line.text):
@@ -233,11 +224,8 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
         cells = log.json(line, match["json"]).items()
         return numbers((name, str(cell)) for name, cell in cells if not isinstance(cell, dict | list))
     if match := _FAIRSEQ_BARS.search(line.text):
-        values = numbers(_FAIRSEQ_FIELD.findall(match["rest"]))
-        return {
-            name if name == _FAIRSEQ_STEP else f"{match['tag']}_{name}": value
-            for name, value in values.items()
-        }
+        values, tag = numbers(_FAIRSEQ_FIELD.findall(match["rest"])), match["tag"]
+        return {n if n == _FAIRSEQ_STEP else f"{tag}_{n}": value for n, value in values.items()}
     return numbers(_FAIRSEQ_EQUALS.findall(line.text))
 
 
@@ -251,12 +239,8 @@ _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$
 
 def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the one
-    line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``; one log may hold both.
-
-    The last finished bar of an epoch is what the epoch came to; those before it show running means, and one
-    with an ETA was drawn before the epoch was over. A bar of other batches, or of less, is that of an
-    evaluation. The axis counts epochs.
-    """
+    line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last finished bar of an epoch tells its values;
+    one with an ETA, of other batches or of less (an evaluation) does not. The axis counts epochs."""
     log = Log(path, "keras-console", epoch=0, last=None)  # the last bar: line, values, total
     log.axis, own = "epoch", log.own
     for line in log.lines(_KERAS_LINE):
@@ -300,12 +284,9 @@ _DS_EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 
 def _read_deepspeed(path: Path) -> list[Attempt]:
-    """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat.
-
-    The engine prints no loss: it comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a line
-    with a pair ``loss: ...``. Such lines without a step belong to the last one. Several engines of a process
-    (actor, critic) print the same line at a step: the second's metrics are named ``lr (2)``.
-    """
+    """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat. The loss
+    comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a pair ``loss: ...`` of the last step.
+    Of several engines that print the same line the second's metrics are ``lr (2)``."""
     log = Log(path, "deepspeed")
     log.own["records"] = records = _DeepSpeed(log)
     for line in log.lines(_DS_LINE):
@@ -323,18 +304,11 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
 class _DeepSpeed:
     """The records of a log, line by line: what a rank, an engine and an epoch before said is known."""
 
+    FRESH = ("log",)
+
     def __init__(self, log: Log) -> None:
         self.log, self.epochs = log, Epochs()
         self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
-
-    def state(self) -> Any:
-        """What is known of engines and epochs, as JSON."""
-        return self.epochs.state(), self._engine
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        epochs, self._engine = state
-        self.epochs.restore(epochs)
 
     def take(self, line: Line) -> bool:
         """Whether the line is a record, which is then kept: of another step, or of the last one."""
@@ -343,7 +317,8 @@ class _DeepSpeed:
             return self._without_step(line)
         groups, who = match.groupdict(), line.prefix.who
         step = int(groups["step"]) if "step" in groups else self.log.step or 0
-        values = self._of_engine(step, who, groups) if "lr" in groups else _ds_values(groups["fields"])
+        of_engine, fields = "lr" in groups, _DS_PAIR.findall(groups.get("fields", ""))
+        values = self._of_engine(step, who, groups) if of_engine else numbers(fields, number)
         if epoch := groups.get("epoch"):
             step, values = self.epochs.step(int(epoch), step), {"epoch": float(epoch)} | values
         self.log.add(line, step, values, who=groups.get("who") or who)
@@ -362,7 +337,8 @@ class _DeepSpeed:
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
-        values = _ds_values(text) if text.startswith("|") else {pair.name: pair.value for pair in pairs(text)}
+        values = {pair.name: pair.value for pair in pairs(text)}
+        values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         if not known and "reward score" not in text:
             return False
@@ -371,55 +347,41 @@ class _DeepSpeed:
         return True
 
 
-def _ds_values(text: str) -> dict[str, float]:
-    return numbers(_DS_PAIR.findall(text), number)
-
-
+# fmt: off
 BY_NAME: dict[str, LineFormat | OwnFormat] = {
     one.NAME: one
     for one in (
         # iteration: 10 / 900 | consumed_tokens: 85.8G | lm_loss: 2.38 | lr: 3e-05 | ...
         # Values have the three digits that are printed.
-        LineFormat(
-            "nanotron",
+        LineFormat("nanotron",
             MARKS=(rb"iteration: \d+ / \d+ \| ",),
             line=re.compile(rb"iteration: \d+ / \d+ \||(?:Saving|Loading) checkpoint (?:at|from) "),
             record=re.compile(r"iteration: (?P<step>\d{1,20}) / \d+ \|(?P<rest>.*)"),
             pair=re.compile(r"(?:^|(?<=\|))([^|:]*):([^|]*)()"),
             checkpoint=re.compile(r"(?P<what>Sav|Load)ing checkpoint (?:at|from) (?P<place>\S+)"),
-            ranks=True,
-            bare=True,
-            clock_anywhere=True,
-            as_number=short_number,
-            units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"},
-        ),
+            ranks=True, bare=True, clock_anywhere=True, as_number=short_number,
+            units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"}),
         # s:250 tel:6.17
         # s:250 trl:6.18 lr:0.0002 norm:0.90
         # s:250 eval:0.26                           the accuracy on HellaSwag
-        LineFormat(
-            "llm.c",
+        LineFormat("llm.c",
             MARKS=(rb"(?m)s:(?<=^s:)\d+ t[er]l:-?[\dni]",),
             line=re.compile(rb"^s:\d+ "),
             record=re.compile(r"^s:(?P<step>\d{1,18}) (?P<rest>.*)"),
             pair=re.compile(rf"\b(?!s:)(\w{{1,80}}):({NUMBER})(?=\s|$)()"),
-            roles={"eval": Role.VALIDATION_SCORE},
-        ),
+            roles={"eval": Role.VALIDATION_SCORE}),
         # step:125/4150 val_loss:4.85 train_time:30ms step_avg:nanms
         # This file begins with the whole source. Seeds one after the other go back to step 0.
-        LineFormat(
-            "modded-nanogpt",
+        LineFormat("modded-nanogpt",
             MARKS=(rb"step:(?<=\bstep:)\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
             line=re.compile(rb"\bstep:\d+/\d+ "),
             record=re.compile(r"\bstep:(?P<step>\d{1,18})/(?P<total>\d{1,18}) (?P<rest>.*)"),
-            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"),
-            clock_anywhere=True,
-            durations=("train_time", "step_avg"),
-        ),
+            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"), clock_anywhere=True,
+            durations=("train_time", "step_avg")),
         # step: 10  loss: 8.0491  grad_norm: 2.31  memory: 27.57GiB(29.01%)  tps: 6,722  mfu: 12.50%
         # 1 8.049097                                of its files of expected losses, which begin as a model
         #                                           that knows nothing does: at ln(vocabulary)
-        LineFormat(
-            "torchtitan",
+        LineFormat("torchtitan",
             MARKS=(
                 rb"step:(?<=\bstep:) *\d+ +loss: +[-\dni]\S{0,30} [^\n]{0,200}(?:memory|tps|wps|grad_norm): ",
                 rb"\A1 +(?:[5-9]|1[0-5])\.\d+\n2 +(?:\d|1[0-5])\.\d+\n3 +(?:\d|1[0-5])\.\d+\n",
@@ -427,18 +389,15 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             line=re.compile(rb"\bstep: *\d+ +loss: |^\d+ +[-\d.nai]+\s*$"),
             record=re.compile(r"(?P<evaluation>\bvalidat\w+ )?\bstep: *(?P<step>\d{1,18})(?P<rest> +.*)"),
             pair=re.compile(rf"\b(\w{{1,80}}): *({NUMBER})(GiB|%)?(?=[\s(]|$)"),
-            single=re.compile(rf"^(?P<step>\d{{1,18}}) +(?P<value>{NUMBER})\s*$"),
-            ranks=True,
-            repeated=("loss", "grad_norm"),
-        ),
+            single=re.compile(rf"^(?P<step>\d{{1,18}}) +(?P<value>{NUMBER})\s*$"), ranks=True,
+            repeated=("loss", "grad_norm")),
         # iter 0: loss 10.9, time 12.00ms, mfu 1.0%
         # step 0: train loss 4.2, val loss 4.3
         # 10 | loss 8.9012 | lr 1.000000e-05 | 300.12ms | mfu 1.23%             of llama2.c
         # step   911 | loss: 4.988997 | lr 5.9697e-04 | norm: 0.5693 | dt: 405.63ms | tok/sec: 1292520.48
         # validation loss: 4.3
         # 250 val 6.1234                            of the log.txt of build-nanogpt
-        LineFormat(
-            "nanogpt",
+        LineFormat("nanogpt",
             MARKS=(
                 rb"iter (?<=\biter )\d+: loss [-\dni]\S{0,30}, time ",
                 rb"step (?<=\bstep )(?:\d+: train loss [-\dni]| *\d+(?:/\d+)? \| (?:train )?loss:? +[-\dni])",
@@ -456,45 +415,32 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             single=re.compile(rf"^(?P<step>\d{{1,18}}) (?P<name>val|hella|train) (?P<value>{NUMBER})\s*$"),
             early=re.compile(
                 rf"\b(?P<name>validation loss|HellaSwag accuracy): (?:\d+/\d+=)?(?P<value>{NUMBER})\s*$"
-            ),
-            ranks=True,
-        ),
+            ), ranks=True),
         # Iter 25: Train loss 1.593, Learning Rate 7.000e-05, It/sec 0.999, Tokens/sec 387.7
         # Iter 200: Val loss 2.9, Val took 20.1s
-        LineFormat(
-            "mlx",
+        LineFormat("mlx",
             MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             line=re.compile(rb"\bIter \d+: (?:Train|Val|Test) "),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
             pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)"),
-            clock_anywhere=True,
-        ),
-        OwnFormat(
-            "dllogger",
+            clock_anywhere=True),
+        OwnFormat("dllogger",
             MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
-            read=_read_dllogger,
-        ),
-        OwnFormat(
-            "fairseq",
+            read=_read_dllogger),
+        OwnFormat("fairseq",
             MARKS=(
                 rb'\| (?:train_inner|train|valid\w{0,40}) \| (?:\{"|epoch \d)',
                 rb"num_updates=(?<=\bnum_updates=)\d+, ",
                 rb'\[(?:train_inner|train|valid\w{0,40})\]\[INFO\] - (?:\{"|epoch \d)',
-            ),
-            read=_read_fairseq,
-        ),
-        OwnFormat(
-            "deepspeed",
+            ), read=_read_fairseq),
+        OwnFormat("deepspeed",
             MARKS=(rb"step=\d+, (?:skipped=\d+, lr=\[|RunningAvgSamplesPerSec)", rb"\|ppo_ep: \d+\|"),
-            read=_read_deepspeed,
-        ),
-        OwnFormat(
-            "keras-console",
+            read=_read_deepspeed),
+        OwnFormat("keras-console",
             MARKS=(
                 rb"\b(\d+)/\1 (?:\[=+\] |(?:\xe2\x94\x81)+ |- \d+m?s)[^\n]{0,300} - \w{0,40}loss: [-\dni]",
                 rb"Epoch \d+/\d+\r?\n ?- \d+m?s[^\n]{0,60} - \w{0,40}loss: [-\dni]",
-            ),
-            read=_read_keras,
-        ),
+            ), read=_read_keras),
     )
 }
+# fmt: on

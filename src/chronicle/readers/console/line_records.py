@@ -21,7 +21,7 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.roles import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
-from chronicle.readers.console.chunks import begin, time_in
+from chronicle.readers.console.chunks import MAYBE, begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, header
 from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
@@ -94,7 +94,6 @@ class Record:
 
     @property
     def pairs(self) -> list[Pair]:
-        """All pairs, in their order."""
         named = zip(self.shape, self.values, strict=True)
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
@@ -112,17 +111,14 @@ class Record:
             return named
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
         by_name = any(map(names_an_evaluation, named))
-        return {
-            name if own or role_of(name) in OF_BOTH else f"{word}/{name}": at
-            for name, at in named.items()
-            if not counts(Pair(name, self.values[at]))
-            for own in [
-                names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
-            ]
-        }
+
+        def told(name: str) -> str:
+            own = names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
+            return name if own or role_of(name) in OF_BOTH else f"{word}/{name}"
+
+        return {told(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))}
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
-        """The numbers of `places`."""
         self._places = self.places(counter, phases)
         return {name: self.values[at] for name, at in self._places.items()}
 
@@ -131,11 +127,6 @@ class Record:
         if not self.is_block:
             return ((self.sources[0], numbers),)
         return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
-
-    @property
-    def tells_training(self) -> bool:
-        """Whether it holds a metric that trainings are judged by, and of the training itself."""
-        return not self.evaluation and any(is_judged(n) and not names_an_evaluation(n) for n in self.shape)
 
     @property
     def _is_named(self) -> bool:
@@ -148,10 +139,7 @@ class Record:
 
     @property
     def is_training(self) -> bool:
-        """Whether a trainer tells such things: a known metric, or batches of an epoch.
-
-        A score alone behind a bar is that of a picture after the other.
-        """
+        """Whether a trainer tells such things: batches, or a known metric (no score alone behind a bar)."""
         if self.epoch is not None and self._is_named:
             return True
         only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
@@ -203,16 +191,6 @@ def _named(text: str) -> Sequence[Pair]:
     return tuple(map(as_bar, pairs(text)))
 
 
-# What a line of interest holds: a number after a name, or a rule or header that says how to read others.
-MAYBE = re.compile(
-    rb"[A-Za-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/\d|\b(?:nan|inf)\b|^\W{0,24}\d|^[-=#*_+|\s]{6,}$"
-    rb"|best iteration|^[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut"
-    rb"|resum(?:ed|ing)\b)"
-    rb"|^[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
-    rb"|^\| [\w/]+ *\| *\|$"
-    rb"|\|-{3,}\s{0,8}[a-z]|^\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|",
-    re.IGNORECASE,
-)
 _RULES = " \t-=#*_+|>"
 _RULE = re.compile(r"[-=#*_+|\s]{6,}")
 _BOX = re.compile(r"\|\s*([^|]{1,120}?)\s*\|\s*([^|]{0,60}?)\s*\|")
@@ -229,28 +207,27 @@ def may_tell(text: str, *, bars: bool) -> bool:
     What ``bars`` count will do where something else says that they are of a training.
     """
     text = in_english(text[:_LONGEST])
-    if header(text) or _BOX.fullmatch(text) or "loss" in text.lower():
+    if "loss" in text.lower() or header(text) or _BOX.fullmatch(text):
         return True
     return any(
         is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text)
     )
 
 
-def may_train(lines: Sequence[bytes], trains: bool) -> bool:
-    """Whether lines of any shape tell what a training is judged by, count steps, or are of a table."""
+def may_train(lines: Sequence[bytes], *, bars: bool) -> bool:
+    """Whether lines of any shape have a place in the log of a training, as `may_tell`."""
+    if len(lines) < FEWEST_EPOCHS:
+        return False
     shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
-    return len(lines) >= FEWEST_EPOCHS and any(
-        may_tell(text[begin(text)[1] :].strip(), bars=trains) for text in texts
-    )
+    return any(may_tell(text[begin(text)[1] :].strip(), bars=bars) for text in texts)
 
 
 class Gatherer:
-    """Gathers the lines of a log, one after the other, into records.
+    """Gathers the lines of a log into records. ``shapes`` are those that another one has learned."""
 
-    ``shapes`` are those that another one has learned, outside of tables.
-    """
+    FRESH = ("shapes",)
 
     def __init__(self, shapes: Shapes | None = None) -> None:
         self.block: dict[str, tuple[Pair, Source]] = {}
@@ -260,20 +237,8 @@ class Gatherer:
         self._heads: dict[str, None] = {}  # lines that told of a beginning, before anything was measured
         self.shapes = shapes or Shapes(self._whole)
 
-    def state(self) -> Any:
-        """What the lines so far leave open, as JSON."""
-        table = self._table.state()
-        told = self._group, table, self._skip, self._first, self._judged, self._heads
-        return list(self.block.items()), *told
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        block, self._group, table, self._skip, self._first, *rest = state
-        self._judged, self._heads = rest
-        self._table.restore(table)
-        self.shapes = Shapes(self._whole)
-        for name, (pair, (line, *place)) in block:
-            self.block[name] = Pair(*pair), Source(Line(*line), *place)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, shapes=Shapes(self._whole))  # what was learned may not hold in a table
 
     def reading(self, line: Line) -> Reading | None:
         """What a line tells of itself; None where that depends on those before it."""
@@ -394,33 +359,17 @@ _RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
 
 
 class Repeats:
-    """What was told last, and whether it is told again, which makes no other sample of it.
-
-    Two handlers of one logger tell all twice, with other prefixes. The summary of an epoch tells its last
-    step again, with fewer counters and perhaps fewer digits. A bar is drawn at the next count with the
-    numbers of the last one, until it is given new ones, as in every loop over `tqdm` that calls
-    `set_postfix`; one that is closed before its end is drawn once more, with the rate of all its steps.
-    """
+    """What was told last, and whether it is told again, which makes no other sample of it: by a second
+    handler of the logger, by the summary of an epoch with fewer counters and digits, or by a `tqdm` bar that
+    is drawn with the numbers of the last count, until `set_postfix` gives it new ones or it ends."""
 
     def __init__(self) -> None:
         self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
         self._drawn = (-1.0, "", "")  # count, numbers, rate
         self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
 
-    def state(self) -> Any:
-        """What was told last, as JSON."""
-        return self._last, self._drawn, self._again, self._redraws
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        (names, values, *last), drawn, self._again, self._redraws = state
-        self._last, self._drawn = (tuple(names), values, *last), tuple(drawn)
-
     def again(self, record: Record) -> bool:
-        """Whether a record tells nothing new; if it does, it is kept in mind.
-
-        An evaluation goes on in lines that count nothing and tell one of its metrics.
-        """
+        """Whether a record tells nothing new; else it is kept. An evaluation goes on in uncounted lines."""
         text = record.sources[0].line.text
         if "<" in text and _REMAINING.search(text):
             return self._redrawn(record)
@@ -493,6 +442,7 @@ def bars_of(all_records: Iterable[Record]) -> set[str]:
     for record in all_records:
         own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
         latest = own[-1] if own else latest
-        if record.is_training and latest and (own or record.tells_training):
+        judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
+        if record.is_training and latest and (own or (judged and not record.evaluation)):
             bars.update(own or [latest])
     return bars

@@ -1,11 +1,9 @@
 """Lines that are read as lines before them say: rows under the header of a table, and lines of one shape.
 
-Lines that differ in their digits alone are read alike: how, is learned from the first of them.
-
-A trainer prints one shape of line again and again. The slow way (`prefixes.split`, `pairs.pairs`) reads the
-first one, and again with each run of digits changed. A run that changes a number is part of it, one that
-changes nothing (a clock, the time that is left) is free, and one that changes anything else (``top5``) has to
-stay as it is. The numbers of further lines are then cut out where they stand, clocks and ranks too.
+A trainer prints one shape of line again and again, with other digits. The slow way (`chunks.split`,
+`pairs.pairs`) reads the first one, and again with each run of digits changed. A run that changes a number is
+part of it, one that changes nothing (a clock, the time that is left) is free, and one that changes anything
+else (``top5``) has to stay. The numbers of further lines are then cut out, clocks and ranks too.
 """
 
 from __future__ import annotations
@@ -19,14 +17,15 @@ from functools import lru_cache
 from itertools import chain
 from math import isfinite
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.columns import number, step_rank
+from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import NAN, begin, seconds_in, time_in
 from chronicle.readers.console.pairs import Pair, counts
+from chronicle.readers.step_axis import step_rank
 
 LOOKED_AT = 1000  # bytes of a line that the slow way looks at
 LONGEST = 900  # bytes of a line that is learned, for numbers may grow
@@ -49,13 +48,9 @@ _Owner = tuple[str, int] | None | bytes  # the number of a pair; what changes no
 
 
 class Form:
-    """What records have in common whose numbers have the same names: all but what depends on the numbers.
-
-    ``words`` are that of an evaluation, and "saved" or "loaded" where a checkpoint was, "launch" where a
-    training began. ``epoch`` is where
-    epochs are counted (-1 for none), ``ranked`` are those that count steps where they are whole: rank, place
-    and name, from the best. ``kept`` is for what records find out: by what counts, where the others stand.
-    """
+    """What records with the same names have in common. ``words`` are that of an evaluation and that of an
+    event ("saved", "loaded", "launch"). ``epoch`` is where epochs are counted (-1: nowhere), ``ranked`` what
+    counts steps: rank, place and name, the best first. ``kept``: by counter, where the others stand."""
 
     Ranked = Sequence[tuple[int, int, str]]
 
@@ -130,10 +125,7 @@ class Learned:
         return _time(raw[:at], self.clock) if at and self.clock != () else NAN
 
     def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
-        """The values of many lines, and what they count up to, by the place of the pair.
-
-        What stands in no digits is in neither.
-        """
+        """The values of many lines, and what they count up to, by place, but for what has no digits."""
         values, ends = dict[int, Floats](), dict[int, Steps]()
         texts = zip(*(match.groups() for match in matches), strict=True)
         for (kind, pair), column in zip(self.groups, texts, strict=True):
@@ -174,10 +166,7 @@ class Shapes:
         return learned if n > 1 else None
 
     def _alike(self, raw: bytes) -> list[Learned | None] | None:
-        """How lines are read that differ from this one in their digits alone; None where it is not learned.
-
-        What comes a few times alone is not worth it.
-        """
+        """How lines with other digits than this one are read; None until a few of them have come."""
         shape = raw.translate(_LIKE)
         if (alike := self._of_shape.get(shape)) is not None or len(raw) > LOOKED_AT:
             return alike
@@ -221,10 +210,8 @@ def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | Non
         _token(raw, runs, i, owners, reading) for i, value in enumerate(reading.values) if isfinite(value)
     ]
     ends = {run: owner for run, owner in enumerate(owners) if isinstance(owner, tuple) and owner[0] == _OF}
-    limits = [
-        owner if isinstance(owner, bytes) else rb"\d{%d}" % (end - start)
-        for owner, (start, end) in zip(owners, runs, strict=True)
-    ]
+    as_long = [rb"\d{%d}" % (end - start) for start, end in runs]
+    limits = [own if isinstance(own, bytes) else n for own, n in zip(owners, as_long, strict=True)]
     groups, parted = {runs[run]: owner for run, owner in ends.items()}, False
     for token in tokens:
         if token is None:
@@ -332,16 +319,6 @@ class Table:
         """All that says how a row is to be read."""
         return self.names, self._phases, self._words, self._groups
 
-    def state(self) -> Any:
-        """What is known of the table under way, as JSON."""
-        return self.names, self._phases, self._words, self._last, *self._groups
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        names, phases, words, self._last, *groups = state
-        self.names, self._phases, self._words = tuple(names), tuple(phases), tuple(words)
-        self._groups = Groups(*groups)
-
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         bar = _BAR.search(text) if "%" in text else None
@@ -395,10 +372,7 @@ def _bordered(text: str) -> list[str]:
 
 
 def header(text: str) -> tuple[str, ...]:
-    """The names of the columns that a line names; () where it is no header.
-
-    One of the first two counts steps or epochs.
-    """
+    """The names of the columns in a header, one of the first two of which counts; () for any other line."""
     if not _HEAD.match(text) or ": " in text or "=" in text:
         return ()
     cells = _bordered(text) or _GAP.split(text.strip())
@@ -416,18 +390,13 @@ def header(text: str) -> tuple[str, ...]:
 
 
 def _spread(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the cells of DeepXDE's `loss.dat`, of which the header names groups alone.
-
-    A loss of the test stands for each of the training, and metrics behind them: how many losses there are is
-    what brings the ones nearest to the others in the first row, where those of boundaries are the same.
-    """
+    """The names of the cells of DeepXDE's `loss.dat`, whose header names groups alone: losses of the
+    training, as many of the test, then metrics. The number of losses is the one at which both are nearest."""
     values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
 
     def apart(n: int) -> float:
-        return (
-            sum(abs(math.log(value / two)) for value, two in zip(values[:n], values[n : 2 * n], strict=True))
-            / n
-        )
+        both = zip(values[:n], values[n : 2 * n], strict=True)
+        return sum(abs(math.log(one / two)) for one, two in both) / n
 
     n_losses = min(range(1, len(values) // 2 + 1), key=apart)
     sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
@@ -458,17 +427,14 @@ class Groups(NamedTuple):
             return (Groups(told), []) if any(told) and len(told) == len(pieces) else None
         if self.told:
             groups = [*self.told, *[""] * len(pieces)][: len(pieces)]
-            named = [
-                [f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece.split()]
-                for group, piece in zip(groups, pieces, strict=True)
-            ]
+            named = list[list[str]]()
+            for group, piece in zip(groups, map(str.split, pieces), strict=True):
+                named.append([f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece])
             return (Groups((), named), []) if any(map(names_what_counts, chain(*named))) else None
         return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
 
     def _row(self, pieces: Sequence[str]) -> list[Pair]:
-        """The pairs of a row. One name may stand above several cells; texts are left out, and so is a group
-        of zeros before the first step, where nothing was measured.
-        """
+        """The pairs of a row, without zeros before the first step. One name may stand above several cells."""
         row = list[Pair]()
         for names, piece in zip(self.names, pieces, strict=True):
             cells = piece.split()

@@ -28,21 +28,12 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
-from chronicle.readers.console import machine
-from chronicle.readers.console.chunks import (
-    CHUNK_BYTES,
-    NAN,
-    Chunk,
-    Prefix,
-    begin,
-    chunks_from,
-    split,
-    time_in,
-)
+from chronicle.readers.console import chunks, machine
+from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, begin, time_in
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.read_on import Arrays, opened
-from chronicle.readers.text import Faults, clean, from_json
+from chronicle.readers.read_on import opened
+from chronicle.readers.text import Faults, clean, json_or_none
 
 MAX_EVENTS = MAX_FACTS = 1000
 SETTING = rb" \.{3,} "  # finds a line that may hold a setting, as Megatron and DeepSpeed print all of theirs
@@ -81,9 +72,9 @@ class Line(NamedTuple):
     unfinished: bool = False
 
     @property
-    def prefix(self) -> Prefix:
+    def prefix(self) -> chunks.Prefix:
         """The line without rank, clock and logger, which are in it too."""
-        return split(self.text)
+        return chunks.split(self.text)
 
 
 class Source(NamedTuple):
@@ -126,13 +117,11 @@ def _read(at_once: AtOnce, alike: Sequence[re.Match[bytes] | None], numbers: Seq
 
 
 class Log:
-    """What was read so far. ``step`` and ``time`` are those of the last record, ``truncated`` says whether
-    the last line has no end.
+    """What was read so far. ``step`` and ``time`` are those of the last record; ``truncated``: the last line
+    has no end. A format fills ``facts`` and ``events``, and says with ``axis`` what the steps count. One that
+    names its ``form`` is read on from where a log was left; what else it knows is in ``own``."""
 
-    ``facts`` and ``events`` are there for the format to fill; ``axis`` says what the steps count. A format
-    that gives its name as ``form`` is read on from where a log was left: whatever else it knows of the lines
-    so far is in ``own``, as JSON or as objects with ``state`` and ``restore``.
-    """
+    FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "told_lines", "looked_at")
 
     def __init__(self, path: Path, form: str = "", **own: Any) -> None:
         self.path, self._form, self.own = path, form, own
@@ -161,9 +150,8 @@ class Log:
         words, and as many decimals where it ends with a number.
         """
         with opened(self.path, self._form) as source:
-            if source.state is not None:
-                self._restore(source.state, iter(source.arrays))
-            for chunk in chunks_from(source, self._next, CHUNK_BYTES):
+            source.restore(self)
+            for chunk in chunks.chunks_from(source, self._next, CHUNK_BYTES):
                 lines = list(map(text_of, chunk.data.rsplit(b"\n", _COMPARED)[-_COMPARED:]))
                 if chunk.unfinished:
                     words, decimals = _kind(lines[-1])
@@ -178,52 +166,10 @@ class Log:
                 self._next = chunk.following
                 yield chunk
                 if source.is_last(chunk.mark, CHUNK_BYTES):
-                    source.keep(chunk.mark, self._state)
-
-    def _state(self, arrays: Arrays) -> Any:
-        rows, who = self.rows, self._first_who.items()
-        arrays += [np.array(rows.lines), np.array(rows.steps), np.array(rows.times)]
-        for values, at in rows.columns.values():
-            arrays += [np.array(values), np.array(at, np.int64)]
-        writers = [(sorted(names), first, list(latest)) for names, (first, latest) in who]
-        own = {name: part.state() if hasattr(part, "state") else part for name, part in self.own.items()}
-        of_log = (
-            self.facts,
-            self._settings,
-            self.events,
-            self._launches,
-            self._places,
-            self._strange,
-            own,
-            self._latest,
-        )
-        known = list(rows.columns), self.step, self.time, self._next, self.axis, writers, of_log
-        return *known, self.machine.state(), self._faults.state()
-
-    def _restore(self, state: Any, arrays: Iterator[NDArray[Any]]) -> None:
-        names, self.step, self.time, self._next, self.axis, writers, of_log, of_machine, faults = state
-        self.facts, self._settings, self.events, launches, self._places, self._strange, own, self._latest = (
-            of_log
-        )
-        for name, part in own.items():
-            if hasattr(self.own[name], "restore"):
-                self.own[name].restore(part)
-            else:
-                self.own[name] = part
-        self._launches = [(row, facts) for row, facts in launches]
-        self._first_who = {frozenset(n): (who, deque(latest, _IN_STEP)) for n, who, latest in writers}
-        self.machine.restore(of_machine)
-        self._faults.restore(faults)
-        for to in (self.rows.lines, self.rows.steps, self.rows.times):
-            _append(to, next(arrays))
-        for name in names:
-            self.rows.fill(name, values=next(arrays), rows=next(arrays))
+                    source.keep(chunk.mark, self)
 
     def lines(self, record: re.Pattern[bytes], at_once: AtOnce | None = None) -> Iterator[Line]:
-        """The lines in which ``record`` is found; all others are looked at for faults of the machine.
-
-        What ``at_once`` reads is not given.
-        """
+        """The lines with a ``record`` that ``at_once`` does not read; faults are looked for in all others."""
         for chunk in self.chunks():
             yield from self.among(chunk.lines, chunk.numbers, record, chunk.unfinished, at_once=at_once)
 
@@ -284,11 +230,8 @@ class Log:
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
-        """One record; True where it is kept.
-
-        A line without its end is left out. ``time`` is that of the first clock in the line unless given.
-        Ranks (``who``) that repeat what another one has just said of a step are left out.
-        """
+        """One record; False where it is left out: a line without its end, or a rank (``who``) that repeats
+        what another has just said of a step. ``time`` is that of the line's clock unless given."""
         if line.unfinished or (who and self._said(step, frozenset(values), who)):
             return False
         time = time_in(line.text) if time is None else time
@@ -352,10 +295,7 @@ class Log:
 
     def json(self, line: Line, text: str) -> dict[str, Any]:
         """The JSON object of a line; {} where it is none, which is a fault of a whole line."""
-        try:
-            record = from_json(text)
-        except (ValueError, RecursionError):
-            record = None
+        record = json_or_none(text)
         if not isinstance(record, dict) and not line.unfinished:
             self.fault(line.number, "record is no JSON; line skipped")
         return record if isinstance(record, dict) else {}
@@ -366,14 +306,12 @@ class Log:
         return (*self._faults.all(), *self.machine.listed(near))
 
     def launch(self, facts: Mapping[str, Any]) -> None:
-        """What follows was written by another launch, to the same log: an attempt of its own, with facts that
-        take the place of those of the log."""
+        """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""
         if len(self.rows) > self._launches[-1][0]:
             self._launches.append((len(self.rows), dict(facts)))
 
     def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
-        """An attempt a launch, called `log#1`, `log#2` where there are several. What says how the log ends
-        belongs to the last. Raises as `attempt`."""
+        """An attempt a launch, `log#1`, `log#2` where there are several, the last with the log's end."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
         several = self._launches[1:]
         parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []
@@ -381,10 +319,11 @@ class Log:
         whole = self.attempt(units=units)
         if len(launches) < 2:
             return [whole]
-        named = [
-            replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
-            for n, (part, facts) in enumerate(launches, 1)
-        ]
+        named = []
+        for n, (part, facts) in enumerate(launches, 1):
+            named.append(
+                replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
+            )
         return [*(replace(attempt, faults=(), truncated=False) for attempt in named[:-1]), named[-1]]
 
     def attempt(self, *, units: Mapping[str, str] | None = None) -> Attempt:
@@ -402,10 +341,8 @@ class Log:
 
 
 def _kind(text: str) -> tuple[str, int]:
-    """The words of a line without its digits, and how many decimals it ends with.
-
-    That is 0 where it does not end with a number, and -1 where that is a whole one, which may go on.
-    """
+    """The words of a line without its digits, and how many decimals it ends with. That is 0 where it does not
+    end with a number, and -1 where that is a whole one, which may go on."""
     last = _LAST_DIGITS.search(text)
     decimals = len(last["digits"]) if last and last["point"] else -1 if last else 0
     return _DIGITS.sub("0", text), decimals

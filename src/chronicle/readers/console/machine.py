@@ -13,9 +13,8 @@ import re
 import tomllib
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical
@@ -150,10 +149,9 @@ _SYSTEM_LINE = re.compile(
 
 
 class Faults:
-    """Faults and facts of one log, gathered line by line.
+    """Faults and facts of one log, by line. What is told again within ten minutes is counted, not listed."""
 
-    What is told again within ten minutes is counted, not listed; at most 1,000 are listed.
-    """
+    FRESH = ("path",)
 
     def __init__(self, path: Path) -> None:
         self.path, self.facts = path, dict[str, str]()
@@ -162,21 +160,6 @@ class Faults:
         self._open: set[str] = set()
         self._before: deque[str] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0
-
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        latest = [[*key, *place] for key, place in self._latest.items()]
-        times = self._booted, self._dated
-        lines = sorted(self._open), list(self._before)
-        return self.facts, list(map(astuple, self._listed)), latest, *lines, times, self._more
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self.facts, listed, latest, opened, before, (self._booted, self._dated), self._more = state
-        self._listed = [Fault(Place(*place), *values) for place, *values in listed]
-        self._latest = {tuple(key): (index, line) for *key, index, line in latest}
-        self._open = set(opened)
-        self._before.extend(before)
 
     def worth_a_look(self, data: bytes) -> bool:
         """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none.
@@ -277,9 +260,9 @@ def identify(head: Head) -> bool:
             end = file.read()
     lines = [*start, *end.decode(encoding_of(head.start), errors="replace").splitlines()[1:]]
     lower = "\n".join(lines).lower()
-    if not any(map(lower.__contains__, WORDS)):
-        return False
-    faults = ((fault_in(line), line) for line in lines)
+    words = [word for word in WORDS if word in lower]
+    telling = (line for line in lines if words and any(map(line.lower().__contains__, words)))
+    faults = ((fault_in(line), line) for line in telling)
     return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 

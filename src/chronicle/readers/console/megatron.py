@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
-from chronicle.readers.columns import number, step_rank
+from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import Chunk, time_in
 from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.step_axis import step_rank
 
 Bytes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -48,7 +49,7 @@ _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog: it holds no number."""
+    """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog without a number."""
     log, templates = Log(path, NAME, learned=[]), list[Template]()
     for chunk in log.chunks():
         if not templates:  # those of the lines before, where it is read on

@@ -91,6 +91,8 @@ def _counter(path: Path) -> str:
 class _Training:
     """What the records so far say: the step that this run reached, and what a block began with."""
 
+    FRESH = ("log",)
+
     def __init__(self, path: Path) -> None:
         self._counter = _counter(path)
         self.log = Log(path, f"{NAME} {self._counter}", training=self)
@@ -98,16 +100,6 @@ class _Training:
         self._before = set[tuple[int | None, str, float]]()  # what the last record said
         self._began = set[int]()
         self._waiting: list[tuple[Line, dict[str, float], float]] = []  # for the first step
-
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        return self._reached, list(self._before), list(self._began), self._waiting
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self._reached, before, began, waiting = state
-        self._before, self._began = {(step, name, value) for step, name, value in before}, set(began)
-        self._waiting = [(Line(*line), values, time) for line, values, time in waiting]
 
     def take(self, record: LogRecord) -> None:
         if record.key in _SERIES_KEYS:
@@ -154,12 +146,10 @@ class _Training:
         log.axis = _COUNTED.get(benchmark, _COUNTERS[self._counter])
         attempt = log.attempt()
         role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
-        directed = {
-            name: replace(series, role=role, unit=LOSSES.get(benchmark))
-            for name, series in attempt.series.items()
-            if name.startswith("eval_accuracy")
-        }
-        return replace(attempt, series={**attempt.series, **directed})
+        series = dict(attempt.series)
+        for name in filter(lambda name: name.startswith("eval_accuracy"), series):
+            series[name] = replace(series[name], role=role, unit=LOSSES.get(benchmark))
+        return replace(attempt, series=series)
 
 
 def _values(key: str, value: Any) -> dict[str, float]:

@@ -12,13 +12,14 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES
+from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
 from chronicle.metrics.roles import LOSSES, role_of
 from chronicle.model import Role, Steps
-from chronicle.readers.columns import WRAPPED, is_counter, number, step_rank
+from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
+from chronicle.readers.step_axis import is_counter, step_rank
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 _TRUTHS = {"True": True, "False": False, "None": None}
@@ -92,13 +93,9 @@ _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line
 # "loss is 2.5" names a loss; a number behind one of the others belongs to no name.
 _COPULA = {"is", "was", "are", "equals"}
-_PREPOSITIONS = frozenset(
-    re.findall(
-        r"\w+",
-        """a about after all and at best by every for from in of on only or over since than the to took until
-        with""",
-    )
-)
+_PREPOSITIONS = word_set("""
+    a about after all and at best by every for from in of on only or over since than the to took until with
+""")
 _SOURCE = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$")
 # What stands beside measurements and is none: time that is left, a version, who told it.
 _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank"}
@@ -113,8 +110,7 @@ class Pair(NamedTuple):
 
 
 def pairs(text: str) -> list[Pair]:
-    """All pairs of a line in their order; numbers without a name are left out, but for progress and the rows
-    of trainers who publish the order of their columns."""
+    """All pairs of a line in their order; numbers without a name as progress, or in rows of known order."""
     named, nobody = _without_names(text) or list[Pair](), -1
     if named:
         return named
@@ -164,30 +160,24 @@ _KINDS = re.compile(
 _VITS = "loss_disc loss_gen loss_fm loss_mel"
 # Orders of columns that trainers in wide use publish in their source: the kinds of all cells, of which "n" is
 # a whole or a decimal number, and the names; "-" is left out.
-_ORDERS = tuple(
-    (re.compile(kinds.replace("n", "[if]")), names.split())
-    for kinds, names in (
-        (r"\[if", "step lr"),  # RVC, which names its losses in the line below
-        (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
-        (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
-        (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
-        (  # results.txt of YOLOv5 to v7, named as in results.csv of its successors
-            r"pgn{4}iin{7}",
-            "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
-            " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss",
-        ),
-    )
-)
+# fmt: off
+_ORDERS = tuple((re.compile(kinds.replace("n", "[if]")), names.split()) for kinds, names in (
+    (r"\[if", "step lr"),  # RVC, which names its losses in the line below
+    (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
+    (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
+    (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
+    # results.txt of YOLOv5 to v7, named as in results.csv of its successors
+    (r"pgn{4}iin{7}", "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
+     " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss"),
+))
+# fmt: on
 _LISTED = re.compile(r"\bLosses: (\[[^][]{5,300})\],?(?= steps?: \d)", re.IGNORECASE)
 _HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
 
 
 def _without_names(text: str) -> list[Pair]:
-    """The pairs of a row that is nothing but cells, in a list or parted by blanks; [] where no published
-    order has all of its kinds, or its values are not what the names say.
-
-    A learning rate is small, and a perplexity is the exponential of the loss.
-    """
+    """The pairs of a row of cells alone, in a list or parted by blanks. [] where no published order fits its
+    kinds, the learning rate is not small, or the perplexity is not the exponential of the loss."""
     text = text.strip()
     if not text[:1].isdecimal() and text[:1] != "[":
         return []
@@ -210,11 +200,8 @@ def _without_names(text: str) -> list[Pair]:
 
 
 def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
-    """The names in a row of YOLO that has other columns than are published; [] for any other row.
-
-    The total is the sum of what stands before it, and two whole numbers behind it, boxes and pixels; what
-    stands behind these is called by its place.
-    """
+    """The names in a row of YOLO with other columns than are published, [] for any other row: the total is
+    the sum of the cells before it, and boxes and pixels, two whole numbers, follow it."""
     for at in reversed(range(4, len(values) - 4) if kinds.startswith("pg") else ()):
         total = sum(values[2:at])
         if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
@@ -230,13 +217,10 @@ FEWEST_STEPS = 4  # by which it is known what counts
 _N_NAMED = 2 * len(STEP_NAMES)
 EPOCHS = ("epoch", "ep")
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
-_NO_COUNT = set(
-    re.findall(
-        r"\w+",
-        "accum accumulation best checkpoint every final first grad gradient inner last log max min n next num"
-        " patience per ppo save saved total until warmup",
-    )
-)
+_NO_COUNT = word_set("""
+    accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
+    patience per ppo save saved total until warmup
+""")
 
 
 @lru_cache(maxsize=4096)
@@ -323,12 +307,9 @@ def is_twofold(occurrences: Sequence[Pair]) -> bool:
 
 
 class Epochs:
-    """Steps that are counted anew in each epoch, as one count; where they do not fall, they are one already.
-
-    An epoch is as long as its last step says; where the next one counts from 0, the last step is followed by
-    another distance of two steps, as in tables (`step_axis.steps_per_epoch`). An epoch that was there before
-    counts from where it began; what a step that goes back means is decided when attempts are stitched.
-    """
+    """Steps that are counted anew in each epoch, as one count. An epoch is as long as its last step says, and
+    one distance of two steps longer where the next counts from 0, as in `step_axis.steps_per_epoch`. One that
+    was there before counts from where it began; what that means is decided when attempts are stitched."""
 
     def __init__(self) -> None:
         self._epoch: float | None = None
@@ -336,17 +317,7 @@ class Epochs:
         self._distance = 1
         self._begun: dict[float, int] = {}
 
-    def state(self) -> Any:
-        """All that is known so far, as JSON."""
-        return self._epoch, self._step, self._before, self._distance, list(self._begun.items())
-
-    def restore(self, state: Any) -> None:
-        """Goes on from a state."""
-        self._epoch, self._step, self._before, self._distance, begun = state
-        self._begun = dict(begun)
-
     def is_at(self, epoch: float) -> bool:
-        """Whether the last step was one of this epoch."""
         return self._epoch == epoch
 
     def go_on(self, steps: Steps) -> Steps:
@@ -375,72 +346,55 @@ _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
 # Lines that name their numbers in a way of their own: a text that they hold, a pattern, and what it becomes,
 # named as the trainer names it wherever the line has a name for it. A row stands here only where a trainer in
 # wide use writes so, and no general rule of `pairs` can know it.
-_WORDINGS = tuple(
-    (literal, re.compile(pattern), into)
-    for literal, pattern, into in (
-        # Marian
-        ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
-        ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
-        ("L.r. ", r"\bL\.r\. ", "L.r = "),
-        # ESPnet: the first and the last batch that a line is a mean of
-        ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
-        ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
-        # darknet
-        (
-            " avg loss, ",
-            rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
-            r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = ",
-        ),
-        # Caffe: the outputs of the net beside the smoothed loss
-        ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
-        # fastText, which counts in tenths of a per cent
-        ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
-        # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
-        ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
-        # CatBoost
-        ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
-        ("\ttest: ", r"\ttest: ", "\ttest loss = "),
-        # cuda-convnet
-        ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
-        ("logprob: ", r"^logprob: ", "test logprob: "),
-        # "Training average loss at step 100: 1.62"
-        (
-            " at ",
-            r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
-            r"\2 \3 \1: ",
-        ),
-        # counters that are cut short: "Iter.   5;"
-        (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
-        # Flax's language models
-        ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
-        # NCRF++: a share and its value
-        ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
-        # Deeplearning4j, whose score is the value of the loss
-        ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
-        # Tacotron 2
-        (
-            "Grad Norm ",
-            rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ",
-            r"iteration \1 Train loss = \2 Grad Norm ",
-        ),
-        # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
-        (
-            "][",
-            r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*\[\s*(\d{1,9})(?:/\d{1,9})?\]\[\s*(\d{1,12}(?:/\d{1,12})?)\]",
-            r"\1, epoch \2 batch \3 ",
-        ),
-        # "[0/5][50/1583]" of PyTorch's DCGAN, "[1,  2000] loss" of its tutorial: epochs, then batches
-        (
-            "/",
-            r"^\s{0,8}[\[(]\s{0,8}(\d{1,9})/\d{1,9}[\])]\s{0,2}[\[(]\s{0,8}(\d{1,12}/\d{1,12})[\])]",
-            r"epoch \1 batch \2 ",
-        ),
-        (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
-        # "Train: 0 [ 50/1251 (4%)]" of timm
-        ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
-        (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
-    )
-)
+# fmt: off
+_WORDINGS = tuple((literal, re.compile(pattern), into) for literal, pattern, into in (
+    # Marian
+    ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
+    ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
+    ("L.r. ", r"\bL\.r\. ", "L.r = "),
+    # ESPnet: the first and the last batch that a line is a mean of
+    ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
+    ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
+    # darknet
+    (" avg loss, ", rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
+     r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = "),
+    # Caffe: the outputs of the net beside the smoothed loss
+    ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
+    # fastText, which counts in tenths of a per cent
+    ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
+    # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
+    ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
+    # CatBoost
+    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
+    ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+    # cuda-convnet
+    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+    ("logprob: ", r"^logprob: ", "test logprob: "),
+    # "Training average loss at step 100: 1.62"
+    (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
+     r"\2 \3 \1: "),
+    # counters that are cut short: "Iter.   5;"
+    (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
+    # Flax's language models
+    ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
+    # NCRF++: a share and its value
+    ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
+    # Deeplearning4j, whose score is the value of the loss
+    ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+    # Tacotron 2
+    ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
+    # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
+    ("][", r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*"
+     r"\[\s*(\d{1,9})(?:/\d{1,9})?\]\[\s*(\d{1,12}(?:/\d{1,12})?)\]", r"\1, epoch \2 batch \3 "),
+    # "[0/5][50/1583]" of PyTorch's DCGAN, "[1,  2000] loss" of its tutorial: epochs, then batches
+    ("/", r"^\s{0,8}[\[(]\s{0,8}(\d{1,9})/\d{1,9}[\])]\s{0,2}[\[(]\s{0,8}(\d{1,12}/\d{1,12})[\])]",
+     r"epoch \1 batch \2 "),
+    (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
+    # "Train: 0 [ 50/1251 (4%)]" of timm
+    ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
+    (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+))
+# fmt: on
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 _LEVANTER = re.compile(
     r"Progress on:(?P<what>\w+) (?P<n>\d{1,11}\.?\d{0,11})(?P<unit>[kM]?)it/\S+ .*postfix:"
@@ -469,10 +423,8 @@ def units_as_names(text: str) -> str:
 def _unlisted(match: re.Match[str]) -> str:
     """``Losses: [2.6, 2.4, 10.7, 15.3, 0.5], step: 400`` of later so-vits-svc, with the names of VITS."""
     cells = match[1].strip("[]").split(",")
-    names = next(
-        (names[:-2] for _, names in _ORDERS if names[-2:] == ["step", "lr"] and len(names) == len(cells) + 2),
-        (),
-    )
+    orders = (names for _, names in _ORDERS if names[-2:] == ["step", "lr"])
+    names = next((names[:-2] for names in orders if len(names) == len(cells) + 2), ())
     return "".join(f"{name} = {cell}, " for name, cell in zip(names, cells, strict=False)) or match[0]
 
 

@@ -29,27 +29,20 @@ import numpy as np
 
 from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
+from chronicle.readers.events import tfrecord
 from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
 from chronicle.readers.events.tfrecord import (
-    BYTES,
-    FIXED64,
-    FOOTER,
     HEADER,
-    U8,
-    VARINT,
-    Damage,
     Frames,
     Gap,
-    Ints,
     fields,
     frames,
-    intact,
     is_event_log,
     last_of,
     messages,
 )
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
-from chronicle.readers.read_on import Arrays, Mark, Source
+from chronicle.readers.read_on import Mark, Source
 from chronicle.readers.text import Faults, Head, from_json
 
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
@@ -135,26 +128,26 @@ def _value(text: str) -> Any:
 
 def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar]) -> None:
     for start in messages(message, _SESSION_START):
-        for entry in (last_of(parameter, BYTES) for parameter in messages(start, 1)):
+        for entry in (last_of(parameter, tfrecord.BYTES) for parameter in messages(start, 1)):
             name = entry.get(1, b"").decode("utf-8", "backslashreplace")
             config[name] = _struct_value(entry.get(2, b""))
-        if begun := last_of(start, FIXED64).get(5):
+        if begun := last_of(start, tfrecord.FIXED64).get(5):
             facts["started_at"] = float(struct.unpack("<d", begun)[0])
     for end in messages(message, _SESSION_END):
-        ended = last_of(end, VARINT).get(1)
-        if ended in _ENDED and 2 in last_of(end, FIXED64):  # `add_hparams` says "finished" at the begin
+        ended, is_dated = last_of(end, tfrecord.VARINT).get(1), 2 in last_of(end, tfrecord.FIXED64)
+        if ended in _ENDED and is_dated:  # `add_hparams` says "finished" at the begin
             facts["ended"] = _ENDED[ended]
 
 
 def _struct_value(message: bytes) -> Scalar | None:
     """A google.protobuf.Value: a number, a text or a truth; None for anything else."""
     for number, kind, value in fields(message):
-        if (number, kind) == (2, FIXED64):
+        if (number, kind) == (2, tfrecord.FIXED64):
             (real,) = struct.unpack("<d", value)
             return int(real) if abs(real) < _EXACT and real.is_integer() else float(real)
-        if (number, kind) == (3, BYTES):
+        if (number, kind) == (3, tfrecord.BYTES):
             return str(value.decode("utf-8", "replace"))
-        if (number, kind) == (4, VARINT):
+        if (number, kind) == (4, tfrecord.VARINT):
             return bool(value)
     return None
 
@@ -166,7 +159,7 @@ class Log:
     path: Path
     parts: dict[str, list[Column]] = field(default_factory=dict)  # of each column
     texts: dict[str, Text] = field(default_factory=dict)
-    damage: Damage = field(default_factory=list)
+    damage: tfrecord.Damage = field(default_factory=list)
     truncated: bool = False
     problem: OSError | None = None
     is_other: bool = False  # no event file, by how it begins
@@ -183,19 +176,10 @@ class Log:
                 columns[tag] = before, values, times
         return columns
 
-    def state(self, arrays: Arrays) -> Any:
+    def __getstate__(self) -> dict[str, Any]:
         """What stands before the mark."""
-        arrays += chain.from_iterable(self.columns().values())
-        texts = [(tag, plugin, content.decode("latin-1")) for tag, plugin, content in self.texts.values()]
-        return list(self.parts), texts, self.damage
-
-    def restore(self, state: Any, arrays: Arrays) -> None:
-        """Goes on from a state."""
-        tags, texts, damage = state
-        columns = zip(arrays[0::3], arrays[1::3], arrays[2::3], strict=True)
-        self.parts = {tag: [column] for tag, column in zip(tags, columns, strict=True)}
-        self.texts = {tag: Text(tag, plugin, content.encode("latin-1")) for tag, plugin, content in texts}
-        self.damage = [(at, what) for at, what in damage]
+        parts = {tag: [column] for tag, column in self.columns().items()}
+        return {"parts": parts, "texts": self.texts, "damage": self.damage}
 
 
 @dataclass
@@ -213,7 +197,7 @@ class Piece:
 class Batch(NamedTuple):
     """Pieces side by side, and the frames of each."""
 
-    buffer: U8
+    buffer: tfrecord.U8
     pieces: list[Piece]
     frames: list[Frames]
 
@@ -284,8 +268,7 @@ def _side_by_side(pieces: list[Piece], contents: list[bytes]) -> Iterator[Batch]
 
 def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
     source = log.source = Source(log.path, file, "event file")
-    if source.state is not None:
-        log.restore(source.state, source.arrays)
+    source.restore(log)
     rest, base, is_last, gap, sound = np.empty(0, np.uint8), source.mark.offset, False, None, True
     while not is_last:
         room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
@@ -299,7 +282,7 @@ def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
         # where a chain of records was broken, more of the file may tell that it goes on elsewhere
         sound = sound and not part.damage and part.gap is None
         if sound and len(part.end):
-            stop_of_last = int(part.end[-1]) + FOOTER
+            stop_of_last = int(part.end[-1]) + tfrecord.FOOTER
             source.passed(buffer[:stop_of_last], stop_of_last)
         mark = source.mark if sound else Mark()
         yield Batch(buffer, [Piece(log, 0, len(buffer), base, is_last, mark)], [part])
@@ -311,7 +294,7 @@ def _decoded(batch: Batch) -> _Decoded:
     begin = np.concatenate([part.begin for part in batch.frames])
     end = np.concatenate([part.end for part in batch.frames])
     piece = np.repeat(np.arange(len(batch.pieces)), [len(part.begin) for part in batch.frames])
-    right = intact(batch.buffer, begin, end)
+    right = tfrecord.intact(batch.buffer, begin, end)
     wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
     damage = [(number, at - HEADER, "checksum of a record is wrong; skipped") for number, at in wrong]
     begin, piece = begin[right], piece[right]
@@ -322,7 +305,7 @@ def _decoded(batch: Batch) -> _Decoded:
     return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]
 
 
-def _columns(points: Points, piece: Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
+def _columns(points: Points, piece: tfrecord.Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
     key = piece * len(tags) + points.tag
     narrow = key.max(initial=0) < 1 << 16  # 16 bits are sorted by radix, in linear time
     order = np.argsort(key.astype(np.uint16) if narrow else key, kind="stable")
@@ -352,5 +335,5 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         piece.log.truncated |= part.truncated
         if piece.is_last:
             if piece.log.source:
-                piece.log.source.keep(piece.mark, piece.log.state)
+                piece.log.source.keep(piece.mark, piece.log)
             yield piece.log

@@ -18,21 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Floats
-from chronicle.readers.events.tfrecord import (
-    BYTES,
-    FIXED32,
-    FIXED64,
-    U8,
-    VARINT,
-    Ints,
-    Mask,
-    fields,
-    last_of,
-    messages,
-    signed,
-    varint,
-    word,
-)
+from chronicle.readers.events import tfrecord
+from chronicle.readers.events.tfrecord import BYTES, U8, Ints, Mask, fields, messages, signed, varint, word
 
 CHUNK = 1 << 15  # records that are decoded at a time
 FAR = 1 << 50  # a place outside every file
@@ -110,10 +97,8 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Po
 
 
 def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
-    """Wall time, step, place of the first value, and whether there is a summary and nothing else.
-
-    Of a record of another kind (a graph, a version) the place is its end: there is no value in it.
-    """
+    """Wall time, step, place of the first value, and whether there is a summary and nothing else. Of a record
+    of another kind (a graph, a version) the place is its end: there is no value in it."""
     fits = _byte(buffer, begin) == WALL_TIME
     wall_time = word(buffer, begin + 1, "<f8").astype(np.float64)
     at = begin + 9
@@ -130,10 +115,7 @@ def _all_values(
     buffer: U8, at: Ints, end: Ints, known: Mask, tags: dict[str, int]
 ) -> tuple[Ints, Ints, Floats]:
     """(record, tag, value) of all values, first those that stand first in their summaries, then the second.
-
-    Records with a value of an unknown shape are struck out of ``known``. Tags that are new get the next
-    numbers.
-    """
+    Records with a value of unknown shape are struck out of ``known``; new tags get the next numbers."""
     live = np.flatnonzero(known & (at < end))
     at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
     while len(live):
@@ -149,8 +131,7 @@ def _all_values(
 
 def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask, Mask]:
     """One Summary.Value at each place: tag and number where there is one, the place after it, whether its
-    shape is known, and whether there is a number. Images, histograms and the like are passed over.
-    """
+    shape is known, and whether there is a number. Images, histograms and the like are passed over."""
     fits = _byte(buffer, at) == VALUE
     size, at = _length(buffer, at + 1)
     after = at + size
@@ -195,10 +176,8 @@ def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
 
 
 def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints:
-    """The number of each tag; tags that are new get the next numbers, in the order of the log.
-
-    Tags are grouped by a hash and then compared with the first of their group, byte by byte.
-    """
+    """The number of each tag; tags that are new get the next numbers, in the order of the log. Tags are
+    grouped by a hash and then compared with the first of their group, byte by byte."""
     words = [
         word(buffer, at + low, "<u8") & _LOW_BYTES[np.maximum(np.minimum(size - low, 8), 0)]
         for low in range(0, int(size.max(initial=0)), 8)
@@ -258,7 +237,7 @@ _TENSOR_DTYPES: dict[int, tuple[str, int]] = {
     23: ("<u8", 17),
 }  # fmt: skip
 _BITS = {_BFLOAT16: (b"\0\0", "<f"), _HALF: (b"", "<e")}  # 16 bits that are kept as a whole number
-_FLOAT_FIELDS = {5: ("<f", 4, FIXED32), 6: ("<d", 8, FIXED64)}
+_FLOAT_FIELDS = {5: ("<f", 4, tfrecord.FIXED32), 6: ("<d", 8, tfrecord.FIXED64)}
 _SIGNED_FIELDS = (7, 10, 11, 13)
 _NUMBER_FIELDS = (*_FLOAT_FIELDS, *_SIGNED_FIELDS, 16, 17)
 
@@ -272,15 +251,12 @@ class Text(NamedTuple):
 
 
 def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
-    """Parses one record: when (Unix s), at which step, and scalars (tag, value) and texts in its order.
-
-    Raises ValueError where the bytes are no protobuf message.
-    """
+    """One record: when (Unix s), at which step, scalars (tag, value) and texts. Raises ValueError."""
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
-        if (number, kind) == (1, FIXED64):
+        if (number, kind) == (1, tfrecord.FIXED64):
             (wall_time,) = struct.unpack("<d", value)
-        elif (number, kind) == (2, VARINT):
+        elif (number, kind) == (2, tfrecord.VARINT):
             step = signed(value)
         elif (number, kind) == (5, BYTES):
             for message in messages(value, 1):
@@ -297,14 +273,14 @@ def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
     for number, kind, value in fields(message):
         if (number, kind) == (1, BYTES):
             tag = value.decode("utf-8", "backslashreplace")
-        elif (number, kind) == (2, FIXED32):
+        elif (number, kind) == (2, tfrecord.FIXED32):
             (scalar,) = struct.unpack("<f", value)
         elif (number, kind) == (8, BYTES):
             scalar = _tensor(value)
             if may_be_text and len(value) <= MAX_TEXT:
                 strings += messages(value, 8)
         elif (number, kind) == (9, BYTES) and may_be_text:
-            metadata = last_of(last_of(value, BYTES).get(1, b""), BYTES)
+            metadata = tfrecord.last_of(tfrecord.last_of(value, BYTES).get(1, b""), BYTES)
             plugin, content = metadata.get(1, b"").decode("utf-8", "replace"), metadata.get(2, b"")
     if plugin == "text":
         return tag, scalar, [Text(tag, plugin, text) for text in strings[:1]]
@@ -316,11 +292,12 @@ def _tensor(message: bytes) -> float | None:
     dtype, n_elements, content = 0, 1, b""
     cells: dict[int, list[Any]] = {}
     for number, kind, value in fields(message):
-        if (number, kind) == (1, VARINT):
+        if (number, kind) == (1, tfrecord.VARINT):
             dtype = value
         elif (number, kind) == (2, BYTES):
             for dimension in messages(value, 2):
-                n_elements *= next((signed(v) for n, k, v in fields(dimension) if (n, k) == (1, VARINT)), 0)
+                sizes = (signed(v) for n, k, v in fields(dimension) if (n, k) == (1, tfrecord.VARINT))
+                n_elements *= next(sizes, 0)
         elif (number, kind) == (4, BYTES):
             content = value
         elif number in _NUMBER_FIELDS:
@@ -344,7 +321,7 @@ def _cells(number: int, kind: int, value: Any) -> list[Any]:
         if kind not in (unpacked, BYTES) or len(value) % size:
             raise ValueError("a float of odd length")
         return [cell for (cell,) in struct.iter_unpack(code, value)]
-    cells, at = [value] if kind == VARINT else [], 0
+    cells, at = [value] if kind == tfrecord.VARINT else [], 0
     while kind == BYTES and at < len(value):
         cell, at = varint(value, at)
         cells.append(cell)

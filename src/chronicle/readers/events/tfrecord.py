@@ -89,12 +89,10 @@ def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
 def frames(
     buffer: U8, stops: Sequence[int], *, last: bool = True, follow: int = 0, gap: Gap | None = None
 ) -> list[Frames]:
-    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``.
-
-    Where a chain is broken, it goes on at the next header with a right checksum. ``last`` is false for a
-    part that others follow, of ``follow`` bytes in all: what is not whole there is left to them. ``gap`` is
-    what the part before ended with.
-    """
+    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``. A
+    broken chain goes on at the next header with a right checksum. What is not whole in a part that others
+    follow (not ``last``), of ``follow`` bytes in all, is left to them; ``gap`` is what the part before ended
+    with."""
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
     result = []
@@ -105,10 +103,8 @@ def frames(
 
 
 def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
-    """Begin and end of all frames that can only be events, and the begin of those that are not whole here.
-
-    A few may stand inside another one.
-    """
+    """Begin and end of all frames that can only be events, and the begin of those that are not whole here. A
+    few may stand inside another one."""
     last = max(0, len(buffer) - HEADER - FOOTER)
     at = np.flatnonzero(buffer[HEADER : HEADER + last] == FIRST_BYTE)
     length = word(buffer, at, "<u8")
@@ -322,10 +318,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: int for varints, else the bytes.
-
-    Raises ValueError where the bytes are no protobuf message.
-    """
+    """(number, wire type, value) of each field: int for varints, else the bytes. Raises ValueError."""
     at, end = 0, len(message)
     while at < end:
         key, at = varint(message, at)

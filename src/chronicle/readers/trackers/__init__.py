@@ -1,6 +1,5 @@
 """What stores of trackers have in common: names of runs, a counter of calls for an axis, rows that sum up,
-runs whose points come one by one (`PointLog`): those of MLflow, Neptune, Comet, SwanLab and Sacred; and
-SQLite databases, read without a chance for their content to do anything.
+runs whose points come one by one (`PointLog`), and SQLite databases.
 
 A database is a stranger's file: its schema may hold views, triggers, virtual tables and generated columns
 that compute, and its pages may point at each other in circles. Only plain columns of plain tables are read,
@@ -28,9 +27,9 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Place, Role, Series
-from chronicle.readers.columns import Column, attempt_of, counted_by, number
+from chronicle.readers.columns import attempt_of, number
 from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.step_axis import axis_by_name
+from chronicle.readers.step_axis import Column, axis_by_name, counted_by
 from chronicle.readers.text import Head
 from chronicle.workspace.locks import scratch
 
@@ -74,12 +73,9 @@ def attempt_of_calls(
     declared: Collection[str] = (),
     **known: Any,
 ) -> Attempt:
-    """An attempt from rows that are calls of a tracker, which counts them by its ``counter``: one for each
-    micro-batch, evaluation or logged line, whatever the trainer does. ``known`` is as of `attempt_of`.
-
-    It stands on the axis of any table, among the columns that are there in half of the rows, and what was
-    ``declared`` as step metric goes first. Where the trainer's steps are blank for long, the calls tell them.
-    """
+    """An attempt from rows that are calls of a tracker, which its ``counter`` counts, whatever the trainer
+    does. Its axis is that of any table, among columns in half of the rows, ``declared`` step metrics first;
+    where the trainer's steps are blank for long, the calls tell them. ``known`` is as of `attempt_of`."""
     half = len(columns[counter].rows) / 2
     there = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
     axis = axis_by_name({n: c for n, c in there.items() if counted_by(n) in ("", "step")}, declared)
@@ -90,11 +86,8 @@ def attempt_of_calls(
 
 
 def without_summary(attempt: Attempt) -> Attempt:
-    """The attempt without the series that were only logged together with a `train_runtime`.
-
-    Among them is the mean loss of the training, under a name that looks like the loss of a step. They
-    become the fact "summary".
-    """
+    """The attempt with the series that were only logged together with a `train_runtime`, as the mean loss of
+    the training, in the fact "summary"."""
     closings = [s for name, s in attempt.series.items() if name.endswith(CLOSING)]
     if not closings:
         return attempt
@@ -194,10 +187,7 @@ _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 @dataclass
 class Store:
-    """An open database; ``tables`` are columns by plain table.
-
-    ``faults`` tells what could not be read: where there are any, a table lacks its end.
-    """
+    """An open database: columns by plain table, and ``faults``, one for each table that lacks its end."""
 
     path: Path
     connection: sqlite3.Connection
@@ -240,10 +230,7 @@ class Store:
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """The database, read-only; a copy of it where a log of writes (`-wal`) has to be taken in first.
-
-    Raises BadLog where it is damaged from the beginning.
-    """
+    """The database, read-only; a copy where a `-wal` is to be taken in. Raises BadLog where it is damaged."""
     wal = path.with_name(path.name + "-wal")
     with ExitStack() as stack:
         file, mode = path, "mode=ro&immutable=1"

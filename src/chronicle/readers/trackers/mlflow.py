@@ -54,10 +54,7 @@ def runs(path: Path) -> list[str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt for each run of a database that logged a metric and was not deleted.
-
-    Raises BadLog where there is none, or the list of runs is damaged.
-    """
+    """An attempt for each run that logged a metric and was not deleted. Raises BadLog where there is none."""
     with opened(path) as store:
         by_id = _runs(store)
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
@@ -67,11 +64,9 @@ def read(path: Path) -> list[Attempt]:
         for uuid, key, value in store.rows("params", ("run_uuid", "key", "value")):
             if uuid in by_id:
                 by_id[uuid].params[str(key)] = typed(str(value))
-        attempts = [
-            run.attempt(path, f"{path.name}: {run.facts['run']}", store.faults, bool(store.faults))
-            for run in by_id.values()
-            if any(points[0] for points in run.metrics.values())
-        ]
+        logged = [run for run in by_id.values() if any(points[0] for points in run.metrics.values())]
+        named = [(run, f"{path.name}: {run.facts['run']}") for run in logged]
+        attempts = [run.attempt(path, name, store.faults, bool(store.faults)) for run, name in named]
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts

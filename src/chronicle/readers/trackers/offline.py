@@ -25,21 +25,12 @@ from typing import IO, Any
 from chronicle.errors import BadLog
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt
+from chronicle.readers import trackers
 from chronicle.readers.events.tfrecord import BYTES, FIXED64, VARINT, fields, last_of, messages, signed, texts
 from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
-from chronicle.readers.text import Faults, Head, clean, most_unpacked, too_large
-from chronicle.readers.trackers import (
-    MAGIC,
-    NOTHING,
-    PointLog,
-    only_file,
-    opened,
-    read_launch,
-    seconds,
-    tables_of,
-    typed,
-)
+from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
+from chronicle.readers.trackers import PointLog, only_file, opened, read_launch, seconds, tables_of, typed
 from chronicle.readers.trackers.wandb_records import Frames, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
@@ -49,13 +40,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Offline:
-    """What one client keeps, in a file of messages.
-
-    ``begins`` is what its own files begin with, and where others may begin so too, ``mine`` looks closer.
-    ``fill`` takes all messages of a file into the log of points and tells whether the file is cut. ``system``
-    begins the names of what the client measures of the machine. ``key`` finds in the name of the file, or of
-    its folder, what launches of one run share.
-    """
+    """What one client keeps, in a file of messages, or in a folder for each launch with one ``file`` of them.
+    ``begins`` and ``mine`` know its own files; ``fill`` takes all messages into the log of points and says
+    whether the file is cut. ``system`` begins the names of what is measured of the machine; ``key`` finds in
+    a name what launches of one run share."""
 
     NAME: str
     system: str
@@ -63,9 +51,9 @@ class Offline:
     fill: Callable[[Path, PointLog, Faults], bool]
     key: re.Pattern[str] = re.compile("(?!)")
     mine: Callable[[Path], bool] = Path.is_file
+    file: str = ""
 
     def identify(self, head: Head) -> bool:
-        """A file of messages of this client."""
         return self.begins.match(head.start) is not None and self.mine(head.path)
 
     def read(self, path: Path) -> list[Attempt]:
@@ -76,49 +64,35 @@ class Offline:
             log.facts.setdefault("run", key)
         attempt = log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)
         if not attempt.series:
-            raise BadLog(str(path), NOTHING)
+            raise BadLog(str(path), trackers.NOTHING)
         return [attempt]
 
     def run_key(self, path: Path) -> str:
         """What the names of all launches of a run share; "" for anything else."""
-        name = self.key.fullmatch(path.name)
-        return name["key"] if name else ""
-
-
-@dataclass(frozen=True)
-class OfflineFolder(Offline):
-    """What one client keeps in a folder for each launch; ``file`` is the pattern of the file of messages."""
-
-    file: str = "*"
-
-    def run_key(self, path: Path) -> str:
-        """As of any file, from the name of the folder, if it holds messages of this client."""
         folder = path if path.is_dir() else path.parent
-        name = self.key.fullmatch(folder.name)
-        return name["key"] if name and self._file(folder) else ""
-
-    def identify_folder(self, path: Path) -> bool:
-        """A folder with a file of messages, known by its name and content."""
-        return self._file(path) is not None
-
-    def read_folder(self, path: Path) -> list[Attempt]:
-        """The attempt of the file of messages in a folder. Raises as `read`."""
-        return read_launch(path, self._file(path), self.read)
+        name = self.key.fullmatch(folder.name if self.file else path.name)
+        return name["key"] if name and (not self.file or self._file(folder)) else ""
 
     def _file(self, folder: Path) -> Path | None:
         return only_file(folder, self.file, self.identify)
 
 
+class OfflineFolder(Offline):
+    """What one client keeps in a folder for each launch."""
+
+    def identify_folder(self, path: Path) -> bool:
+        return self._file(path) is not None
+
+    def read_folder(self, path: Path) -> list[Attempt]:
+        return read_launch(path, self._file(path), self.read)
+
+
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
-    """Gives each object on a line, or in a list on it, to ``take``; whether the last line is cut. Any other
-    line is told."""
+    """Gives each object on a line, or in a list on it, to ``take``; whether the last line is cut."""
     number = 0
     while line := file.readline(LONGEST):
         number += 1
-        try:
-            content = json.loads(line)
-        except (ValueError, RecursionError):
-            content = None
+        content = json_or_none(line)
         messages = content if isinstance(content, list) else [content]
         if messages and all(isinstance(message, dict) for message in messages):
             for message in messages:
@@ -132,6 +106,10 @@ def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool
 
 def _object(value: Any) -> Row:
     return value if isinstance(value, dict) else {}
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 # --- Neptune: {"obj": {"type": "LogFloats", "path": ["train", "loss"], "values": [...]}, ...} ---
@@ -152,7 +130,7 @@ def _neptune_message(log: PointLog, message: Row) -> None:
     name = clean("/".join(map(str, parts))) if isinstance(parts, list) else ""
     kind, points = str(operation.get("type")), operation.get("values")
     if kind == "LogFloats":
-        for point in map(_object, points if isinstance(points, list) else []):
+        for point in map(_object, _list(points)):
             log.point(name, point.get("step"), point.get("value"), point.get("ts"))
     elif kind.startswith("Assign") and isinstance(operation.get("value"), str | int | float):
         value = operation["value"]
@@ -188,14 +166,10 @@ def _fill_neptune_database(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 def _neptune_snapshot(operation: bytes, log: PointLog) -> None:
-    step: float | None = None
-    time_s = math.nan
     values = last_of(operation, BYTES)
-    if _STEP in values:
-        parts = last_of(values[_STEP], VARINT)
-        step = parts.get(1, 0) + parts.get(2, 0) / _MICRO
-    if _TIME in values:
-        time_s = seconds_of(values[_TIME])
+    parts = last_of(values.get(_STEP, b""), VARINT)
+    step = parts.get(1, 0) + parts.get(2, 0) / _MICRO if _STEP in values else None
+    time_s = seconds_of(values[_TIME]) if _TIME in values else math.nan
     for name, value in map(_entry, messages(operation, _ASSIGN)):
         if isinstance(value, str | int | float) and not name.startswith(_NEPTUNE_OWN):
             log.params[name] = value
@@ -383,10 +357,6 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
     return bool(more)
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 # --- golden values of Megatron-LM's functional tests: no tracker's, but a document of metrics like theirs ---
 
 _GOLDEN = re.compile(rb'(?s)\s*\{(?=.*"start_step")(?=.*"step_interval")(?=.*"values")')
@@ -409,31 +379,20 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 
 # --- all of them ---
 
-_ROWS: tuple[Offline, ...] = (
-    OfflineFolder(
-        *("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab),
-        re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"),
-        file="*.swanlab",
-    ),
-    OfflineFolder(
-        *("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune),
-        re.compile(r"run__(?P<key>[^_]+)__.+"),
-        file="data-1.log",
-    ),
-    OfflineFolder(
-        *("neptune-scale", "runtime/", re.compile(MAGIC), _fill_neptune_database),
-        re.compile(r"(?P<key>.+)_\d{16,20}"),
-        mine=_is_neptune_database,
-        file="run_operations.sqlite3",
-    ),
-    Offline(
-        *("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet),
-        re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"),
-        mine=_is_comet,
-    ),
+# fmt: off
+_ROWS = (
+    OfflineFolder("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
+        re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"), file="*.swanlab"),
+    OfflineFolder("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
+        re.compile(r"run__(?P<key>[^_]+)__.+"), file="data-1.log"),
+    OfflineFolder("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
+        re.compile(r"(?P<key>.+)_\d{16,20}"), mine=_is_neptune_database, file="run_operations.sqlite3"),
+    Offline("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet,
+        re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), mine=_is_comet),
     OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
     OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
     Offline("megatron-golden", "\0", _GOLDEN, _fill_golden),
     OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
+# fmt: on
 BY_NAME = {row.NAME: row for row in _ROWS}

@@ -17,9 +17,8 @@ from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.json_lines import Row, columns_of, flat
-from chronicle.readers.text import Head
+from chronicle.readers.text import Head, json_or_none
 from chronicle.readers.trackers import NOTHING, Store, attempt_of_calls, names_of, opened, tables_of
-from chronicle.readers.trackers.wandb_records import parsed
 
 _COLUMNS = {"run_name", "step", "timestamp", "metrics"}
 
@@ -45,7 +44,7 @@ def runs(path: Path) -> list[str]:
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run. Raises BadLog: there is none, or the database is damaged from the beginning."""
+    """An attempt a run. Raises BadLog where there is none, or the database is damaged from the beginning."""
     with opened(path) as store:
         rows: dict[tuple[Any, Any], list[Row]] = {}
         broken: Counter[tuple[Any, Any]] = Counter()
@@ -67,17 +66,10 @@ def read(path: Path) -> list[Attempt]:
             # `_Username`, `_Created` and the like are Trackio's own
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
             with suppress(BadLog):  # of a run that logged texts and media only
-                attempt = attempt_of_calls(
-                    path,
-                    len(rows[key]),
-                    columns_of(rows[key]),
-                    "_step",
-                    name=f"{path.name}: {name}",
-                    facts={"run": name, "project": path.stem, **config_facts(config)},
-                    faults=faults,
-                    truncated=bool(store.faults),
-                )
-                attempts.append(attempt)
+                facts = {"run": name, "project": path.stem, **config_facts(config)}
+                of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
+                known: dict[str, Any] = {"facts": facts, "faults": faults, "truncated": is_cut}
+                attempts.append(attempt_of_calls(*of_run, "_step", name=f"{path.name}: {name}", **known))
     if not attempts:
         raise BadLog(str(path), NOTHING)
     return attempts
@@ -89,18 +81,13 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
         what = f"alert ({level}): {title}" + (f": {text}" if text else "")
-        fault = Fault(
-            Place(str(path)),
-            what[:500],
-            at_time=moment(str(timestamp), math.nan),
-            kind="alert",
-            at_step=step if isinstance(step, int) else None,
-        )
+        at_time, at_step = moment(str(timestamp), math.nan), step if isinstance(step, int) else None
+        fault = Fault(Place(str(path)), what[:500], at_time=at_time, kind="alert", at_step=at_step)
         alerts.setdefault((run_id, run_name), []).append(fault)
     return alerts
 
 
 def _object(text: Any) -> Row | None:
     """The object of a cell, which older versions of Trackio kept as text, newer ones as bytes."""
-    content = parsed(text) if isinstance(text, str | bytes) else None
+    content = json_or_none(text) if isinstance(text, str | bytes) else None
     return content if isinstance(content, dict) else None

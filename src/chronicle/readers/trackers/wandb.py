@@ -120,16 +120,9 @@ class _Run:
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
         columns = {name: column for name, column in self.history.columns().items() if name != "_runtime"}
-        return attempt_of_calls(
-            self.path,
-            self.history.n_rows,
-            columns,
-            "_step",
-            facts=facts,
-            declared=self.step_metrics,
-            faults=faults,
-            truncated=truncated or "ended" not in facts,
-        )
+        known: dict[str, Any] = {"faults": faults, "truncated": truncated or "ended" not in facts}
+        of_run = self.path, self.history.n_rows, columns
+        return attempt_of_calls(*of_run, "_step", facts=facts, declared=self.step_metrics, **known)
 
     def _run(self, message: bytes) -> None:
         facts: dict[str, Any] = texts(message, _RUN)
@@ -162,9 +155,7 @@ class _Run:
 
 class _Console:
     """What a run tells of faults, record by record: console output by lines, alerts, a notice of preemption.
-
-    `listed` gives the faults with the facts that console lines state.
-    """
+    `listed` gives the faults with the facts that console lines state."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.machine = path, Faults(path)
@@ -187,13 +178,11 @@ class _Console:
             self._look(line)
 
     def alert(self, message: bytes) -> None:
-        """Takes an alert that the training sent (`wandb.alert`)."""
         parts = texts(message, {1: "title", 2: "text", 3: "level"})
         what = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
         self._report(what[:500], "alert")
 
     def preempting(self, _: bytes) -> None:
-        """Takes the notice that the machine is about to be taken away (`wandb.mark_preempting`)."""
         self._report("marked as about to be preempted", "preemption")
 
     def _report(self, what: str, kind: str) -> None:

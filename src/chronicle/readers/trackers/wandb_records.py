@@ -20,10 +20,11 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from chronicle.readers.columns import Column, number
+from chronicle.readers.columns import number
 from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, signed
 from chronicle.readers.hyperparameters import as_float, leaves
-from chronicle.readers.text import clean, from_json
+from chronicle.readers.step_axis import Column
+from chronicle.readers.text import clean, json_or_none
 
 MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
 BLOCK, HEADER = 32768, 7  # bytes
@@ -106,10 +107,7 @@ def _fragment(block: bytes, at: int) -> tuple[int, int]:
 
 
 def body(record: bytes) -> tuple[int, bytes]:
-    """(field number, message) of what a Record holds; (0, b"") where it is nothing known.
-
-    Raises ValueError where the bytes are no protobuf message.
-    """
+    """(field number, message) of what a Record holds; (0, b"") for nothing known. Raises ValueError."""
     contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
     return next(contents, (0, b""))
 
@@ -204,7 +202,7 @@ class History:
         try:
             self._put(name, float(text))
         except ValueError:
-            for path, value in leaves(name, parsed(text), "."):
+            for path, value in leaves(name, json_or_none(text), "."):
                 cell = number(value) if isinstance(value, str) else as_float(value)
                 if cell is not None:
                     self._put(path, cell)
@@ -247,19 +245,11 @@ def seconds_of(timestamp: bytes) -> float:
     return float(signed(parts.get(1, 0)) + signed(parts.get(2, 0)) / 1e9)
 
 
-def parsed(text: str | bytes) -> Any:
-    """The value of a JSON text; None where it is none."""
-    try:
-        return from_json(text)
-    except (ValueError, RecursionError):
-        return None
-
-
 def updates(message: bytes, into: dict[str, Any]) -> None:
     """Applies a ConfigRecord or SummaryRecord to a mapping of plain values."""
     for n, kind, value in fields(message):
         if (n, kind) == (1, BYTES):
             name, text = named(value)
-            into[name] = parsed(text)
+            into[name] = json_or_none(text)
         elif (n, kind) == (2, BYTES):
             into.pop(named(value)[0], None)
