@@ -78,6 +78,7 @@ def test_run_toml_says_what_it_is_and_whose(folder: Path) -> None:
         made = [f"made by lab/ of this repository: python -m {c} {folder.name[4:]}" for c in commands]
         assert config.source in made
         assert {"injected cause", "seed", "parameters", "training, seconds"} <= config.facts.keys()
+        assert config.facts["training, seconds"] <= 180, "everyone should be able to repeat it"
     assert not config.synthetic
 
 

@@ -70,7 +70,7 @@ def test_a_case_is_complete(case) -> None:
     assert {row.kind for row in case.log} & {"decision", "tried"} and len(case.log) >= 8
     for source in case.sources:
         assert re.search(r'<a href="https://[^"]+"', cited(source.where)), source.where
-        assert source.by and source.note
+        assert re.search(r"\b20\d\d\b", source.by) and source.note
     dates = [row.when for row in case.log if row.when]
     assert all(re.fullmatch(r"\d{4}-\d\d(-\d\d)?", date) for date in dates)
     for target in re.findall(r"\]\(([^)#]+)", case.body):

@@ -104,6 +104,7 @@ def test_sources_can_be_found_and_name_a_licence_where_a_picture_is_read_off(pat
     for source in page(pattern_id)[0]["sources"]:
         where = source["where"]
         assert re.search(r'<a href="https://[^"]+"', cited(where)), where
+        assert re.search(r"\b(19|20)\d\d\b", source["by"]), (source["title"], "of which year?")
         if re.search(r"[Pp]icture", source["note"]):
             assert re.search(r"\((CC-BY-SA-4\.0|Apache-2\.0|MIT)\)", where), where
 
