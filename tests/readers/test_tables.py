@@ -263,6 +263,12 @@ def test_encodings_line_ends_and_separators(encoding: str, end: str, delimiter: 
     assert points(log(tmp_path, text.encode(encoding)), "Löss") == [(1, 2.5), (2, 2.25)]
 
 
+def test_a_table_with_a_chinese_head_is_read_in_its_encoding(tmp_path: Path) -> None:
+    text = "step,训练损失,备注\n1,2.5,开始\n2,2.25,结束\n"
+    for encoding in ("utf-8", "gb18030"):
+        assert points(log(tmp_path, text.encode(encoding)), "训练损失") == [(1, 2.5), (2, 2.25)]
+
+
 def test_long_tables_of_several_runs(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     file.write_text(

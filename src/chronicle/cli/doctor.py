@@ -117,8 +117,8 @@ def _summary(attempt: Attempt) -> dict[str, Any]:
 
 def _encoding(start: bytes) -> dict[str, str]:
     """Encoding and line ends, by the start of a file; no line ends where it is no text of single bytes."""
-    if encoding_of(start) == "utf-16":
-        return {"encoding": "UTF-16"}
+    if (known_as := encoding_of(start)) != "utf-8-sig":
+        return {"encoding": {"utf-16": "UTF-16", "gb18030": "GB 18030"}[known_as]}
     if b"\0" in start:
         return {"encoding": "binary"}
     ends = (("CRLF", b"\r\n"), ("LF", b"\n"), ("CR", b"\r"))

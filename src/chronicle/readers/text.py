@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import filter as matching
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, TextIO
@@ -108,8 +108,27 @@ def _start_of(file: BinaryIO) -> bytes:
 
 
 def encoding_of(start: bytes) -> str:
-    """UTF-16 where its mark says so, else UTF-8 with or without a mark."""
-    return "utf-16" if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
+    """UTF-16 where its mark says so, GB 18030 where a Chinese Windows wrote it, else UTF-8 with or without a
+    mark."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return "utf-8-sig" if start.isascii() or not _is_chinese(start) else "gb18030"
+
+
+# Two bytes of a character in common use, and of the marks beside them; in other bytes few pairs look so.
+_CHINESE = re.compile(rb"(?:[\xb0-\xf7\xa1\xa3][\xa1-\xfe])+")
+_MOST_PAIRS = 0.9
+
+
+@lru_cache(maxsize=64)
+def _is_chinese(start: bytes) -> bool:
+    """Whether bytes that are no UTF-8 (but for a last character that was cut) are pairs of GB 2312."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        high = len(start.translate(None, bytes(range(128))))
+        return sum(map(len, _CHINESE.findall(start))) >= _MOST_PAIRS * high
+    return False
 
 
 class Lines:
@@ -176,8 +195,8 @@ def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
     """The ``file`` at ``path`` as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of
     `FIRST_BYTES`. They end with a line feed; a last line without one is a block of its own. Of the zeros that
     a file system puts where nothing was written before a crash, perhaps gigabytes, a line is given a few."""
-    if encoding_of(Head.of(path).start) == "utf-16":
-        with path.open(encoding="utf-16", errors="replace", newline="\n") as text:
+    if (encoding := encoding_of(Head.of(path).start)) != "utf-8-sig":
+        with path.open(encoding=encoding, errors="replace", newline="\n") as text:
             while part := text.read(size) + text.readline():
                 yield from _whole_and_cut(part.encode())
         return

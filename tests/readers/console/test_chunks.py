@@ -11,6 +11,7 @@ import pytest
 from chronicle.readers import read
 from chronicle.readers.console import chunks as module
 from chronicle.readers.console.chunks import MAX_LINE_BYTES, Prefix, chunks, split
+from chronicle.readers.text import encoding_of
 
 
 def lines_of(path: Path, size: int = 1 << 21) -> tuple[list[tuple[int, bytes]], bool]:
@@ -60,6 +61,29 @@ def test_utf_16_is_known_by_its_mark(encoding, tmp_path):
     log = tmp_path / "log.txt"
     log.write_bytes("\ufeffstep 1\r\nµ 2\n".encode(encoding))
     assert lines_of(log) == ([(1, b"step 1"), (2, "µ 2".encode())], False)
+
+
+CHINESE = "模型训练开始\n" + "".join(
+    f"当前Batch：{n}/600 | 当前损失值：{1 + 9 / n:.4f} | 当前准确率：{n / 10:.2f}%\n"
+    for n in range(10, 400, 10)
+)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "gb18030"])
+def test_the_log_of_a_chinese_windows_is_read_as_any_other(encoding, tmp_path):
+    log = tmp_path / "train_log.txt"
+    log.write_bytes(CHINESE.encode(encoding))
+    assert lines_of(log, 50) == lines_of(log)
+    (attempt,) = read(log)
+    loss = attempt.series["current loss"]
+    assert (loss.role, loss.steps.tolist()) == ("loss", list(range(10, 400, 10)))
+    assert loss.values.tolist() == [round(1 + 9 / n, 4) for n in range(10, 400, 10)]
+
+
+def test_bytes_of_western_europe_are_not_taken_for_chinese(tmp_path):
+    assert encoding_of("Genauigkeit für Prüfmengen: größer\n".encode("latin-1")) == "utf-8-sig"
+    assert encoding_of("当前损失值".encode()[:-1]) == "utf-8-sig"  # a last character that was cut
+    assert encoding_of("当前损失值：1.5\n".encode("gb18030")) == "gb18030"
 
 
 def test_a_line_without_an_end_costs_no_more_memory_than_a_megabyte(tmp_path, monkeypatch):

@@ -97,8 +97,8 @@ def _utf8(source: Source, size: int) -> Iterator[bytes]:
     begun = source.tell()
     first = source.file.read((-(-begun // size) + 1) * size - begun)
     blocks = chain([first], iter(lambda: source.file.read(size), b""))
-    if not begun and encoding_of(first) == "utf-16":  # which has other ends of lines, and is read anew
-        decode = codecs.getincrementaldecoder("utf-16")("replace").decode
+    if not begun and (encoding := encoding_of(first[:HEAD_BYTES])) != "utf-8-sig":  # and is read anew
+        decode = codecs.getincrementaldecoder(encoding)("replace").decode
         yield from (decode(block).encode("utf-8", "replace") for block in blocks)
         return
     mark = b"" if begun else codecs.BOM_UTF8
@@ -178,6 +178,8 @@ def sample(head: Head) -> bytes:
     if encoding == "utf-16":
         big = start.startswith(b"\xfe\xff")
         parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
+    elif encoding != "utf-8-sig":
+        parts = [part.decode(encoding, "replace").encode() for part in parts]
     return plain(b"\n".join(parts)).replace(b"\r", b"\n")
 
 
