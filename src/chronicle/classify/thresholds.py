@@ -76,7 +76,7 @@ class Thresholds:
     horizon: float = limit(0.5, "log steps", "a loss is a straight line for so long, and as far beyond it")
     alike_share: float = limit(0.3, "correlation of noise", "a lower correlation proves nothing")
     seam_pause: float = limit(10.0, "times the median", "a process that starts takes longer than a step")
-    first_level: float = limit(0.15, "share of what was learned", "how close to the first level counts as back")
+    first_level: float = limit(0.15, "share of what was learned", "within this of the first level is back")
     # ---- what was planned: learning rate, batch size
     lr_differs: float = limit(0.05, "share", "a schedule moves less than this between two logged points")
     lr_falls: float = limit(1.3, "factor", "schedules change the rate by less all the time")
