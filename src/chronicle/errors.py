@@ -57,7 +57,7 @@ class AmbiguousFormat(LogError):
 
 
 class BadLog(LogError):
-    """A reader recognised the file, and then could not use any of it."""
+    """A reader recognised the file but could use nothing in it."""
 
 
 class Defect(LogError):
@@ -77,7 +77,7 @@ class NothingToRead(ChronicleError):
 
 
 class NotALog(NothingToRead):
-    """All that was named tells of a run and is no log: nothing failed (exit code 0)."""
+    """The named files describe a run, but none is a log: nothing failed (exit code 0)."""
 
     exit_code = 0
 
@@ -94,7 +94,7 @@ class MissingExtra(ChronicleError):
 
 
 class SiteError(ChronicleError):
-    """The site engine failed; its own words are in the message."""
+    """The site engine failed; the message contains its output."""
 
 
 @contextmanager
@@ -124,7 +124,7 @@ _REMEDIES = {
 
 
 def message_of(err: ChronicleError | OSError) -> str:
-    """What is said of an error; of what the system refused, in a line: where, what, and what to do."""
+    """The message of an error; for an error of the operating system: place, problem and remedy."""
     if not isinstance(err, OSError):
         return str(err)
     remedy = next((words for numbers, words in _REMEDIES.items() if err.errno in numbers), "check the disk")

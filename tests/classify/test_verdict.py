@@ -92,7 +92,7 @@ def test_a_part_that_rises_while_the_whole_loss_falls_does_not_worry() -> None:
     judged = classify({"loss": whole, **parts})
     rises = [f for f in judged.findings if f.metric == "loss/books"]
     assert judged.verdict == "good" and rises
-    why = "the loss that the run is judged by did not rise with it"
+    why = "the classified loss did not rise with it"
     assert {f.evidence["explained_by"] for f in rises} == {why}
     assert classify({"loss": parts["loss/books"]}).verdict != "good"
 
@@ -106,7 +106,7 @@ def test_a_rise_at_a_learning_rate_of_nothing_is_the_data(ends: float) -> None:
     judged = classify({"loss": loss, "learning_rate": rate})
     (rise,) = (f for f in judged.findings if f.pattern == "divergence-no-spike")
     assert (judged.verdict, rise.evidence.get("explained_by")) == (
-        ("bad", None) if ends else ("good", "the learning rate was next to nothing: it is the data")
+        ("bad", None) if ends else ("good", "the learning rate was nearly zero, so the data caused it")
     )
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.errors import ConfigError, UsageError
-from chronicle.workspace.folders import RunFolder, Workspace, add, facts_of, init, safe_id, told_apart
+from chronicle.workspace.folders import RunFolder, Workspace, add, facts_of, init, safe_id, with_unique_ids
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ ids = st.sampled_from(["seed", "Seed", "seed-2", "SEED-2", "seed-2-2", "seed-3",
 
 @given(st.lists(ids, max_size=12))
 def test_no_two_runs_have_one_id_whatever_the_case(names):
-    runs = told_apart(RunFolder(name, (Path(f"{i}.csv"),)) for i, name in enumerate(names))
+    runs = with_unique_ids(RunFolder(name, (Path(f"{i}.csv"),)) for i, name in enumerate(names))
     assert [run.logs for run in runs] == [(Path(f"{i}.csv"),) for i in range(len(names))]
     assert len({run.run_id.lower() for run in runs}) == len(names)
     first = {name.lower(): i for i, name in reversed(list(enumerate(names)))}
@@ -112,5 +112,5 @@ def test_no_two_runs_have_one_id_whatever_the_case(names):
 
 def test_four_logs_of_two_names_are_four_runs():
     names = ["seed", "seed-2", "seed", "seed-2"]
-    runs = told_apart(RunFolder(name, ()) for name in names)
+    runs = with_unique_ids(RunFolder(name, ()) for name in names)
     assert [run.run_id for run in runs] == ["seed", "seed-2", "seed-3", "seed-2-2"]

@@ -48,7 +48,7 @@ from chronicle.workspace.folders import (
     run_in,
     safe_id,
     shown,
-    told_apart,
+    with_unique_ids,
 )
 
 _FETCHES = 4  # runs whose logs are fetched at a time
@@ -88,7 +88,7 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
     if not runs:
         folders = [path for path in paths if path.is_dir()] or list(paths)
         raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
-    return told_apart(runs)
+    return with_unique_ids(runs)
 
 
 def passed_over(paths: Sequence[Path]) -> list[Path]:
@@ -163,7 +163,7 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
             rest = tuple(file for file in files if file not in stores and file not in run.own_files)
             if not stores or rest:
                 run_folders.append(replace(run, logs=rest) if stores else run)
-    return told_apart(run_folders)
+    return with_unique_ids(run_folders)
 
 
 def _with_logs(run: RunFolder) -> RunFolder:
@@ -240,11 +240,11 @@ def joined(sources: Sequence[RunSource]) -> list[_Member]:
     groups: dict[tuple[str, str], list[RunSource]] = {}
     for source in sources:
         groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
-    runs = _told_once([run for group in groups.values() for run in _trainings(group)])
+    runs = _without_duplicates([run for group in groups.values() for run in _trainings(group)])
     return runs if len(sources) <= _FEW else [(source, {}) for source, _ in runs]
 
 
-def _told_once(runs: Sequence[_Member]) -> list[_Member]:
+def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
     """The runs, with what two loggers of different formats told of one training as one run: the console of a
     job beside the folder of its event files. Two of one format are two trainings, and a run of a store is
     read from there alone."""

@@ -183,17 +183,17 @@ def explanation(view: View, finding: Finding) -> str:
     """Why a finding says nothing of how well a run learns, or "" (the reasons: docs/classifier.md)."""
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.first(Role.OBJECTIVE) is not None for a in attempts):
-        return "an environment has a pace of its own"
+        return "the speed depends on the environment"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
-        return "the run learned as well"
+        return "the run went on learning"
     if any(part_alone(view, a, finding) for a in attempts):
-        return "the loss that the run is judged by did not rise with it"
+        return "the classified loss did not rise with it"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
-        return "the learning rate was next to nothing: it is the data"
+        return "the learning rate was nearly zero, so the data caused it"
     firsts = (median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric)
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
-        return "all of it lies below a twentieth of the first value"
+        return "the loss stayed below a twentieth of its first value"
     settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"

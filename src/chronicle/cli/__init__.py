@@ -14,20 +14,17 @@ from chronicle.errors import UsageError
 __all__ = ["CONTEXT", "cli"]
 
 EVENT = click.option(
-    "--event",
-    default="",
-    metavar="ID",
-    help="The event it is about, by the id that `chronicle explain` shows.",
+    "--event", default="", metavar="ID", help="Id of the event it is about, which `chronicle explain` shows."
 )
-AT = click.option("--at", help="The time it is about, ISO 8601. [default: now]")
-AUTHOR = click.option("--author", default="", help="Who writes it. [default: user.name of git]")
+AT = click.option("--at", help="Time it is about, ISO 8601. [default: now]")
+AUTHOR = click.option("--author", default="", help="Name of the author. [default: user.name of git]")
 
 
 @cli.command(short_help="Add a note to a run.")
 @click.argument("run")
 @click.argument("text")
 @EVENT
-@click.option("--step", type=int, help="The step it is about; by default that of the event.")
+@click.option("--step", type=int, help="Step it is about. [default: step of the event]")
 @AT
 @click.option("--kind", type=Words("workspace.notes", "NOTE_KINDS"), help="Kind of the note.")
 @AUTHOR
@@ -40,11 +37,11 @@ def note(
     the run a warning.
     """
     if not text.strip():
-        raise UsageError("the note is empty. Remedy: give it a TEXT")
+        raise UsageError("the note says nothing. Remedy: give it a TEXT")
     _write(run, text, kind or "", event, step, at, author)
 
 
-@cli.command(short_help="Record a person's verdict of a run, or of one finding.")
+@cli.command(short_help="Record your verdict on a run or a finding.")
 @click.argument("run")
 @click.argument("says", type=Words("workspace.notes", "JUDGEMENTS"), metavar="WORD")
 @click.argument("text", default="")
@@ -52,33 +49,33 @@ def note(
 @AT
 @AUTHOR
 def review(run: str, says: str, text: str, event: str, at: str | None, author: str) -> None:
-    """Record a verdict of RUN: WORD is good, unexpected, worrying or bad. TEXT says why.
+    """Judge RUN: WORD is its verdict, good, unexpected, worrying or bad. TEXT says why.
 
-    With --event, WORD is confirmed or disputed, and the review is about that finding. Pages, facets and exit
-    codes follow the last verdict of a person; the classifier's stays beside it. A review removes a run from
-    "Needs attention". It is kept in runs/RUN/notes.md.
+    With --event, WORD is confirmed or disputed and applies to that finding only. Pages, filters and exit
+    codes use the latest verdict of a person; the verdict of the classifier is shown beside it. A reviewed
+    run leaves "Needs attention". Reviews are written to runs/RUN/notes.md.
     """
     from chronicle.workspace.notes import STANCES
 
     of_event = says in STANCES
     if of_event and not event:
         remedy = f"Name it with --event ID (`chronicle explain {run}` has the ids)"
-        raise UsageError(f"{says} is about one finding. {remedy}")
+        raise UsageError(f"{says} applies to one finding. {remedy}")
     if event and not of_event:
         raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
     _write(run, text, says if of_event else f"review {says}", event, None, at, author)
 
 
-@cli.command("triage", short_help="Go through the findings that nobody has reviewed.")
+@cli.command("triage", short_help="Review the findings that are still open.")
 @click.argument("runs", nargs=-1)
 @AUTHOR
 def go_through_runs(runs: tuple[str, ...], author: str) -> None:
-    """Go through the findings of RUNS (default: all) that nobody has reviewed, the gravest run first.
+    """Review the open findings of RUNS (by default of all runs), the gravest run first.
 
-    It asks about the findings that make a run worse than good, in runs that nobody has reviewed as a whole.
-    Each finding is described and drawn as the last build saw it, and takes one key: c confirms it, d disputes
-    it, n adds a note, s skips it, q quits. After its findings a run can be given a verdict. Each answer is
-    written to notes.md at once.
+    A finding is open if it makes its run worse than good and nobody has reviewed it or the run. Each is
+    shown with its curve from the last build. Answer with one key: c confirms, d disputes, n adds a note, s
+    skips, q quits. After its findings you may give a verdict on the run. Every answer is written to
+    notes.md at once.
     """
     from chronicle.cli.triage import go_through
     from chronicle.workspace.notes import author_in

@@ -67,7 +67,7 @@ PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 GRAVE = "Exit with 1 when a run has this verdict or a graver one."
 FAIL_ON = click.option("--fail-on", type=VERDICTS, help=GRAVE)
-ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine.")
+ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine to use.")
 
 
 @click.group(context_settings=CONTEXT)
@@ -104,9 +104,9 @@ def init(folder: Path) -> None:
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
 @click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
 @click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
-@click.option("--follow", is_flag=True, help="Copy also what links in LOGS lead to; else links are left out.")
+@click.option("--follow", is_flag=True, help="Also copy the targets of links in LOGS.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
-    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME. All of it or nothing."""
+    """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
     from chronicle.cli.terminal import say, say_passed_over
     from chronicle.workspace.folders import add as add_run
     from chronicle.workspace.folders import facts_of
@@ -118,10 +118,10 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, f
     say_passed_over([added.folder])
 
 
-@cli.command("list", short_help="List the runs and what the last build said.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a run and line.")
+@cli.command("list", short_help="List the runs with their verdicts.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line and run.")
 def list_runs(as_json: bool) -> None:
-    """List the runs of the workspace with what the last build said of them."""
+    """List the runs of the workspace with their verdicts from the last build."""
     from chronicle.build.produce import last_entry
     from chronicle.build.sources import only_machines
     from chronicle.cli.terminal import list_lines
@@ -192,12 +192,7 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 
 @cli.command(short_help="Diagnose runs without building anything.")
 @click.argument("paths", nargs=-1, required=True, type=PATH)
-@click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    help="Print one JSON object per run; `chronicle schema` has its schema.",
-)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, in the form of `chronicle schema`.")
 @FAIL_ON
 @click.option(
     "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
@@ -227,9 +222,9 @@ def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, preset
 def explain(run: Path, finding: str) -> None:
     """Explain why RUN (a run of the workspace, a log or a folder) was judged as it was.
 
-    Prints each finding with its criteria (value, threshold, met or not), its evidence, the pattern it would
-    be otherwise, and its likely causes, ranked by the evidence of this run. FINDING is the number or id of a
-    finding, or a pattern, also one that was not found.
+    Shows for each finding its criteria (measured value, threshold, met or not), its evidence, the pattern
+    that comes second, and its likely causes, the likeliest first. FINDING is the number or id of a finding,
+    or the id of a pattern, which need not have been found.
     """
     from chronicle.cli import terminal
     from chronicle.pages import load_gallery
@@ -269,14 +264,14 @@ def compare(runs: tuple[Path, ...]) -> None:
     sys.exit(int(judged.unreadable))
 
 
-@cli.command(short_help="Show what was understood of a log, and what not.")
+@cli.command(short_help="Show how a log was read, and what was ignored.")
 @click.argument("paths", nargs=-1, required=True, metavar="LOG...", type=PATH)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per log.")
 def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
-    """Show what chronicle understood of each LOG, and what not.
+    """Show how chronicle read each LOG, and which lines it did not understand.
 
-    Prints which reader was used and why, the kinds of lines with the first of each, the role and unit of each
-    metric, the lines that were not understood, attempts and faults. A folder is read as one run.
+    The report names the reader, the kinds of lines with examples, the role and unit of each metric, the
+    attempts, and the faults. A folder is read as one run.
     """
     from chronicle.build.entry import to_json
     from chronicle.build.sources import must_exist
@@ -303,15 +298,15 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     "--out", type=MADE, help="Folder of the site. [default: chronicle-site; in a workspace build/site]"
 )
 @ENGINE
-@click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one a core.")
+@click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one per CPU core.")
 @click.option(
     "--dask", default="", metavar="ADDRESS", help="Scheduler of a dask cluster that reads the runs."
 )
 @click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
 @FAIL_ON
-@click.option("--untrusted", is_flag=True, help="Use the runs alone: for the pull request of a stranger.")
+@click.option("--untrusted", is_flag=True, help="Use only the runs: for untrusted pull requests.")
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
-@click.option("-v", "--verbose", is_flag=True, help="A line for every run, and the engine's own words.")
+@click.option("-v", "--verbose", is_flag=True, help="Print each run and the engine's output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool, **options: Any) -> None:
     """Build the gallery: of the workspace, or of any log files and folders (PATHS) without set-up.
@@ -360,9 +355,9 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 
 @cli.command(short_help="Verify that nothing of the workspace is damaged.")
 def check() -> None:
-    """Verify the workspace: its runs, what builds have kept, the site, and what git holds. All of it is read.
+    """Check every file of the runs, the kept results of builds, the site and the git repository for damage.
 
-    Prints what is damaged and what to do about it. The next build makes again what it can.
+    Each damaged file is listed with a remedy. The next build repairs what it can make again.
     """
     from chronicle.build.store import check as look_at
     from chronicle.cli import terminal
@@ -377,13 +372,13 @@ def check() -> None:
     sys.exit(int(bool(damage)))
 
 
-@cli.command(short_help="Serve the site here, built again on changes.")
+@cli.command(short_help="Serve the site locally and rebuild on changes.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one."
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 picks a free port."
 )
 @ENGINE
 def serve(port: int, engine: str | None) -> None:
-    """Build the workspace, serve it on this machine alone, and build again when a log or note changes."""
+    """Build the workspace, serve it on this machine only, and rebuild when a log or note changes."""
     from chronicle.cli.serve import serve as serve_site
 
     serve_site(workspace_here(), port, engine, click.echo)

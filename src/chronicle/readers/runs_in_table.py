@@ -91,7 +91,7 @@ def attempts_of(
         except BadLog as problem:
             problems.append(problem)
             continue
-        names = items_told_by(of_run, n_rows) if attempt.axis == "row" else []
+        names = item_columns(of_run, n_rows) if attempt.axis == "row" else []
         if names:
             rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))}), no steps"
             attempt = replace(attempt, axis="item", facts={**attempt.facts, "rows": rows_are})
@@ -106,13 +106,13 @@ def places_rows(name: str) -> bool:
     return is_counter(name) or column_key(name) in _PLACES
 
 
-def items_told_by(columns: Columns, n_rows: int) -> list[str]:
+def item_columns(columns: Columns, n_rows: int) -> list[str]:
     """The columns that say of which configuration or item each row is, where nothing counts the rows.
 
     In a ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
     numbers that come again are settings, whatever they are called.
     """
-    if names := [name for name, column in columns.items() if _tells_items(name, column, n_rows)]:
+    if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names
     ranked = n_rows >= _RANKED and any(_ranks(name, column, n_rows) for name, column in columns.items())
     return [name for name, column in columns.items() if ranked and _is_grid(column, n_rows)]
@@ -137,7 +137,7 @@ def _is_grid(column: Column, n_rows: int) -> bool:
     return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, n_rows // 2)
 
 
-def _tells_items(name: str, column: Column, n_rows: int) -> bool:
+def _names_items(name: str, column: Column, n_rows: int) -> bool:
     """Whether a column alone says of which configuration or item each row is: texts that differ, other than
     flags and names of steps (`model_epoch10.pt`), or settings that no training changes. They come again after
     others, as in a grid; what changes once or twice is a phase of a training."""
@@ -285,18 +285,18 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     evaluated = {word: of_word for word, of_word in rows.items() if word in OF_EVALUATION}
     aside = {word: of_word for word, of_word in rows.items() if word not in OF_TRAINING}
     with_epochs = any(column_key(key) == "epoch" for key in others)
-    told_apart: dict[str, Column] = {}
+    by_phase: dict[str, Column] = {}
     for key, column in others.items():
         if is_counter(key):
             in_epoch = with_epochs and column_key(key) != "epoch"
-            told_apart[key] = _without(column, evaluated, training) if in_epoch else column
+            by_phase[key] = _without(column, evaluated, training) if in_epoch else column
         elif names_an_evaluation(key) or role_of(key) in OF_BOTH:
-            told_apart[key] = column
+            by_phase[key] = column
         else:
             parts = {key: column.only(training)}
             parts |= {f"{word}/{key}": column.only(of_word) for word, of_word in aside.items()}
-            told_apart |= {metric: part for metric, part in parts.items() if len(part.rows)}
-    return told_apart
+            by_phase |= {metric: part for metric, part in parts.items() if len(part.rows)}
+    return by_phase
 
 
 def _by_keys(columns: Columns) -> dict[str, Column]:

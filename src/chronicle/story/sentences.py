@@ -60,7 +60,7 @@ class Words(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Said:
+class _Phrase:
     """A number of the evidence that a format string asks for by its key, and in a form."""
 
     teller: Teller
@@ -74,9 +74,9 @@ class Sentences(Teller):
     """Of a pattern whose row has no sentence the method of its name, which says what was found."""
 
     def __getitem__(self, key: str) -> object:
-        return getattr(self, key) if hasattr(self, key) else _Said(self, key)
+        return getattr(self, key) if hasattr(self, key) else _Phrase(self, key)
 
-    def told(self, form: str) -> str:
+    def formatted(self, form: str) -> str:
         """A form with the numbers of this finding; nothing that a log names is read as one."""
 
         def chosen(match: re.Match[str]) -> str:
@@ -86,7 +86,7 @@ class Sentences(Teller):
         return _CHOICE.sub(chosen, form).format_map(self)
 
     def words(self, sentence: str, short: str, ending: str = "") -> Words:
-        return Words(self.told(sentence), self.told(short), ending)
+        return Words(self.formatted(sentence), self.formatted(short), ending)
 
     def spike_fast_recovery(self, *, verb: str = "jumped", back: str = "all the way back") -> Words:
         risen, short = self.risen(verb)
@@ -165,7 +165,7 @@ class Sentences(Teller):
         if not self.has("ratio_change_share") or not ratio:
             return words
         source = f"the share of a source in the batch ({ratio}) moved by"
-        moved = self.told("{ratio_change_share:hundredths}")
+        moved = self.formatted("{ratio_change_share:hundredths}")
         return words._replace(sentence=f"{source} {moved}, and {words.sentence}")
 
     def lr_not_restored(self) -> Words:
@@ -231,7 +231,7 @@ class Sentences(Teller):
             steps = self.finding.start_step, self.finding.end_step or 0
             ends = np.interp(steps, *self.samples).tolist()
             low, high = (self.number(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
-            learned = self.told("the training data had been learned at {train_saturated_step:place}")
+            learned = self.formatted("the training data had been learned at {train_saturated_step:place}")
             sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")

@@ -59,13 +59,13 @@ def key(default: Any, doc: str, unit: str = "", choices: Iterable[str] = ()) -> 
 class Redact:
     """[redact] of chronicle.toml: what is withheld before a run is published."""
 
-    secrets: bool = key(True, "Whether what looks like a key, token or password is withheld.")
+    secrets: bool = key(True, "Whether anything that looks like a key, token or password is withheld.")
     identities: bool = key(
         False,
         "Whether hosts and users are numbered, and e-mail and network addresses and home folders withheld.",
     )
-    patterns: list[str] = key([], "Regular expressions of what else is withheld.")
-    allow: list[str] = key([], "Regular expressions of what is published although it looks like a secret.")
+    patterns: list[str] = key([], "Regular expressions of further text to withhold.")
+    allow: list[str] = key([], "Regular expressions of text to publish although it looks like a secret.")
 
     def __post_init__(self) -> None:
         for name in ("patterns", "allow"):
@@ -82,7 +82,7 @@ class WorkspaceConfig:
     """chronicle.toml: what holds for a whole workspace."""
 
     title: str = key("chronicle", "Title of the site.")
-    runs: str = key("runs", "Folder that holds one folder a run.")
+    runs: str = key("runs", "Folder with one subfolder for each run.")
     gallery: str = key(
         "gallery", "Folder of pattern pages and of `cases/`; one here replaces the shipped one of its id."
     )
@@ -98,17 +98,17 @@ class WorkspaceConfig:
         "", "Where the folder of the runs is edited, `https://github.com/team/log/edit/main/runs/`: "
         "each run then links to its run.toml and notes.md."
     )  # fmt: skip
-    jobs: int = key(0, "Worker processes; 0 means one a core.", "processes")
+    jobs: int = key(0, "Worker processes; 0 means one per CPU core.", "processes")
     strict: bool = key(False, "Whether a warning of the site engine fails the build.")
     fail_on: str = key(
         "", "Exit with 1 when a run has this verdict or a graver one; empty means never.",
         choices=("", *Verdict),
     )  # fmt: skip
     x: str = key(
-        "step", "What the figure of a whole run is drawn over; zooms stay over steps.", choices=AXES
+        "step", "Horizontal axis of the figure of a whole run; zooms always use steps.", choices=AXES
     )  # fmt: skip
     roles: Mapping[str, str] = key(
-        {}, "What a metric is, where its name does not tell: regular expression of the name = role.",
+        {}, "Role of a metric that its name does not show: regular expression of the name = role.",
         choices=tuple(Role),
     )  # fmt: skip
     units: Mapping[str, str] = key({}, "Units of metrics: name as logged = unit.")
@@ -139,13 +139,13 @@ class RunConfig:
 
     title: str = key("", "Title of the run's page; by default the name of its folder.")
     project: str = key("", "Project or model the run belongs to; a facet of the gallery.")
-    description: str = key("", "What the run was, in a few sentences; shown as text.")
+    description: str = key("", "Description of the run in a few sentences; shown as text.")
     source: str = key("", "Where the log comes from.")
     licence: str = key("", "Licence of the log.")
-    quote: str = key("", "What its authors said of it, in their words.")
+    quote: str = key("", "What its authors wrote about it, quoted.")
     tags: list[str] = key([], "Words to find the run by.")
     data: str = key(
-        "log", "What kind of data it is.", choices=("log", "digitised picture", "tiny training", "synthetic")
+        "log", "Kind of data.", choices=("log", "digitised picture", "tiny training", "synthetic")
     )
     synthetic: bool = key(False, "Whether a generator made the numbers; the page then says so.")
     paths: list[str] = key(
@@ -158,7 +158,7 @@ class RunConfig:
         "", "What several attempts over the same steps are: attempts of one training, or seeds.",
         choices=RELATIONS,
     )  # fmt: skip
-    x: str = key("", "As in chronicle.toml, for this run; empty: as there.", choices=("", *AXES))
+    x: str = key("", "As in chronicle.toml, for this run; empty means the value there.", choices=("", *AXES))
     axis: str = key("", "What the steps of its logs count where these are no steps: `million tokens`.")
     resolution: float = key(
         0.0, "How far apart two places are that the source can tell: steps of one pixel.", "steps"

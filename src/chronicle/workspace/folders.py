@@ -138,7 +138,7 @@ class Workspace:
             return []
         names = sorted(name for name in os.listdir(self.runs_folder) if not name.startswith("."))
         folders, confines = (self.runs_folder / name for name in names), self.confines
-        return told_apart(run_in(folder, confines) for folder in folders if folder.is_dir())
+        return with_unique_ids(run_in(folder, confines) for folder in folders if folder.is_dir())
 
     @property
     def confines(self) -> Confines:
@@ -196,7 +196,7 @@ def safe_id(name: str) -> str:
     """A run id that is safe as a file name and in an address: letters, digits, dot, dash, underscore.
 
     A name that holds anything else, or that Windows would not keep, is spelled with dashes and ends in a few
-    digits of its hash. `told_apart` sees to it that no two runs have one id.
+    digits of its hash. `with_unique_ids` sees to it that no two runs have one id.
     """
     plain = re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?", name)
     if plain and name.lower() != _OF_SITE and name.lower().partition(".")[0] not in _OF_WINDOWS:
@@ -206,7 +206,7 @@ def safe_id(name: str) -> str:
     return f"{dashed}-{digest}" if dashed else f"run-{digest}"
 
 
-def told_apart(runs: Iterable[RunFolder]) -> list[RunFolder]:
+def with_unique_ids(runs: Iterable[RunFolder]) -> list[RunFolder]:
     """The runs in their order, no two of one id, whatever the case of its letters.
 
     The first of an id keeps it; each other one gets the lowest number that makes an id no run has.

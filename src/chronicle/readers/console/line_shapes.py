@@ -117,8 +117,8 @@ class Learned:
         match = self.pattern.fullmatch(raw)
         return None if match and self.commas and _DECIMAL_COMMA.search(raw) else match
 
-    def told(self, match: re.Match[bytes]) -> Reading:
-        """What the slow way would say of a line."""
+    def reading_of(self, match: re.Match[bytes]) -> Reading:
+        """The numbers of a matched line, as the full parser would read them."""
         form, values, _, who, at, _ = self.reading
         values, ends = list(values), {}  # what stands in no digits, as NaN, stays
         for (kind, pair), text in zip(self.groups, match.groups(), strict=True):
@@ -160,12 +160,12 @@ class Shapes:
         alike = self._alike(raw)
         for learned in alike or ():
             if learned and (match := learned.match(raw)):
-                return learned.told(match)
+                return learned.reading_of(match)
         if alike is None or len(alike) >= _MOST_FORMS:
             return None
         alike.append(new := _learn(raw, [match.span() for match in _RUN.finditer(raw)], self._read))
         match = new.match(raw) if new else None
-        return new.told(match) if new and match else None
+        return new.reading_of(match) if new and match else None
 
     def common(self, lines: Sequence[bytes]) -> Learned | None:
         """A shape that many of these lines have."""
@@ -425,17 +425,17 @@ class Groups(NamedTuple):
     ``names`` are those of the columns, by group, from the line below it.
     """
 
-    told: Sequence[str] = ()
+    group_names: Sequence[str] = ()
     names: Sequence[Sequence[str]] = ()
 
     def read(self, text: str) -> tuple[Groups, list[Pair]] | None:
         """The table behind a line with bars, and the pairs of a row, [] for a header; None for any other."""
         pieces = text.split("|")
         if "---" in text:
-            told = [match[1] or "" for piece in pieces if (match := _OF_GROUP.fullmatch(piece))]
-            return (Groups(told), []) if any(told) and len(told) == len(pieces) else None
-        if self.told:
-            groups = [*self.told, *[""] * len(pieces)][: len(pieces)]
+            names = [match[1] or "" for piece in pieces if (match := _OF_GROUP.fullmatch(piece))]
+            return (Groups(names), []) if any(names) and len(names) == len(pieces) else None
+        if self.group_names:
+            groups = [*self.group_names, *[""] * len(pieces)][: len(pieces)]
             named = list[list[str]]()
             for group, piece in zip(groups, map(str.split, pieces), strict=True):
                 named.append([f"{group} {name}" if group else _OUTSIDE.get(name, name) for name in piece])
