@@ -16,7 +16,7 @@ import hashlib
 import importlib.util
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -148,25 +148,15 @@ def build(
             link.unlink()  # nothing is written or removed through one
         outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
         outcomes = with_machines(runs, outcomes, config, store)
+        gc.freeze()  # pages are made of the entries of all runs, which no search for cycles need look through
         current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
         for folder in (folder for folder in there if folder.name not in current):
             remove(folder)  # its logs were removed, so its pages go too
         report = Report(tuple(outcomes), where.out, "")
+        parts, docs = _pages(workspace, report, where.root / "build" / "docs", before)
         title = config.title if config.title != WorkspaceConfig.title else ""  # nobody chose that one
-        with _nothing_to_collect():
-            parts, docs = _pages(workspace, report, where.root / "build" / "docs", before)
-            now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
-            return replace(report, engine_output=make_site(where.root, where.out, before, now))
-
-
-@contextmanager
-def _nothing_to_collect() -> Iterator[None]:
-    """No search for cycles within: what is made of thousands of runs is in none, and needed to the end."""
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
+        now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
+        return replace(report, engine_output=make_site(where.root, where.out, before, now))
 
 
 def _pages(
@@ -214,9 +204,12 @@ def make_entries(
 ) -> list[Outcome]:
     """The map step: the outcome of every run, in the order given; runs are independent of each other."""
     products = [Product(run, config, store / run.run_id) for run in runs]
-    with _nothing_to_collect():
+    gc.disable()  # thousands of entries, all needed to the end: no search for cycles looks through them
+    try:
         outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
-        gc.freeze()  # nor does any later search look through them
+        gc.freeze()
+    finally:
+        gc.enable()
     for outcome in outcomes.values():
         progress(outcome, len(runs))
     left = [product for product in products if product.run.run_id not in outcomes]

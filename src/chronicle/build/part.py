@@ -1,5 +1,7 @@
 """The site engine over the pages that changed alone, as a process: ``python part.py ENGINE LIST build …``.
 
+Without a list it makes all of them, one after the other.
+
 mkdocs and what grew from it have ``--dirty``. That goes by times of files, gives pages that it did not read
 no title in the navigation, and writes a search index of the changed pages only; and it looks at every figure
 of every run, though none of them can change. A plug-in of this one process mends the three, and the engine is
@@ -12,7 +14,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -27,11 +29,17 @@ _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
 
 def main(engine: str, listed: str, *arguments: str) -> None:
-    """Runs the command of an engine; ``listed`` is a JSON file: what changed below docs, and all of docs."""
-    changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
+    """Runs the command of an engine, over all pages where ``listed`` is empty.
+
+    Else it is a JSON file: what changed below docs, and all of docs.
+    """
     command, plugins = import_module(f"{engine}.__main__"), import_module(f"{engine}.plugins")
     commands: Any = import_module(f"{engine}.commands.build")
     whole_build = commands.build
+    if not listed:
+        commands.build = partial(_one_by_one, commands, whole_build)
+        command.cli(arguments, prog_name=engine)
+    changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
     last = plugins.event_priority(-50)  # between the index and its copy as a script
     own = {"changed": changed, "on_post_build": last(ChangedPages.on_post_build)}
 
@@ -44,6 +52,38 @@ def main(engine: str, listed: str, *arguments: str) -> None:
     # It warns of just what is mended here, and a warning fails a strict build.
     logging.getLogger(commands.__name__).addFilter(lambda record: "dirty" not in record.getMessage())
     command.cli([*arguments, "--dirty"], prog_name=engine)
+
+
+def _one_by_one(commands: Any, whole_build: Callable[..., None], config: Any, **options: Any) -> None:
+    """A whole build in the memory of one page: an engine holds all of them before it writes the first.
+
+    Those of the navigation, whose titles others show, are rendered first, as they are in any build.
+    """
+    navigation, populate, write = commands.get_navigation, commands._populate_page, commands._build_page
+    listed, left = set[str](), dict[str, Callable[[], None]]()
+
+    def get_navigation(files: Any, config: Any) -> Any:
+        nav = navigation(files, config)
+        listed.update(page.file.src_uri for page in nav.pages)
+        return nav
+
+    def populate_listed(page: Any, *rest: Any) -> None:
+        left[page.file.src_uri] = partial(populate, page, *rest)
+        if page.file.src_uri in listed:
+            left.pop(page.file.src_uri)()
+
+    def populate_and_write(page: Any, *rest: Any, **excluded: bool) -> None:
+        populate_now = left.pop(page.file.src_uri, None)
+        if populate_now:
+            populate_now()
+        write(page, *rest, **excluded)
+        if populate_now:
+            page.markdown, page.content, page.toc = None, None, []
+
+    if _pages_are_apart(config):
+        commands.get_navigation = get_navigation
+        commands._populate_page, commands._build_page = populate_listed, populate_and_write
+    whole_build(config, **options)
 
 
 class ChangedPages:
