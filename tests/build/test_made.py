@@ -143,6 +143,36 @@ def test_after_a_change_that_concerns_all_pages_single_ones_are_made_again(chron
     chronicle("note", "a", "seen it before")
     chronicle("build")
     assert made.last_record(archive).in_parts
+    (archive / "templates" / "theme").mkdir(parents=True)
+    laid_over = (shipped("templates") / "theme" / "main.html").read_text("utf-8")
+    laid_over = laid_over.replace("{% block extrahead %}", "{% block extrahead %}<!-- ours -->")
+    (archive / "templates" / "theme" / "main.html").write_text(laid_over)
+    chronicle("build")
+    assert made.last_record(archive).in_parts is None
+    assert "<!-- ours -->" in (archive / "build" / "site" / "runs" / "c" / "index.html").read_text("utf-8")
+    chronicle("note", "a", "seen it again")
+    chronicle("build")
+    assert made.last_record(archive).in_parts
+
+
+@pytest.mark.slow
+def test_templates_that_were_compiled_for_another_build_make_the_same_pages(
+    chronicle, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the compiled ones are damaged, or are of another text of that name."""
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(archive / "compiled"))
+    page = archive / "build" / "site" / "runs" / "a" / "index.html"
+    pages = []
+    for spoil in (b"", None, b"junk"):
+        files = [*(archive / "compiled").rglob("jinja2-*.cache")]
+        assert bool(files) is bool(pages)
+        for file in files if spoil else ():
+            file.write_bytes(spoil)
+        chronicle("note", "a", "seen it before")
+        assert chronicle("build").code == 0
+        pages.append(page.read_text("utf-8"))
+        (archive / "runs" / "a" / "notes.md").unlink()
+    assert pages[1:] == pages[:1] * 2
 
 
 @pytest.mark.parametrize(

@@ -201,7 +201,12 @@ def make_entries(
 ) -> list[Outcome]:
     """The map step: the outcome of every run, in the order given; runs are independent of each other."""
     products = [Product(run, config, store / run.run_id) for run in runs]
-    outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
+    gc.disable()  # thousands of entries, all needed to the end: no search for cycles looks through them
+    try:
+        outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
+        gc.freeze()
+    finally:
+        gc.enable()
     for outcome in outcomes.values():
         progress(outcome, len(runs))
     left = [product for product in products if product.run.run_id not in outcomes]

@@ -84,12 +84,14 @@ def build_site(
         raise MissingExtra(f"--engine {engine}", row.extra, row.module)
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
     ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
-    listed, module, place = new_site.with_name(LISTED), row.module, os.path.relpath(new_site, config.parent)
+    listed, place = new_site.with_name(LISTED), os.path.relpath(new_site, config.parent)
     command = ["build", "--config-file", str(ours), "--clean", *(["--strict"] if strict else [])]
     if changed is not None:
         paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
         write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-        module, command = PART, [row.module, str(listed), *command]
+    module = PART if row.in_parts else row.module
+    if row.in_parts:
+        command = [row.module, "" if changed is None else str(listed), *command]
     try:
         write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
         code, printed = run_module(module, command, environment, config.parent)

@@ -1,5 +1,7 @@
 """The site engine over the pages that changed alone, as a process: ``python part.py ENGINE LIST build …``.
 
+Without a list it makes all of them, one after the other.
+
 mkdocs and what grew from it have ``--dirty``. That goes by times of files, gives pages that it did not read
 no title in the navigation, and writes a search index of the changed pages only; and it looks at every figure
 of every run, though none of them can change. A plug-in of this one process mends the three, and the engine is
@@ -12,25 +14,34 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.util import cache_from_source, find_spec
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 NEVER, NOT_NOW = 75, 76  # exit codes: this site cannot be made in parts, or not with these changes
 _PLUGINS = {"search", "offline", "material/search", "material/offline"}
+_STEPS = ("get_navigation", "_populate_page", "_build_page")  # of an engine whose whole builds can be eased
 _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
 
 def main(engine: str, listed: str, *arguments: str) -> None:
-    """Runs the command of an engine; ``listed`` is a JSON file: what changed below docs, and all of docs."""
-    changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
+    """Runs the command of an engine, over all pages where ``listed`` is empty.
+
+    Else it is a JSON file: what changed below docs, and all of docs.
+    """
     command, plugins = import_module(f"{engine}.__main__"), import_module(f"{engine}.plugins")
     commands: Any = import_module(f"{engine}.commands.build")
     whole_build = commands.build
+    if not listed:
+        if all(hasattr(commands, name) for name in _STEPS):
+            commands.build = partial(_one_by_one, commands, whole_build)
+        command.cli(arguments, prog_name=engine)
+    changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
     last = plugins.event_priority(-50)  # between the index and its copy as a script
     own = {"changed": changed, "on_post_build": last(ChangedPages.on_post_build)}
 
@@ -45,14 +56,48 @@ def main(engine: str, listed: str, *arguments: str) -> None:
     command.cli([*arguments, "--dirty"], prog_name=engine)
 
 
+def _one_by_one(commands: Any, whole_build: Callable[..., None], config: Any, **options: Any) -> None:
+    """A whole build in the memory of one page: an engine holds all of them before it writes the first.
+
+    Those of the navigation, whose titles others show, are rendered first, as they are in any build.
+    """
+    navigation, populate, write = commands.get_navigation, commands._populate_page, commands._build_page
+    listed, left = set[str](), dict[str, Callable[[], None]]()
+
+    def get_navigation(files: Any, config: Any) -> Any:
+        nav = navigation(files, config)
+        listed.update(page.file.src_uri for page in nav.pages)
+        return nav
+
+    def populate_listed(page: Any, *rest: Any) -> None:
+        left[page.file.src_uri] = partial(populate, page, *rest)
+        if page.file.src_uri in listed:
+            left.pop(page.file.src_uri)()
+
+    def populate_and_write(page: Any, *rest: Any, **excluded: bool) -> None:
+        populate_now = left.pop(page.file.src_uri, None)
+        if populate_now:
+            populate_now()
+        write(page, *rest, **excluded)
+        if populate_now:
+            page.markdown, page.content, page.toc = None, None, []
+
+    if _pages_are_apart(config):
+        commands.get_navigation = get_navigation
+        commands._populate_page, commands._build_page = populate_listed, populate_and_write
+    whole_build(config, **options)
+
+
 class ChangedPages:
     """Renders what changed, the home page (it may tell the date), and pages that their text gives a title."""
 
     changed: frozenset[str]
 
     def on_pre_build(self, *, config: Any) -> None:
-        if not _pages_are_apart(config, self.changed):
+        if not _pages_are_apart(config):
             sys.exit(NEVER)
+        if _theme_changed(config, self.changed):
+            sys.exit(NOT_NOW)
         self.index = Path(config.site_dir) / "search" / "search_index.json"
         self.before = _documents(self.index)
 
@@ -73,6 +118,10 @@ class ChangedPages:
         for file in filter(_is_rendered, files.documentation_pages()):
             Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be one file with that of the last site
 
+    def on_env(self, env: Any, *, config: Any, files: Any) -> Any:
+        env.bytecode_cache = None if sys.dont_write_bytecode else _compiled_templates()
+        return env
+
     def on_post_build(self, *, config: Any) -> None:
         if self.index.is_file():
             pages = [(file.url, _is_rendered(file)) for file in self.files.documentation_pages()]
@@ -80,6 +129,32 @@ class ChangedPages:
             known = [(after if rendered else self.before).get(url, []) for url, rendered in pages]
             index["docs"] = [document for documents in known for document in documents]
             self.index.write_text(json.dumps(index, separators=(",", ":")), "utf-8")
+
+
+def _compiled_templates() -> Any:
+    """The theme as an earlier such process compiled it, for jinja: that took a quarter of one.
+
+    It lies where Python keeps what it compiles of this package, so that whoever could write into it could
+    write into the package, and is known by the template's text. What cannot be read or written is compiled.
+    """
+    import jinja2
+
+    class Compiled(jinja2.FileSystemBytecodeCache):
+        def get_cache_key(self, name: str, filename: str | None = None) -> str:
+            return super().get_cache_key(name)  # by its name alone: workspaces have one theme
+
+        def load_bytecode(self, bucket: Any) -> None:
+            with suppress(Exception):
+                super().load_bytecode(bucket)
+
+        def dump_bytecode(self, bucket: Any) -> None:
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
+
+    folder = Path(cache_from_source(__file__)).parent
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+    return Compiled(str(folder), f"jinja2-{jinja2.__version__}-%s.cache")
 
 
 def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
@@ -114,18 +189,21 @@ def _documents(index: Path) -> dict[str, list[Any]]:
     return {url: list(same) for url, same in groupby(documents, lambda d: d["location"].partition("#")[0])}
 
 
-def _pages_are_apart(config: Any, changed: Collection[str]) -> bool:
-    """Whether a page is made of its own text, mkdocs.yml and the packages alone. What is laid over the theme
-    is nothing, or lies among the pages and is as it was."""
-    folder, docs = Path(config.theme.custom_dir or config.docs_dir), Path(config.docs_dir)
-    laid_over = config.theme.custom_dir and any((docs / path).is_relative_to(folder) for path in changed)
+def _pages_are_apart(config: Any) -> bool:
+    """Whether a page is made of its own text, mkdocs.yml, its theme and the packages alone."""
     named = config.theme.name != "material" or config.hooks or config.extra_templates
     return (
-        not (laid_over or named or config.use_directory_urls)
-        and folder.is_relative_to(docs)
+        not (named or config.use_directory_urls)
+        and Path(config.theme.custom_dir or config.docs_dir).is_relative_to(config.docs_dir)
         and config.plugins.keys() - {"chronicle"} <= _PLUGINS
         and all(map(_reads_its_page_alone, config.markdown_extensions))
     )
+
+
+def _theme_changed(config: Any, changed: Collection[str]) -> bool:
+    """Whether one of the ``changed`` files is laid over the theme, which every page is rendered with."""
+    folder, docs = config.theme.custom_dir, Path(config.docs_dir)
+    return bool(folder) and any((docs / path).is_relative_to(folder) for path in changed)
 
 
 def _reads_its_page_alone(extension: str) -> bool:

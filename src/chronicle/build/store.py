@@ -38,6 +38,7 @@ KEPT = "kept.json"  # the key of an entry, and the hashes of its files
 MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
 Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
 Marks = list[int] | str  # size, times of content and inode (ns), inode, device; a word for what is not hashed
+_PART_BYTES = 1 << 16  # hashed at a time: file_digest clears a buffer of four times that for each small file
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
 _AGAIN = "Remedy: chronicle build, which makes it again"
@@ -141,8 +142,11 @@ def _marks(file: str | os.DirEntry[str]) -> Marks:
 
 def sha256_of(file: str | Path) -> str:
     """The hash of a file's content. Raises OSError."""
+    total = hashlib.sha256()
     with open(file, "rb", buffering=0) as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while part := stream.read(_PART_BYTES):
+            total.update(part)
+    return total.hexdigest()
 
 
 def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -217,6 +218,7 @@ def yaml_string(text: str) -> Html:
     return Html(json.dumps(as_html(text), ensure_ascii=False))
 
 
+@lru_cache(maxsize=1 << 14)
 def slug(run_id: str) -> str:
     """The folder of a run's page. A valid run id stays as it is; no other one leads anywhere else."""
     name = quote(run_id.encode("utf-8", "surrogatepass"), safe="")

@@ -21,7 +21,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
 from functools import cache
-from itertools import takewhile
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -324,9 +323,11 @@ class Confines:
 
     def require_links(self, folder: Path) -> None:
         """Raises ConfigError for the first link below ``folder``, or above it, that may not be followed."""
-        within = folder != self.root and folder.is_relative_to(self.root)
-        above = takewhile(self.root.__ne__, folder.parents) if within else ()
-        for link in (*filter(Path.is_symlink, above), *links_below(folder)):
+        above, root, place = list[Path](), str(self.root), os.path.dirname(folder)
+        while place != root and place.startswith(os.path.join(root, "")):  # text: there are thousands
+            above += [Path(place)] * os.path.islink(place)
+            place = os.path.dirname(place)
+        for link in (*above, *links_below(folder)):
             below = link != folder and link.is_relative_to(folder)
             name = f"{folder.name}/{link.relative_to(folder)}" if below else link.name
             if not self.links:

@@ -187,7 +187,7 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
             elsewhere.append(mirror_of(path) if is_mirrored else confines.require_path(place, name))
     except ConfigError as err:
         return RunFolder(run_id, (folder,), folder, problem=err)
-    own = any(f.name not in OUR_FILES and not f.name.startswith(".") for f in folder.iterdir())
+    own = any(name not in OUR_FILES and not name.startswith(".") for name in os.listdir(folder))
     logs = ((folder,) if own or not elsewhere else ()) + tuple(elsewhere)
     return RunFolder(run_id, logs, folder, config, confines=confines)
 
