@@ -161,6 +161,7 @@ def test_templates_that_were_compiled_for_another_build_make_the_same_pages(
 ) -> None:
     """Also where the compiled ones are damaged, or are of another text of that name."""
     monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(archive / "compiled"))
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     page = archive / "build" / "site" / "runs" / "a" / "index.html"
     pages = []
     for spoil in (b"", None, b"junk"):

@@ -37,7 +37,7 @@ def note(
     the run a warning.
     """
     if not text.strip():
-        raise UsageError("the note says nothing. Remedy: give it a TEXT")
+        raise UsageError("the note is empty. Remedy: give it a TEXT")
     _write(run, text, kind or "", event, step, at, author)
 
 
