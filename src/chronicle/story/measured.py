@@ -394,14 +394,16 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
-    attempts = list(enumerate(timeline.attempts))
-    place_of = {attempt.name: place for place, attempt in reversed(attempts)}
-    begins = [
-        (k, min((s.steps.min() for s in a.series.values() if len(s)), default=math.inf)) for k, a in attempts
-    ]
-    return lambda attempt, step: place_of.get(
-        attempt or "", max((k for k, b in begins if b <= step), default=0)
-    )
+    place_of = {attempt.name: k for k, attempt in reversed([*enumerate(timeline.attempts)])}
+    series = [attempt.series.values() for attempt in timeline.attempts]
+    begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
+
+    def owner(attempt: str | None, step: float) -> int:
+        if (place := place_of.get(attempt or "")) is not None:
+            return place
+        return next((k for k in reversed(range(len(begins))) if begins[k] <= step), 0)
+
+    return owner
 
 
 def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
