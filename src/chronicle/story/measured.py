@@ -420,8 +420,9 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
 
     def owner(attempt: str | None, step: float) -> int:
-        last = max((k for k, begin in enumerate(begins) if begin <= step), default=0)
-        return place_of.get(attempt or "", last)
+        if (place := place_of.get(attempt or "")) is not None:
+            return place
+        return next((k for k in reversed(range(len(begins))) if begins[k] <= step), 0)
 
     return owner
 
