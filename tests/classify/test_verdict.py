@@ -92,7 +92,7 @@ def test_a_part_that_rises_while_the_whole_loss_falls_does_not_worry() -> None:
     judged = classify({"loss": whole, **parts})
     rises = [f for f in judged.findings if f.metric == "loss/books"]
     assert judged.verdict == "good" and rises
-    why = "the classified loss did not rise with it"
+    why = "the loss that decides the verdict did not rise with it"
     assert {f.evidence["explained_by"] for f in rises} == {why}
     assert classify({"loss": parts["loss/books"]}).verdict != "good"
 

@@ -62,7 +62,7 @@ GOLDEN = [
         "2",
         "The losses of cm4 and pmd rose together: the loss of pmd rose from 1.27 to at least 3.00 at "
         "step 14\u202f026 and was back after about 78 steps. It does not count against the run (the loss "
-        "that the run is judged by did not rise with it).",
+        "that decides the verdict did not rise with it).",
     ),
     (
         "lab-optimizer-lost",
@@ -226,7 +226,7 @@ GOLDEN = [
         "3",
         "The loss of pmd rose from 1.25 to 1.31 at step 14\u202f501 and was back after about 110 steps; "
         "that of the other data set did not move. It does not count against the run (the loss "
-        "that the run is judged by did not rise with it).",
+        "that decides the verdict did not rise with it).",
     ),
     (
         "algoperf-vit-failed",

@@ -187,7 +187,7 @@ def explanation(view: View, finding: Finding) -> str:
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run went on learning"
     if any(part_alone(view, a, finding) for a in attempts):
-        return "the classified loss did not rise with it"
+        return "the loss that decides the verdict did not rise with it"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was nearly zero, so the data caused it"
     firsts = (median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric)
