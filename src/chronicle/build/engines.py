@@ -85,16 +85,14 @@ def build_site(
     environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
     ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
     listed, place = new_site.with_name(LISTED), os.path.relpath(new_site, config.parent)
-    command = ["build", "--config-file", str(ours), "--clean", *(["--strict"] if strict else [])]
     if changed is not None:
         paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
         write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
-    module = PART if row.in_parts else row.module
-    if row.in_parts:
-        command = [row.module, "" if changed is None else str(listed), *command]
+    alone = [row.module, str(listed) if changed is not None else ""] if row.in_parts else []
+    command = [*alone, "build", "--config-file", str(ours), "--clean", *["--strict"] * strict]
     try:
         write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
-        code, printed = run_module(module, command, environment, config.parent)
+        code, printed = run_module(PART if alone else row.module, command, environment, config.parent)
     finally:
         for file in (ours, listed):
             file.unlink(missing_ok=True)

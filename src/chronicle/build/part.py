@@ -75,8 +75,7 @@ def _one_by_one(commands: Any, whole_build: Callable[..., None], config: Any, **
             left.pop(page.file.src_uri)()
 
     def populate_and_write(page: Any, *rest: Any, **excluded: bool) -> None:
-        populate_now = left.pop(page.file.src_uri, None)
-        if populate_now:
+        if populate_now := left.pop(page.file.src_uri, None):
             populate_now()
         write(page, *rest, **excluded)
         if populate_now:
