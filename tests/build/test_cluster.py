@@ -52,8 +52,11 @@ def test_what_kills_every_worker_of_a_cluster_is_lost_alone(scheduler: str) -> N
 
 
 @pytest.mark.slow
-def test_what_killed_workers_had_begun_is_begun_again(cluster: LocalCluster) -> None:
-    """Both are killed as soon as one item is done."""
+def test_what_killed_workers_had_begun_is_begun_again(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are killed as soon as one item is done; what passed from the first to the second outlives both."""
+    monkeypatch.setattr(cluster.scheduler, "allowed_failures", 2)
     results, killed = on_cluster(double, range(20), str(cluster.scheduler_address), lost), []
     done = [next(results)]
     for worker in cluster.workers.values():
