@@ -41,6 +41,7 @@ def main(engine: str, listed: str, *arguments: str) -> None:
         if all(hasattr(commands, name) for name in _STEPS):
             commands.build = partial(_one_by_one, commands, whole_build)
         command.cli(arguments, prog_name=engine)
+        return
     changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
     last = plugins.event_priority(-50)  # between the index and its copy as a script
     own = {"changed": changed, "on_post_build": last(ChangedPages.on_post_build)}

@@ -86,9 +86,10 @@ def clipped(text: str, longest: int) -> str:
     return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
 
 
-_ORDINALS: tuple[str, ...] = tuple(
-    re.findall(r"\w+", "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth")
-)
+_ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh",
+    "twelfth",
+)  # fmt: skip
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
 

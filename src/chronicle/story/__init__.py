@@ -34,7 +34,6 @@ _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
-Events = Sequence[Event]
 _CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _ALIKE = 2  # events of one title told one by one
@@ -159,9 +158,9 @@ def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
     if len(ends) < 2 or plainly(ends[0][0]) == plainly(ends[-1][0]):
         return ""
     trials = [attempt.facts.get("trial") for attempt in attempts.values()]
-    told = None not in trials and len({*trials}) == len(trials)
+    are_named = None not in trials and len({*trials}) == len(trials)
     low, high = (
-        f"{plainly(level)} ({attempts[k].facts['trial'] if told else f'the {ordinal(k)}'})"
+        f"{plainly(level)} ({attempts[k].facts['trial'] if are_named else f'the {ordinal(k)}'})"
         for level, k in (ends[0], ends[-1])
     )
     name = run.name(None)
@@ -205,7 +204,9 @@ def _alike(listed: Sequence[Event]) -> dict[str, list[Event]]:
     return alike
 
 
-def _sequence(run: RunView, happened: Events, chosen: Events, shown: Events) -> str:
+def _sequence(
+    run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
+) -> str:
     """What happened beside what the headline tells, in sequence."""
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]

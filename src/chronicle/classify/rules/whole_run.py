@@ -389,15 +389,14 @@ def trend(values: Floats) -> float:
     """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
     like their neighbours. What noise hides from block to block adds up over the course."""
     means = np.array([part.mean() for part in np.array_split(values, min(4 * BLOCKS, len(values)))])
-    places, ordered = np.arange(len(means)), np.sort(means)
-    ranks = np.searchsorted(ordered, means) + np.searchsorted(ordered, means, "right")  # equal ones share one
+    places, order = np.arange(len(means)), ranks(means)
     off = means - np.polyval(np.polyfit(places, means, 1), places)
     spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
-    if ranks.min() == ranks.max():
+    if order.min() == order.max():
         return 0.0
     alike = max(float(off[1:] @ off[:-1]) / spread, 0.0) if spread > 0 else 0.0
     fewer = (len(means) - 1) * (1 - alike) / (1 + alike)
-    return float(np.corrcoef(ranks, places)[0, 1] * fewer**0.5)
+    return float(np.corrcoef(order, places)[0, 1] * fewer**0.5)
 
 
 def at_its_best(series: Series, way: Ascent) -> bool:
