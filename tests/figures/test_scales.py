@@ -8,7 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.figures.panels import Segment
-from chronicle.figures.scales import body_scale, full_scale, log_ticks, step_labels, true_value, value_labels
+from chronicle.figures.scales import (
+    Scale,
+    body_scale,
+    full_scale,
+    log_ticks,
+    round_places,
+    step_labels,
+    true_value,
+    value_labels,
+    value_ticks,
+)
 from chronicle.model import Role
 
 
@@ -26,6 +36,25 @@ from chronicle.model import Role
 )
 def test_steps_are_short_unless_that_would_repeat_a_label(ticks, shown):
     assert step_labels(ticks) == shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "most", "whole", "places"),
+    [
+        ((96.4, 703.6), 8, True, [100, 200, 300, 400, 500, 600, 700]),
+        ((-12, 2012), 8, True, [0, 500, 1000, 1500, 2000]),
+        ((0.5, 1.5), 8, True, [1]),
+        ((-103.4, -99.7), 5, False, [-103, -102, -101, -100]),
+        ((2.42, 2.66), 3, False, [2.5, 2.6]),
+    ],
+)
+def test_ticks_are_one_or_two_or_two_and_a_half_or_five_apart(ends, most, whole, places):
+    assert round_places(*ends, most, whole) == pytest.approx(places)
+
+
+def test_thousands_of_a_logarithmic_axis_are_apart_like_all_others():
+    shown = [label for _, label in value_ticks(Scale(0.5, 2e6, log=True), 200)]
+    assert shown == ["1", "100", "10\u202f000", "1e6"]
 
 
 @pytest.mark.parametrize(

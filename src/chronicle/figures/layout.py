@@ -53,7 +53,7 @@ class Scene:
         gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
-        pad = PAD * (self.last - self.first) or 2
+        pad = PAD * (self.last - self.first) or 0.5  # a run of one step has a tick at this step alone
         self.ends: Pair = (self.first - pad, self.last + pad)  # of the figure of the whole run
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
         self.axis = literal(axis_of(self.timeline).noun, 24)
@@ -94,7 +94,7 @@ class Scene:
                 last = max(last, join.from_step + 0.25 * width)
         pad = PAD * min(length, last - first)
         first, last = max(first, self.first - pad), min(last, self.last + pad)
-        return (first, last) if last > first else (self.first - 2, self.last + 2)
+        return (first, last) if last > first else self.ends
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
         """Panels with something to see in the window; the first one always."""

@@ -35,6 +35,7 @@ _LOG_FROM |= dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf)  # one that is l
 _LOG_FROM_ELSE = 1e3
 _ENOUGH = 100_000  # values; more do not move a quantile by a pixel
 
+_LEADS = (1, 2, 2.5, 5, 10)  # the distance of two ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120
 _CLOCK = (
@@ -164,11 +165,21 @@ def time_ticks(first: float, last: float, most: int) -> Ticks:
 def value_ticks(scale: Scale, height_px: float) -> Ticks:
     """Values of a panel's y axis with their labels: ``0.1``, ``100``, ``1e-6`` on a logarithmic one."""
     if scale.log:
-        places = log_ticks(scale.low, scale.high)
-        return [(at, f"{at:g}" if 1e-3 <= abs(at) < 1e5 else power(at, 0)) for at in places]
-    most = 5 if height_px > _LOW_PANEL_PX else 3
-    places = _inside(MaxNLocator(most).tick_values(scale.low, scale.high), scale.low, scale.high)
+        return [(at, _decade(at)) for at in log_ticks(scale.low, scale.high)]
+    places = round_places(scale.low, scale.high, 5 if height_px > _LOW_PANEL_PX else 3)
     return list(zip(places, value_labels(places), strict=True))
+
+
+def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
+    """Round values in [first, last] with at most ``most`` gaps between them; on request only whole ones."""
+    places = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=1).tick_values(first, last)
+    return _inside(places, first, last)
+
+
+def _decade(value: float) -> str:
+    if not 1e-3 <= value < 1e5:
+        return power(value, 0)
+    return count(value) if value >= 1e3 else f"{value:g}"
 
 
 def step_labels(ticks: Sequence[float]) -> list[str]:
@@ -178,7 +189,7 @@ def step_labels(ticks: Sequence[float]) -> list[str]:
         shown = [f"{tick / size:g}{unit}" if tick else "0" for tick in ticks]
         if largest >= least and len(set(shown)) == len(ticks) and max(map(len, shown)) <= _LONGEST_TICK:
             return shown
-    return [count(tick) for tick in ticks]
+    return [count(tick).replace("-", "−") for tick in ticks]
 
 
 def value_labels(ticks: Sequence[float]) -> list[str]:
@@ -287,7 +298,7 @@ class Pane(NamedTuple):
         if axis == SECONDS:
             ticks = time_ticks(first, last, most_ticks)
         else:
-            steps = _inside(MaxNLocator(most_ticks, integer=True).tick_values(first, last), first, last)
+            steps = round_places(first, last, most_ticks, whole=True)
             ticks = list(zip(steps, step_labels(steps), strict=True))
         places = self.x(np.array([step for step, _ in ticks]))
         y = np.tile([self.foot, self.foot + _TICK_PX, np.nan], len(ticks))
