@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 from chronicle.figures.panels import Segment
 from chronicle.figures.scales import (
     Scale,
-    body_scale,
-    full_scale,
     log_ticks,
     round_places,
     step_labels,
     true_value,
     value_labels,
     value_ticks,
+    y_scale,
 )
 from chronicle.model import Role
 
@@ -117,14 +116,14 @@ def test_the_true_value_beside_a_clip(value, words):
 def test_a_reward_that_is_lost_ends_near_zero(role):
     segments = [Segment(np.arange(100.0), np.repeat([0.6, 1e-5], [60, 40]), True)]
     logarithmic = role not in (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE, Role.LEARNING_RATE)
-    assert full_scale(segments, role).log is logarithmic
+    assert y_scale(segments, role, whole=True).log is logarithmic
 
 
-@pytest.mark.parametrize("scale_of", [body_scale, full_scale])
-def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(scale_of):
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(whole):
     segments = [Segment(np.arange(100.0), np.linspace(3e-4, 1e-4, 100), True)]
-    assert scale_of(segments, Role.LEARNING_RATE).low == 0
-    assert 0 < scale_of(segments, Role.LOSS).low <= 1e-4
+    assert y_scale(segments, Role.LEARNING_RATE, whole=whole).low == 0
+    assert 0 < y_scale(segments, Role.LOSS, whole=whole).low <= 1e-4
 
 
 @given(
@@ -134,7 +133,7 @@ def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(scale_of):
 )
 def test_every_scale_is_a_proper_interval(values, role, peaks):
     segments = [Segment(np.arange(len(values), dtype=float), np.array(values), True)]
-    for scale in (body_scale(segments, role, peaks), full_scale(segments, role)):
+    for scale in (y_scale(segments, role, peaks), y_scale(segments, role, whole=True)):
         assert np.isfinite([scale.low, scale.high]).all() and scale.low < scale.high
         assert scale.low > 0 or not scale.log
-    assert full_scale(segments, role).low <= min(values) and max(values) <= full_scale(segments, role).high
+    assert scale.low <= min(values) and max(values) <= scale.high  # the last one is of the whole

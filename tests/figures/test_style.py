@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.sheet import DARK, LIGHT, THUMBNAIL, TOKENS, label, literal, on, text_px
+from chronicle.figures.sheet import DARK, LIGHT, THUMBNAIL, label, literal, on, text_px
 from chronicle.model import Verdict
 
 TEXT = ("ink", "ink2", "accent")
 STROKES = ("live", "second", "third", "dead", "good", "worrying", "bad", "unexpected")
 VERDICTS = ("good", "worrying", "bad", "unexpected")
-THEMES = pytest.mark.parametrize("theme", TOKENS.values(), ids=TOKENS.keys())
+THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
 # Machado, Oliveira, Fernandes (2009), severity 1.0, on linear RGB.
 NO_CONE = {

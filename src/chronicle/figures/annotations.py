@@ -333,8 +333,6 @@ Bars = Mapping[int, Sequence[Segment]]
 def bars(timeline: Timeline) -> Bars:
     """A bar for each attempt that logged a point; the last ``MOST_BARS`` of very many."""
     number, tracks = len(timeline.attempts), list(timeline.series.values())
-    if not tracks:
-        return {}
     points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
     logged = np.flatnonzero(points.any(axis=0)).tolist()
     return {k: segments(tracks[int(points[:, k].argmax())], k) for k in logged[-MOST_BARS:]}

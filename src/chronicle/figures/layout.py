@@ -15,7 +15,7 @@ import numpy as np
 from chronicle.classify.report import drawn
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
-from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
+from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, y_scale
 from chronicle.figures.sheet import WIDE, Sheet, literal
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
@@ -70,7 +70,7 @@ class Scene:
             if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
         ]
-        return body_scale(panel.segments(), panel.role, peaks)
+        return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
         """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
@@ -227,7 +227,7 @@ def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
     panels: list[PanelRow] = []
     for panel in run.zoom_panels(item):
         parts = [segment.inside(*window) for segment in panel.segments()]
-        panels.append((panel, full_scale(parts, panel.role), low if panels else high))
+        panels.append((panel, y_scale(parts, panel.role, whole=True), low if panels else high))
     return Plan(run, width, window, panels)
 
 
@@ -243,7 +243,7 @@ def thumb(run: Scene) -> Sheet:
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
     panel = run.panels[0]._replace(lines=run.panels[0].lines[:1])
     segments = panel.segments()
-    scale = body_scale(segments, panel.role)
+    scale = y_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
     window = Window(*((start, end) if end > start else (start - 0.5, end + 0.5)), _THUMB_COLUMNS)
     pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)

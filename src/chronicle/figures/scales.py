@@ -88,18 +88,20 @@ class Scale(NamedTuple):
         return end + share * (self.high - self.low)
 
 
-def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] = ()) -> Scale:
-    """The range of a whole run: its body with head room, and the peaks of findings that are near enough."""
-    if role in _WHOLE:
-        return full_scale(segments, role)
-    bodies = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
-    body = _finite(values[:: 1 + len(values) // _ENOUGH] for values in bodies)
-    if not len(body):
+def y_scale(
+    segments: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False
+) -> Scale:
+    """The range of a whole run: its body with head room, and the peaks of findings that are near enough.
+
+    ``whole`` asks for the range of a zoom, all that is in its window. A learning rate starts at 0.
+    """
+    known = _finite(segment.values for segment in segments)
+    if not len(known):
         return Scale(0, 1)
-    lowest, highest = _extremes(segments)
-    low, high = (float(q) for q in np.quantile(body, _BODY))
+    lowest, highest = float(known.min()), float(known.max())
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
+    low, high = (lowest, highest) if whole or role in _WHOLE else _body(segments, known)
     if log := _is_log(low, high, role) and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
@@ -113,17 +115,12 @@ def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] =
     return _widened(bottom, max(top, high), log)
 
 
-def full_scale(segments: Sequence[Segment], role: Role) -> Scale:
-    """The range of a zoom: all that is in its window; a learning rate starts at 0."""
-    low, high = _extremes(segments)
-    if math.isnan(low):
-        return Scale(0, 1)
-    if role is Role.LEARNING_RATE and low >= 0:
-        return _widened(0, high * 1.15)
-    if log := _is_log(low, high, role):
-        low, high = math.log10(low), math.log10(high)
-    span = _span(low, high)
-    return _widened(low - 0.08 * span, high + 0.10 * span, log)
+def _body(segments: Sequence[Segment], known: Floats) -> Pair:
+    """Between what most values lie, but for the first ones of each attempt where there are others."""
+    later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
+    body = _finite(values[:: 1 + len(values) // _ENOUGH] for values in later)
+    low, high = np.quantile(body if len(body) else known, _BODY)
+    return float(low), float(high)
 
 
 def _is_log(low: float, high: float, role: Role) -> bool:
@@ -141,11 +138,6 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
         return Scale(float(low), float(high))
     margin = 0.04 * abs(high) or 0.5
     return Scale(low - margin, high + margin)
-
-
-def _extremes(segments: Sequence[Segment]) -> tuple[float, float]:
-    known = _finite(segment.values for segment in segments)
-    return (float(known.min()), float(known.max())) if len(known) else (math.nan, math.nan)
 
 
 def _finite(arrays: Iterable[Floats]) -> Floats:

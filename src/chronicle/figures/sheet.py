@@ -49,7 +49,7 @@ _COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
 }  # fmt: skip
 LIGHT: Tokens = {name: light for name, (light, _) in _COLOURS.items()}
 DARK: Tokens = {name: dark for name, (_, dark) in _COLOURS.items()}
-TOKENS: Mapping[str, Tokens] = {"light": LIGHT, "dark": DARK}
+
 
 # One transparent thumbnail serves both themes: strokes that stand out on all four grounds.
 THUMBNAIL: Tokens = {"live": "#3B7DBF", "dead": "#808080"}

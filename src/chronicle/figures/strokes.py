@@ -122,8 +122,8 @@ class Room:
         return int(np.count_nonzero((tops < top + height) & (feet > top))) + 1000 * (words + (not inside))
 
     def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> bool:
-        """Writes bold words at that left and top where they cover least, the first of equals. Returns False, and
-        writes nothing, if they would cover more than ``most`` there."""
+        """Writes bold words at that left and top where they cover least, the first of equals. Writes nothing
+        and returns False if they would cover more than ``most`` there."""
         width = label_px(words)
         best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
         if self.covered(best) > most:
