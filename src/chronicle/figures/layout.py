@@ -16,7 +16,7 @@ from chronicle.classify.report import drawn
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, y_scale
-from chronicle.figures.sheet import WIDE, Sheet, literal
+from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
@@ -56,7 +56,7 @@ class Scene:
         pad = PAD * (self.last - self.first) or 0.5  # a run of one step has a tick at this step alone
         self.ends: Pair = (self.first - pad, self.last + pad)  # of the figure of the whole run
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
-        self.axis = literal(axis_of(self.timeline).noun, 24)
+        self.axis = one_line(axis_of(self.timeline).noun, 24)
         self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
 
     def body(self, panel: Panel) -> Scale:

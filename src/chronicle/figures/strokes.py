@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chronicle.figures.panels import Line, Panel, Segment
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
-from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, literal
+from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
 from chronicle.metrics.roles import LOSSES
 from chronicle.model import Floats
 from chronicle.story.measured import is_cut
@@ -193,7 +193,7 @@ class Curves:
         """The name of a line beside it, shortened where it would cover a curve in full."""
         own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
-            short = literal(line.name, _SHORT_NAME)
+            short = one_line(line.name, _SHORT_NAME)
             room.write(short, self._beside(own, short, pane), line.token)
 
     def _beside(self, own: Sequence[Stroke], name: str, pane: Pane) -> list[Pair]:
