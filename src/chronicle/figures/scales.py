@@ -267,19 +267,16 @@ class Pane(NamedTuple):
 
     def uprights(self, steps: Sequence[float], px: float, z: float, **style: object) -> None:
         """Lines from the upper edge to the foot, as one path."""
-        x = np.repeat(self.x(np.asarray(steps, np.float64)), 3)
-        y = np.tile([self.top, self.foot, np.nan], len(steps))
-        self.sheet.line(x, y, "ink2", z, px, **style)
+        x = self.x(np.asarray(steps, np.float64))[:, None]
+        self.sheet.lines(x, np.array([[self.top, self.foot]]), "ink2", z, px, **style)
 
     def paint_values(self, ticks: Ticks) -> None:
         """The y axis: a line at the left, a grid line and a label at each tick."""
         self.sheet.line([self.left] * 2, [self.top, self.foot], "line", 2.6)
         heights = self.y(np.array([value for value, _ in ticks]))
-        x = np.tile([self.left, self.right, np.nan], len(ticks))
-        self.sheet.line(x, np.repeat(heights, 3), "grid", 0.5)
+        self.sheet.lines(np.array([[self.left, self.right]]), heights[:, None], "grid", 0.5)
         for y, (_, label) in zip(heights, ticks, strict=True):
-            place = self.left - _PAD_PX, y + CAPITAL * SMALL_PX
-            self.sheet.write(label, *place, anchor="end", size_px=SMALL_PX)
+            self.sheet.mark(label, self.left - _PAD_PX, y, SMALL_PX, anchor="end")
 
     def paint_steps(self, axis: str = "", most_ticks: int = 0) -> None:
         """The line at the foot; of the lowest pane also ticks, their labels, and what they count."""
@@ -293,8 +290,7 @@ class Pane(NamedTuple):
             steps = round_places(first, last, most_ticks, whole=True)
             ticks = list(zip(steps, step_labels(steps), strict=True))
         places = self.x(np.array([step for step, _ in ticks]))
-        y = np.tile([self.foot, self.foot + _TICK_PX, np.nan], len(ticks))
-        self.sheet.line(np.repeat(places, 3), y, "ink2", 2.7)
+        self.sheet.lines(places[:, None], np.array([[self.foot, self.foot + _TICK_PX]]), "ink2", 2.7)
         for x, (_, label) in zip(places, ticks, strict=True):
             if self.right + RIGHT_PX - 2 - x >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it
                 place = x, self.foot + _TICK_PX + _PAD_PX + 2 * CAPITAL * SMALL_PX
