@@ -163,9 +163,10 @@ def value_ticks(scale: Scale, height_px: float) -> Ticks:
 
 
 def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
-    """Round values in [first, last] with at most ``most`` gaps between them; on request only whole ones."""
-    places = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=1).tick_values(first, last)
-    return _inside(places, first, last)
+    """Round values in [first, last], only whole ones on request; in about ``most`` parts, and three or more."""
+    least = 1 if whole and last - first < 3 else 3
+    locator = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=least)
+    return _inside(locator.tick_values(first, last), first, last)
 
 
 def _decade(value: float) -> str:
