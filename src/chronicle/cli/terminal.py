@@ -8,28 +8,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
+from chronicle.build import Report
+from chronicle.build.produce import Outcome
+from chronicle.build.sources import no_logs, passed_over
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.metrics.values import count, plural, value_words
-from chronicle.model import Comparison, Event, EventKind, Verdict
+from chronicle.model import Comparison, Diagnosis, Entry, Event, EventKind, Finding, Note, Timeline, Verdict
 from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
 from chronicle.score.presets import PRESETS, Preset
 from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, card
 from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
-
-if TYPE_CHECKING:
-    from chronicle.build import Report
-    from chronicle.build.produce import Outcome
-    from chronicle.model import Diagnosis, Entry, Finding, Note, Timeline
 
 # The shape and the colour of each verdict.
 LOOKS = {
@@ -149,8 +147,6 @@ def say(*lines: str) -> None:
 
 def say_passed_over(paths: Sequence[Path]) -> list[Path]:
     """Says which of the paths hold what is read with a log, and no log; returns these."""
-    from chronicle.build.sources import no_logs, passed_over
-
     aside = passed_over(paths)
     say(*([no_logs(aside)] if aside else ()))
     return aside
