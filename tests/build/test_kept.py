@@ -169,7 +169,8 @@ def test_a_reader_that_fails_costs_one_log(tmp_path: Path, monkeypatch: pytest.M
     (problem,) = reading.problems
     assert isinstance(problem, Defect)
     assert problem.where == str(tmp_path / "b.csv")
-    assert problem.failure.startswith("IndexError: index 7 is out of bounds for axis 0 with size 3, ")
+    failure = "IndexError: index 7 is out of bounds for axis 0 with size 3, "
+    assert problem.problem.startswith(f"chronicle failed on it, which is a defect ({failure}")
 
 
 def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(

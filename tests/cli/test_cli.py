@@ -86,7 +86,8 @@ def test_a_mistyped_command(chronicle):
 def test_no_workspace(chronicle):
     ran = chronicle("build")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "error: no chronicle.toml here or above. Name logs to build, or: chronicle init DIR\n"
+    remedy = "name logs to build, or make a workspace with chronicle init DIR"
+    assert ran.err == f"error: no chronicle.toml here or above. Remedy: {remedy}\n"
     assert chronicle("list").err == "error: no chronicle.toml here or above. Remedy: chronicle init DIR\n"
 
 
@@ -97,9 +98,10 @@ def test_nothing_to_read(chronicle, tmp_path):
     assert ran.err.startswith("error: ") and "empty" in ran.err
 
 
-EMPTY = "a path is empty. Name a file or folder; the current one is `.`"
-ADDRESS = "s3://bucket/run is an address. Name a folder of this machine"
-OWN = "is where the workspace or a build keeps its own. Remedy: name another --out"
+EMPTY = "a path is empty. Remedy: name a file or folder; the current one is `.`"
+ADDRESS = "s3://bucket/run is an address. Remedy: name a folder of this machine"
+OWN = "is where the workspace or a build keeps its own files. Remedy: name another --out"
+AROUND = "holds the runs of the workspace. Remedy: name a log or folder beside them"
 
 
 @pytest.mark.parametrize(
@@ -118,8 +120,8 @@ OWN = "is where the workspace or a build keeps its own. Remedy: name another --o
             "loop/runs: Too many levels of symbolic links. Remedy: name another place",
         ),
         (("note", "b", " "), 2, "the note is empty. Remedy: give it a TEXT"),
-        (("add", "."), 2, ". holds the runs of the workspace. Name a log or folder beside them"),
-        (("add", "a.csv", ".."), 2, ".. holds the runs of the workspace. Name a log or folder beside them"),
+        (("add", "."), 2, f". {AROUND}"),
+        (("add", "a.csv", ".."), 2, f".. {AROUND}"),
         *(
             (("build", "--out", place), 2, f"HERE/{place} {OWN}")
             for place in ("build", "build/next", "runs/a", "gallery")

@@ -91,7 +91,8 @@ def test_the_last_review_counts(team, chronicle):
     [
         (
             ("lost", "disputed", "no"),
-            "disputed applies to one finding. Name it with --event ID (`chronicle explain lost` has the ids)",
+            "disputed applies to one finding. "
+            "Remedy: name it with --event ID (`chronicle explain lost` has the ids)",
         ),
         (
             ("lost", "bad", "--event", "nan-inf-a1-300"),

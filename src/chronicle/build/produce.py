@@ -182,7 +182,7 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
     entries = [last_entry(root, run.run_id)[0] for run in runs]
     built = [entry for entry in entries if entry is not None]
     if not built:
-        raise NothingToRead("no run was built yet. Remedy: chronicle build")
+        raise NothingToRead("no run was built yet", remedy="chronicle build")
     return built
 
 
@@ -193,7 +193,7 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     problems: list[ChronicleError] = []
     for log in (*run.logs, *run.beside):
         reading = None if aliases or run.only else run.readings.get(log)
-        if reading and not all(Path(source).exists() for one in reading.attempts for source in one.sources):
+        if reading and not all(Path(source).exists() for a in reading.attempts for source in a.sources):
             reading = None  # what is gone meanwhile is told as gone
         reading = reading or read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
         several = len(run.logs) > 1 or log in run.beside
@@ -206,8 +206,8 @@ def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], li
     if not attempts:
         if aside := passed_over((*run.logs, *run.beside)):
             raise NotALog(no_logs(aside))
-        nothing = f"{run.run_id}: no log in {_logs_of(run)}: there is no series of numbers in it"
-        raise problems[0] if problems else NothingToRead(f"{nothing}. Remedy: name a log of scalars")
+        nothing = f"no log in {_logs_of(run)}: there is no series of numbers in it"
+        raise problems[0] if problems else NothingToRead(run.run_id, nothing, remedy="name a log of scalars")
     units, axis = {**config.units, **run.config.units}, run.config.axis
     for i, attempt in enumerate(attempts):
         if axis:

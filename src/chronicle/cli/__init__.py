@@ -37,7 +37,7 @@ def note(
     the run a warning.
     """
     if not text.strip():
-        raise UsageError("the note is empty. Remedy: give it a TEXT")
+        raise UsageError("the note is empty", remedy="give it a TEXT")
     _write(run, text, kind or "", event, step, at, author)
 
 
@@ -59,8 +59,8 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
 
     of_event = says in STANCES
     if of_event and not event:
-        remedy = f"Name it with --event ID (`chronicle explain {run}` has the ids)"
-        raise UsageError(f"{says} applies to one finding. {remedy}")
+        remedy = f"name it with --event ID (`chronicle explain {run}` has the ids)"
+        raise UsageError(f"{says} applies to one finding", remedy=remedy)
     if event and not of_event:
         raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
     _write(run, text, says if of_event else f"review {says}", event, None, at, author)

@@ -37,12 +37,12 @@ class _Path(click.Path):
         from chronicle.workspace.folders import is_address
 
         if not value:  # of a variable that is not set: the current folder is not meant
-            raise UsageError("a path is empty. Name a file or folder; the current one is `.`")
+            raise UsageError("a path is empty", remedy="name a file or folder; the current one is `.`")
         if isinstance(value, str) and is_address(value):
             from chronicle.readers import local
 
             if not self.may_be_address:
-                raise UsageError(f"{value} is an address. Name a folder of this machine")
+                raise UsageError(f"{value} is an address", remedy="name a folder of this machine")
             return local(value)
         return super().convert(value, param, ctx)
 
@@ -133,7 +133,7 @@ def list_runs(as_json: bool) -> None:
         machines = entry is not None and only_machines(entry)
         rows.append((run.run_id, None, "machine logs") if machines else (run.run_id, entry, state))
     if not rows:
-        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
+        raise NothingToRead(f"no run in {workspace.runs_folder}", remedy="chronicle add LOG")
     if not as_json:
         click.echo("\n".join(list_lines(rows)))
         return
@@ -256,10 +256,10 @@ def compare(runs: tuple[Path, ...]) -> None:
     judged = _JudgedRuns(_named(*runs))
     compared = list(judged)
     if len(compared) < 2:
-        raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
+        raise UsageError(f"a comparison needs two runs; there is {len(compared)}", remedy="name another one")
     if len(compared) > comparing.MOST:
         remedy = f"name no more than {comparing.MOST} of them"
-        raise UsageError(f"there are {len(compared)} runs. Remedy: {remedy}")
+        raise UsageError(f"there are {len(compared)} runs", remedy=remedy)
     click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(judged.unreadable))
 
@@ -288,7 +288,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(report_lines(report)))
     if reports and not any(report["attempts"] or report["problem"] for report in reports):
-        raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
+        raise NothingToRead(f"no log in {', '.join(map(str, paths))}", remedy="name the log itself")
     sys.exit(int(any(report["problem"] or not report["attempts"] for report in reports)))
 
 
@@ -321,14 +321,15 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 
     home = Workspace.find(Path.cwd())
     if not paths and home is None:
-        raise UsageError("no chronicle.toml here or above. Name logs to build, or: chronicle init DIR")
+        remedy = "name logs to build, or make a workspace with chronicle init DIR"
+        raise UsageError("no chronicle.toml here or above", remedy=remedy)
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
     runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs(), workspace.entries)
     terminal.say_passed_over(paths)
     if not runs:
-        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
+        raise NothingToRead(f"no run in {workspace.runs_folder}", remedy="chronicle add LOG")
     config = workspace.config
     with terminal.progress(len(runs), options["verbose"], quiet or as_json) as progress:
         report = build_all(
@@ -481,7 +482,7 @@ def workspace_here() -> Workspace:
 
     workspace = Workspace.find(Path.cwd())
     if workspace is None:
-        raise UsageError("no chronicle.toml here or above. Remedy: chronicle init DIR")
+        raise UsageError("no chronicle.toml here or above", remedy="chronicle init DIR")
     return workspace
 
 
