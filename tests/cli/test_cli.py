@@ -157,7 +157,7 @@ def test_a_copy_of_another_log_is_named_and_judged_once(chronicle, tmp_path):
     (tmp_path / "run" / "b.jsonl").write_text("".join(f"{json.dumps(dict(row))}\n" for row in values))
     ran = chronicle("classify", "run")
     assert ran.out.count("near-perfect") == 1
-    assert ran.out.endswith("  left out: b.jsonl, with values that are judged already\n")
+    assert ran.out.endswith("  Left out, because their values are judged already: b.jsonl.\n")
     document = json.loads(chronicle("classify", "--json", "run").out)
     assert document["copies"] == ["b.jsonl"]
     jsonschema.validate(document, json.loads(chronicle("schema", "diagnosis").out))
@@ -202,13 +202,15 @@ def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
     assert ran.code == 0
     assert ran.out == (
         "made team/chronicle.toml\nmade team/mkdocs.yml\nmade team/.gitignore\nmade team/.gitattributes\n"
-        "Next: chronicle add LOG, in team\n"
+        "Next: cd team && chronicle add LOG\n"
     )
+    assert chronicle("init", "our team").out.endswith("Next: cd 'our team' && chronicle add LOG\n")
     monkeypatch.chdir(tmp_path / "team")
     assert chronicle("build").code == 3
     added = chronicle("add", log, "--name", "run-7", "--fact", "project=Atlas")
     assert added.code == 0
-    assert "not built" in chronicle("list").out
+    assert chronicle("init", ".").out == "Next: chronicle add LOG\n"
+    assert chronicle("list").out == "run-7  not built  run chronicle build\n"
     noted = chronicle(
         *("note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"),
         *("--author", "ada"),
@@ -291,8 +293,11 @@ def test_a_figure_is_written_as_pixels_for_a_chat(tmp_path, chronicle, monkeypat
     [
         (("--png", "calm.csv", "--finding", "7"), "no finding '7'. Findings of this run: 1"),
         (("--png", "none.csv"), "no such file or folder: none.csv. Remedy: check the path"),
-        (("--dark",), "--finding and --dark go with --png RUN"),
-        (("--png", "log.csv", "--from", "2026-01-01"), "--from and --to go without --png"),
+        (("--dark",), "--finding and --dark go with --png RUN. Remedy: name a run with --png"),
+        (
+            ("--png", "log.csv", "--from", "2026-01-01"),
+            "--from and --to go without --png. Remedy: leave out one or the other",
+        ),
     ],
 )
 def test_a_figure_that_there_is_not_is_refused(tmp_path, chronicle, monkeypatch, arguments, message):

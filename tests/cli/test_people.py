@@ -1,6 +1,7 @@
 """What people say of runs: review and triage as a person calls them, and what follows from it everywhere."""
 
 import json
+import math
 import re
 from pathlib import Path
 
@@ -285,3 +286,15 @@ def test_a_comparison_needs_two(team, chronicle):
 def test_a_comparison_of_very_many_is_refused(team, chronicle):
     ran = chronicle("compare", *["calm"] * 9)
     assert (ran.code, ran.err) == (2, "error: there are 9 runs. Remedy: name no more than 8 of them\n")
+
+
+@pytest.mark.slow
+def test_a_reviewed_run_has_no_finding_left_that_was_skipped(team, chronicle, monkeypatch):
+    losses = [3 - i / 400 for i in range(200)] + [9] * 4 + [5] * 96 + [math.nan] * 100
+    rows = "".join(f"{i},{loss}\n" for i, loss in enumerate(losses))
+    (team / "runs/lost/log.csv").write_text(f"step,loss\n{rows}")
+    chronicle("build", "--quiet")
+    keys(monkeypatch, "c", "", "s", "s", "b")
+    ran = chronicle("triage", "lost")
+    assert "c confirm, d dispute, n note, s skip, q quit: s\n" in ran.out
+    assert ran.out.endswith("1 finding judged, 0 left. Next: chronicle build\n")

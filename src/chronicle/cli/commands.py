@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -96,14 +97,19 @@ def init(folder: Path) -> None:
 
     for file in folders.init(folder):
         click.echo(f"made {file}")
-    click.echo(f"Next: chronicle add LOG, in {folder}")
+    enter = f"cd {shlex.quote(str(folder))} && " if folder.resolve() != Path.cwd() else ""
+    click.echo(f"Next: {enter}chronicle add LOG")
 
 
 @cli.command(short_help="Add logs to the workspace as one run.")
 @click.argument("logs", nargs=-1, required=True, type=PATH)
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
-@click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
-@click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
+@click.option(
+    "--fact", "facts", multiple=True, metavar="KEY=VALUE", help="Add a line to run.toml; repeatable."
+)
+@click.option(
+    "--link", is_flag=True, help="Leave the logs where they are, and write their paths to run.toml."
+)
 @click.option("--follow", is_flag=True, help="Also copy the targets of links in LOGS.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
@@ -119,7 +125,7 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, f
 
 
 @cli.command("list", short_help="List the runs with their verdicts.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line and run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per run, each on a line.")
 def list_runs(as_json: bool) -> None:
     """List the runs of the workspace with their verdicts from the last build."""
     from chronicle.build.produce import last_entry
@@ -143,26 +149,26 @@ def list_runs(as_json: bool) -> None:
 
 
 @cli.command(short_help="Write the chronicle of all runs as Markdown, or a figure as PNG.")
-@click.option("--from", "first", type=DAY, metavar="DAY", help="First day, ISO 8601.")
-@click.option("--to", "last", type=DAY, metavar="DAY", help="Last day, ISO 8601.")
+@click.option("--from", "first", type=DAY, metavar="DAY", help="First day to write, as 2026-11-01.")
+@click.option("--to", "last", type=DAY, metavar="DAY", help="Last day to write, as 2026-11-30.")
 @click.option("--png", "run", type=PATH, metavar="RUN", help="Write the figure of RUN as PNG instead.")
-@click.option("--finding", default="", metavar="N", help="With --png: the zoom into this finding.")
-@click.option("--dark", is_flag=True, help="With --png: in the colours of the dark theme.")
+@click.option("--finding", default="", metavar="N", help="With --png: zoom into the finding of this number.")
+@click.option("--dark", is_flag=True, help="With --png: use the colours of the dark theme.")
 def export(first: datetime | None, last: datetime | None, run: Path | None, finding: str, dark: bool) -> None:
     """Write what happened in all runs as Markdown, newest first: for the appendix of a paper, or a report.
 
-    It has the events of the last build that have a date.
+    Only events of the last build that have a date are written.
 
     With --png a figure is written instead, as a file in the current folder, for a chat or a slide: of RUN (a
     run of the workspace, a log or a folder), or the zoom into one finding of it, by its number.
     """
     if run is not None:
         if first or last:
-            raise UsageError("--from and --to go without --png")
+            raise UsageError("--from and --to go without --png", remedy="leave out one or the other")
         _export_png(run, finding, dark)
         return
     if finding or dark:
-        raise UsageError("--finding and --dark go with --png RUN")
+        raise UsageError("--finding and --dark go with --png RUN", remedy="name a run with --png")
     from chronicle.build.produce import last_entries
     from chronicle.pages.chronology import markdown
 
@@ -195,7 +201,7 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, in the form of `chronicle schema`.")
 @FAIL_ON
 @click.option(
-    "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
+    "--preset", "presets", type=PRESETS, multiple=True, help="Compare with this published rule; repeatable."
 )
 def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
@@ -300,11 +306,13 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 @ENGINE
 @click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one per CPU core.")
 @click.option(
-    "--dask", default="", metavar="ADDRESS", help="Scheduler of a dask cluster that reads the runs."
+    "--dask", default="", metavar="ADDRESS", help="Read the runs on the dask cluster of this scheduler."
 )
-@click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
+@click.option("--strict", is_flag=True, help="Let a warning of the site engine fail the build.")
 @FAIL_ON
-@click.option("--untrusted", is_flag=True, help="Use only the runs: for untrusted pull requests.")
+@click.option(
+    "--untrusted", is_flag=True, help="Use nothing but the runs, as for a pull request of a stranger."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each run and the engine's output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -375,7 +383,11 @@ def check() -> None:
 
 @cli.command(short_help="Serve the site locally and rebuild on changes.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 picks a free port."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port of the site; 0 picks a free one.",
 )
 @ENGINE
 def serve(port: int, engine: str | None) -> None:
@@ -387,7 +399,7 @@ def serve(port: int, engine: str | None) -> None:
 
 @cli.command(short_help="Score the classifier on labelled runs.")
 @click.argument("folder", type=_Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="The score as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON object.")
 def score(folder: Path, as_json: bool) -> None:
     """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""
     from chronicle.score import score_folder
