@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.test_cli import healthy
+from tests.logs import healthy
 from tests.readers.writers import event_log
 
 from chronicle.build.produce import Product, diagnose, last_entry, produce

@@ -6,9 +6,9 @@ import subprocess
 import sys
 
 import jsonschema
-import numpy as np
 import pytest
 from PIL import Image
+from tests.logs import healthy
 
 from chronicle.build.entry import make_entry, to_json
 from chronicle.build.produce import diagnose
@@ -16,26 +16,6 @@ from chronicle.cli import cli
 from chronicle.story import tell
 from chronicle.workspace.config import RunConfig, WorkspaceConfig
 from chronicle.workspace.folders import Workspace
-
-
-def healthy(file, points=400, seed=1, nan_from=None):
-    steps = np.arange(1, points + 1)
-    noise = np.random.default_rng(seed).normal(0, 0.01, points)
-    loss = 2 + 3 * steps**-0.4 + noise
-    loss[slice(nan_from, None) if nan_from else slice(0)] = np.nan
-    file.write_text("step,loss\n" + "".join(f"{s},{v:.5f}\n" for s, v in zip(steps, loss, strict=True)))
-    return file
-
-
-def plain_engine(workspace):
-    """An engine without theme and search, and only the pages of runs: for what does not depend on those."""
-    pages = "index.md\n  !browse.md\n  !runs/**\n  !assets/**"
-    (workspace / "mkdocs.yml").write_text(
-        "site_name: x\ntheme: {name: null, custom_dir: theme}\nplugins: []\nuse_directory_urls: false\n"
-        f"docs_dir: build/docs\nsite_dir: build/site\nexclude_docs: |\n  *.md\n  !{pages}\n"
-    )
-    (workspace / "theme").mkdir()
-    (workspace / "theme" / "main.html").write_text("{{ page.content }}")
 
 
 @pytest.mark.parametrize("command", cli.commands)

@@ -25,6 +25,12 @@ DIAGNOSIS = classify(TIMELINE)
 STORY = tell(TIMELINE, DIAGNOSIS)
 
 
+def spiked(folder: Path) -> Path:
+    rows = "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True))
+    (folder / "a.csv").write_text(f"step,loss\n{rows}")
+    return folder / "a.csv"
+
+
 def test_a_finding_is_explained_by_its_criteria() -> None:
     expected = [
         "2  The loss jumped from 1.74 to 7.00 at step 200 and was back after 4 steps.",
@@ -108,8 +114,7 @@ def test_flags_outside_the_findings_are_listed() -> None:
 
 
 def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, monkeypatch) -> None:
-    log = tmp_path / "a.csv"
-    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    log = spiked(tmp_path)
     ran = chronicle("explain", log, "2")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[:2] == [
@@ -129,8 +134,7 @@ def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, mon
 
 
 def test_the_command_compares_presets(chronicle, tmp_path) -> None:
-    log = tmp_path / "a.csv"
-    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    log = spiked(tmp_path)
     ran = chronicle("classify", log, "--preset", "olmo-128-6", "--preset", "lightning-spike")
     assert ran.out.splitlines()[-2:] == [
         "  olmo-128-6 on loss · a.csv: 2 of 400 samples flagged (0.5 %)",
@@ -140,8 +144,7 @@ def test_the_command_compares_presets(chronicle, tmp_path) -> None:
 
 
 def test_presets_are_printed_as_json_too(chronicle, tmp_path) -> None:
-    log = tmp_path / "a.csv"
-    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    log = spiked(tmp_path)
     document = json.loads(chronicle("classify", "--json", log, "--preset", "lightning-spike").out)
     spike = document["findings"][0]
     assert (spike["pattern"], spike["id"]) == ("spike-fast-recovery", "loss:rise@201")

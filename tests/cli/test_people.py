@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.test_cli import healthy, plain_engine
+from tests.logs import healthy, plain_engine
 
 from chronicle.cli.triage import HEIGHT, WIDTH, sketch
 from chronicle.workspace.folders import Workspace

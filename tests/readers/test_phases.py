@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.readers.console.test_traps import points
+from tests.logs import points
 
 from chronicle.readers import read
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.depth import few
-from tests.readers.console.test_traps import Points, points, read_text
+from tests.logs import Points, points, read_text
 from tests.work import in_proportion
 
 from chronicle.readers import read
