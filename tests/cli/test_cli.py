@@ -66,7 +66,7 @@ def test_a_mistyped_command(chronicle):
 def test_no_workspace(chronicle):
     ran = chronicle("build")
     assert (ran.code, ran.out) == (2, "")
-    remedy = "name logs to build, or make a workspace with chronicle init DIR"
+    remedy = "name logs to build, or chronicle init DIR"
     assert ran.err == f"error: no chronicle.toml here or above. Remedy: {remedy}\n"
     assert chronicle("list").err == "error: no chronicle.toml here or above. Remedy: chronicle init DIR\n"
 

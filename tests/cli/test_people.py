@@ -279,13 +279,14 @@ def test_a_comparison_needs_two(team, chronicle):
     ran = chronicle("compare", "calm")
     assert (ran.code, ran.err) == (
         2,
-        "error: a comparison needs two runs; there is 1. Remedy: name another one\n",
+        "error: a comparison takes 2 to 8 runs, not 1. Remedy: name another run\n",
     )
 
 
 def test_a_comparison_of_very_many_is_refused(team, chronicle):
     ran = chronicle("compare", *["calm"] * 9)
-    assert (ran.code, ran.err) == (2, "error: there are 9 runs. Remedy: name no more than 8 of them\n")
+    problem = "a comparison takes 2 to 8 runs, not 9. Remedy: leave some of them out"
+    assert (ran.code, ran.err) == (2, f"error: {problem}\n")
 
 
 @pytest.mark.slow

@@ -62,12 +62,12 @@ class Words(click.Choice[str]):
 
 PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
 MADE.may_be_address = False
-VERDICTS = Words("model", "Verdict")
 PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+NO_WORKSPACE = "no chronicle.toml here or above"
 GRAVE = "Exit with 1 when a run has this verdict or a graver one."
-FAIL_ON = click.option("--fail-on", type=VERDICTS, help=GRAVE)
+FAIL_ON = click.option("--fail-on", type=Words("model", "Verdict"), help=GRAVE)
 ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine to use.")
 
 
@@ -144,8 +144,8 @@ def list_runs(as_json: bool) -> None:
         click.echo("\n".join(list_lines(rows)))
         return
     for run_id, entry, state in rows:
-        known = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
-        _echo_json({"run": run_id, "state": state, **known})
+        judged = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
+        _echo_json({"run": run_id, "state": state, **judged})
 
 
 @cli.command(short_help="Write the chronicle of all runs as Markdown, or a figure as PNG.")
@@ -261,11 +261,9 @@ def compare(runs: tuple[Path, ...]) -> None:
 
     judged = _JudgedRuns(_named(*runs))
     compared = list(judged)
-    if len(compared) < 2:
-        raise UsageError(f"a comparison needs two runs; there is {len(compared)}", remedy="name another one")
-    if len(compared) > comparing.MOST:
-        remedy = f"name no more than {comparing.MOST} of them"
-        raise UsageError(f"there are {len(compared)} runs", remedy=remedy)
+    if not 2 <= len(compared) <= comparing.MOST:
+        remedy = "name another run" if len(compared) < 2 else "leave some of them out"
+        raise UsageError(f"a comparison takes 2 to {comparing.MOST} runs, not {len(compared)}", remedy=remedy)
     click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(judged.unreadable))
 
@@ -329,8 +327,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 
     home = Workspace.find(Path.cwd())
     if not paths and home is None:
-        remedy = "name logs to build, or make a workspace with chronicle init DIR"
-        raise UsageError("no chronicle.toml here or above", remedy=remedy)
+        raise UsageError(NO_WORKSPACE, remedy="name logs to build, or chronicle init DIR")
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
@@ -494,7 +491,7 @@ def workspace_here() -> Workspace:
 
     workspace = Workspace.find(Path.cwd())
     if workspace is None:
-        raise UsageError("no chronicle.toml here or above", remedy="chronicle init DIR")
+        raise UsageError(NO_WORKSPACE, remedy="chronicle init DIR")
     return workspace
 
 
