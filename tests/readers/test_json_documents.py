@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.logs import points
+from tests.logs import attempt_of, points
 
 from chronicle.classify import classify
 from chronicle.errors import BadLog, UnknownFormat
@@ -260,7 +260,6 @@ def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Pa
 
 def test_a_list_that_is_a_column_is_no_fact(tmp_path: Path) -> None:
     columns = {"step": [1, 2, 3, 4], "loss": [2.5, 2.0, 1.5, 1.0]}
-    (tmp_path / "a.json").write_text(json.dumps({"log": columns, "lrs": [0.1, 0.2], "seed": 3}))
-    (attempt,) = read(tmp_path / "a.json")
+    attempt = attempt_of(tmp_path, json.dumps({"log": columns, "lrs": [0.1, 0.2], "seed": 3}), "a.json")
     assert attempt.facts == {"format": "json", "lrs": "0.1, 0.2", "seed": 3}
     assert attempt.series["loss"].steps.tolist() == [1, 2, 3, 4]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.depth import few
-from tests.logs import Points, points, read_text
+from tests.logs import Points, attempt_of, points, read_text
 from tests.work import in_proportion
 
 from chronicle.readers import read
@@ -606,8 +606,7 @@ def test_a_log_behind_many_settings_is_found(tmp_path, monkeypatch):
     settings = "".join(f"[05/04 12:00:00] detectron2 INFO: MODEL.X{i}: [0.5, 0.{i}]\n" for i in range(700))
     text = "[05/04 12:10:00] d2.utils.events INFO:  eta: 0:12:34  iter: {step}  total_loss: {loss}\n"
     records = "".join(text.format(step=i, loss=1 + 1 / (i + 1)) for i in range(0, 400, 20))
-    (tmp_path / "log.txt").write_text(settings + records)
-    (attempt,) = read(tmp_path / "log.txt")
+    attempt = attempt_of(tmp_path, settings + records, "log.txt")
     assert attempt.series["total_loss"].steps.tolist() == [*range(0, 400, 20)]
 
 
