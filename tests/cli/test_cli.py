@@ -11,10 +11,10 @@ from PIL import Image
 from tests.logs import healthy
 
 from chronicle.build.entry import make_entry, to_json
-from chronicle.build.produce import diagnose
+from chronicle.build.produce import Run
 from chronicle.cli import cli
 from chronicle.story import tell
-from chronicle.workspace.config import RunConfig, WorkspaceConfig
+from chronicle.workspace.config import RunConfig
 from chronicle.workspace.folders import Workspace
 
 
@@ -208,7 +208,7 @@ def team(chronicle, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "team")
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "run-7")
     run = Workspace.find(tmp_path / "team").run("run-7")
-    timeline, judged, _ = diagnose(run, WorkspaceConfig())
+    timeline, judged, _ = Run(run).diagnose()
     config = RunConfig(date="2026-11-20")
     story = tell(timeline, judged, config)
     entry = make_entry("run-7", timeline, judged, config, story=story)

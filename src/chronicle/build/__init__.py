@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.build.engines import Stamps, code_sha256, stamps, write_bytes, write_tree
-from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
+from chronicle.build.produce import READ_ON, Outcome, Product, Run, produce
 from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import SiteRecord, claim, last_record, make_site
 from chronicle.build.sources import only_machines, runs_concerned
@@ -246,7 +246,7 @@ def with_machines(
     for run in (run for run in runs if run.run_id in apart):
         logs: list[Attempt] = []
         try:
-            logs, _ = read_run(run, config)
+            logs, _ = Run(run, config).read()
             concerned, problem = runs_concerned(logs, trained)
         except ChronicleError as err:  # it changed since it was read
             concerned, problem = [], run.published(str(err))
