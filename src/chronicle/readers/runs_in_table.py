@@ -301,12 +301,13 @@ def by_phase(columns: Columns) -> dict[str, Column]:
 
 def _by_keys(columns: Columns) -> dict[str, Column]:
     """The columns, with `val/` before what rows of another table share with those of a training. mmengine
-    writes `iter` and `step` of the training, and of an evaluation `step` alone, which may be the epoch: rows
-    without a counter that repeats another one, a loss and a learning rate."""
+    writes `iter` and `step` of the training, and of an evaluation behind it `step` alone, which may be the
+    epoch: rows without a counter that repeats another one, a loss and a learning rate."""
     counters = {n: c for n, c in columns.items() if counted_by(n) == "step" and not c.is_text}
     for (_, own), (name, counter) in permutations(counters.items(), 2):
         rows = np.setdiff1d(counter.rows, own.rows)
-        if not len(rows) or not np.array_equal(counter.only(own.rows).values, own.values):
+        behind = len(rows) and rows[0] > own.rows[0]
+        if not behind or not np.array_equal(counter.only(own.rows).values, own.values):
             continue
         steering = (c.rows for n, c in columns.items() if role_of(n) in (*LOSSES, Role.LEARNING_RATE))
         rows = np.setdiff1d(rows, np.concatenate([NO_COLUMN.rows, *steering]))
