@@ -42,6 +42,7 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(group_of.values()))
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def retells(curve: Series, others: Sequence[Series]) -> bool:
     """Whether nearly all values of a curve are what one of the others told at the same step, in turn."""
     if len(curve) < FEWEST_ROWS or not all(map(len, others)):
