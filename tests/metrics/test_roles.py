@@ -528,6 +528,13 @@ def test_a_score_of_both_is_judged_before_precision_and_recall() -> None:
     assert judged(scored.values(), fewest=3) is scored["fscore"]
 
 
+def test_what_is_told_as_it_is_is_judged_before_its_running_mean() -> None:
+    for pair in (("Avg Reward", "Total Reward"), ("reward", "mean_reward"), ("ema_loss", "training_loss")):
+        some = judged(assign(log(*pair)).values(), fewest=1)
+        assert some is not None
+        assert some.metric in ("Total Reward", "reward", "training_loss")
+
+
 def test_a_score_is_judged_where_nothing_else_is() -> None:
     scored = assign(log("val_acc", "wer", "lr"))
     assert {name: direction(series) for name, series in scored.items()} == {"val_acc": 1, "wer": -1, "lr": 0}

@@ -100,6 +100,8 @@ DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral
 """)
+# What is of a window of rows, or of one side of what is judged.
+SECOND_CHOICE = word_set("precision recall avg average mean running moving smoothed ema")
 # What only steers a model beside what it learns, and stands for its loss last of all.
 STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
 # And those that, where no total is logged, stand for it even beside a perplexity or an error.

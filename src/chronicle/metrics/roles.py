@@ -472,7 +472,8 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
-    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both."""
+    One that says that it is a loss goes before others (`nll`), what is told as it is before its running mean,
+    precision and recall after what is of both."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
@@ -480,8 +481,8 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
     longest = [s for s in of_kind if len(s) >= enough]
 
     def order(metric: str) -> tuple[bool, bool, int]:
-        words = plain(metric).split()
-        return "loss" not in words, bool({"precision", "recall"} & {*words}), len(metric)
+        words = {*plain(metric).split()}
+        return "loss" not in words, bool(words & aliases.SECOND_CHOICE), len(metric)
 
     return min(longest, key=lambda s: order(s.metric), default=None)
 
