@@ -46,6 +46,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
         },
         "epoch",
     ),
+    "a table with the unit of its last column apart": (
+        "Epoch    Train Loss   Time    \n" + repeated("{i}        {loss}       0.25    s\n"),
+        {"Train Loss": LOSS, "Time": steps(*STEPS, first=0.25, by=0)},
+        "epoch",
+    ),
     "a header of which one blank parts two names": (
         repeated(
             "  Epoch   gpu_mem       box    labels\n  {i}/10     3.21G   {loss}        25: 100%|####| 4/4\n"
