@@ -60,6 +60,7 @@ _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode)s?(?![a-z])"
 )
 _FLAGS = frozenset(("true", "false", "yes", "no", "none", "nan"))
+_PLACE = frozenset(("id", "idx", "index"))  # in a data set, or of a row
 # What stays as it is while one model is trained, in plain words; and numbers of items, not of processes.
 _SETTING = re.compile(
     r"(?:hidden|embedding|embed|latent) (?:size|dim|width|units)|(?:(?:n|num) )?(?:layers|heads|units)"
@@ -147,13 +148,16 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
     distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
     again = changes >= len(distinct) > 1
     if not column.is_text:
-        is_item = _ITEM.fullmatch(plain(name)) is not None and len(distinct) == len(cells)
+        places = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))  # of items that were drawn
+        is_item = (places or _ITEM.fullmatch(plain(name)) is not None) and len(distinct) == len(cells)
         return is_item or (again and _SETTING.fullmatch(plain(name)) is not None)
     if not again and (len(distinct) < 2 or 4 * len(distinct) < n_rows):
         return False
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
-    told = {text.lower() for text in texts} <= _FLAGS or any(map(_COUNTED.search, texts))
+    told = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
+        map(bool, map(_COUNTED.search, texts))
+    ) > len(texts)
     return 2 * words > len(texts) and not told
 
 
