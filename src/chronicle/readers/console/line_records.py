@@ -475,15 +475,17 @@ def _is_rounded(one: float, other: float) -> bool:
 
 
 def bars_of(all_records: Iterable[Record]) -> set[str]:
-    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
-    bars, latest = set[str](), ""
+    """The bars that a training draws: those beside which, or after which, it is told how it learns. That of
+    a search (`Best trial: 3`) counts trainings."""
+    bars, latest, of_searches = set[str](), "", set[str]()
     for record in all_records:
         own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
+        of_searches.update(own if "best trial" in map(str.lower, record.shape) else ())
         latest = own[-1] if own else latest
         judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
         if record.is_training and latest and (own or (judged and not record.evaluation)):
             bars.update(own or [latest])
-    return bars
+    return bars - of_searches
 
 
 def is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -> bool:
