@@ -27,7 +27,7 @@ import numpy as np
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event
-from chronicle.classify.measure import BEFORE, Excess, departure, positive, sure
+from chronicle.classify.measure import BEFORE, Excess, departure, median, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
@@ -47,6 +47,8 @@ def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if len(sources) < 2:
         return
     spikes = [(f, s) for s in sources for f in typed_findings(view, s) if f.pattern in SPIKES]
+    least = view.thresholds.trifle  # of the first value: what stays below it has been learned
+    spikes = [(f, s) for f, s in spikes if not 0 < f.evidence["peak_loss"] <= least * median(s.values[:2])]
     spikes.sort(key=lambda pair: pair[0].start_step)
     while spikes:
         first, source = spikes[0]
