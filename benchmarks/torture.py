@@ -262,7 +262,8 @@ def kills_by_time(torture: Torture, kills: int, rng: random.Random) -> Tally:
         said = killed(torture, "build", "-q", "--jobs", "2", after_s=after_s, kill=kill, group=group)
         what = f"build {number}, {kill.name} to {'its group' if group else 'it alone'}"
         tally.done += 1
-        is_ours = "Traceback" in said and "<frozen site>" not in said  # there Python had not started chronicle
+        # Nothing in chronicle can prevent a traceback of Python that had not started it yet.
+        is_ours = "Traceback" in said and "<frozen site>" not in said
         tally.holds(not is_ours, f"{what}: a traceback: {said[-500:]}")
         now = torture.site()
         tally.holds(now in (before, after), f"{what}: the site is neither yesterday's nor today's")

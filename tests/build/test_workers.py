@@ -123,7 +123,7 @@ def test_the_engine_ends_with_its_parent(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_that_another_thread_takes_waits_until_all_workers_have_begun(number: signal.Signals) -> None:
+def test_a_signal_that_another_thread_takes_waits_until_workers_have_begun(number: signal.Signals) -> None:
     """A worker whose parent ends while it is told what to do prints a traceback."""
     events, may_end = [], threading.Event()
     other = threading.Thread(target=may_end.wait)  # takes the signal when it wakes up, as one of BLAS would
