@@ -168,8 +168,8 @@ def test_a_folder_of_very_many_files_that_are_no_logs_is_refused(
     with pytest.raises(UsageError) as caught:
         read(tmp_path)
     assert str(caught.value) == (
-        f"8 files up to {tmp_path} are no logs. Remedy: name the folder of the runs, or set CHRONICLE_LOOK_LIMIT "
-        "to as many as may be passed over"
+        f"8 files up to {tmp_path} are no logs. Remedy: name the folder of the runs, or set "
+        "CHRONICLE_LOOK_LIMIT to as many as may be passed over"
     )
     monkeypatch.setenv("CHRONICLE_LOOK_LIMIT", "9")
     assert [attempt.name for attempt in read(tmp_path)] == ["log.csv"]
@@ -415,3 +415,18 @@ def test_what_catboost_writes_beside_its_document_is_no_attempt_of_its_own(tmp_p
     (tmp_path / "catboost_info" / document.name).write_bytes(document.read_bytes())
     (attempt,) = read(tmp_path)
     assert (attempt.name, list(attempt.series)) == ("catboost_info", ["learn/Logloss", "test/Logloss"])
+
+
+def test_the_beginning_of_a_file_is_read_again_only_once_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, opened = make(tmp_path, "log.csv") / "log.csv", list[Path]()
+    usual = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *how: opened.append(path) or usual(path, *how))
+    first = Head.of(file)
+    assert Head.of(file) is first
+    assert opened == [file]
+    with usual(file, "a") as log:
+        log.write("100,2.5\n")
+    assert Head.of(file).start.endswith(b"100,2.5\n")
+    assert opened == [file, file]

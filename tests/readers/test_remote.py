@@ -294,9 +294,9 @@ def test_an_address_that_nothing_reads_is_told() -> None:
     with pytest.raises(UsageError) as caught:
         read("gopher://host/run")
     assert str(caught.value) == (
-        "gopher://host/run: nothing reads gopher://. Remedy: download it and name the files, or give an address "
-        "of s3://, s3a://, gs://, gcs://, http://, https://, hf://, mlflow+http://, mlflow+https://, wandb://, "
-        "trackio://, trackio+http://, trackio+https://, aim://"
+        "gopher://host/run: nothing reads gopher://. Remedy: download it and name the files, or give an "
+        "address of s3://, s3a://, gs://, gcs://, http://, https://, hf://, mlflow+http://, mlflow+https://, "
+        "wandb://, trackio://, trackio+http://, trackio+https://, aim://"
     )
 
 
