@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -236,6 +237,7 @@ _SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|ste
 _RUNS = re.compile(rb"\d+")
 FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _LONGEST = 1000  # characters of a line that are looked at
+_MOST_SHAPES = 500  # of lines, the most frequent first
 
 
 def may_tell(text: str, *, bars: bool) -> bool:
@@ -257,7 +259,8 @@ def may_train(lines: Sequence[bytes], *, bars: bool) -> bool:
         return False
     shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
-    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
+    often = Counter(shapes).most_common(_MOST_SHAPES)  # what tells of a training comes again and again
+    texts = (text_of(first[shape]) for shape, _ in often if MAYBE.search(shape))
     return any(may_tell(text[begin(text)[1] :].strip(), bars=bars) for text in texts)
 
 
