@@ -213,7 +213,7 @@ _STAMP = (
 _LEVEL = r"(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)"
 # What may stand before the words, tried in turn until none fits. A group is who printed the line.
 PREFIXES = (
-    rf"\[?{_STAMP}\]?(?: ?[-|:](?!\d))?",
+    rf"\[?(?:\[[IWEF] )?{_STAMP}\]?(?: ?[-|:](?!\d))?",  # Optuna has the level in front of it
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a clock without its day
     r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
     r"(\d{1,6}): (?! *[\d.]+, )",  # srun --label
