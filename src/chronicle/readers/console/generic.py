@@ -68,7 +68,6 @@ _MOST_TRIES = 16  # places among the lines that are looked at together, where th
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
-_MOSTLY = 2  # points with a count to one without
 _TELLING = 3  # names of arguments by which a line of them is known again
 # The result of a trial of a search: "Trial 5 finished with value: 0.2 and parameters: {"
 _RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\{")
@@ -341,26 +340,26 @@ def _take(log: Log, placed: Placed) -> None:
     for source, numbers in record.by_line(values):
         added = log.add(source.line, step, numbers, time=source.time, who=source.who)
         if added and not placed.is_counted:
-            row, epoch = len(log.rows) - 1, record.epoch.name if record.epoch else ""
+            others = [record.epoch] if record.epoch else [pair for _, pair in record.counters]
+            label = next((pair.name for pair in others if pair.name != "progress"), "summary")
             for name in numbers:
-                log.own["uncounted"].setdefault(name, {})[row] = epoch
+                log.own["uncounted"].setdefault(name, {})[len(log.rows) - 1] = label
 
 
 def _set_apart(columns: dict[str, LogColumn], uncounted: Mapping[str, Mapping[int, str]]) -> None:
-    """Leaves of a metric that is mostly told with a count what was told so. What lines without one tell of it
-    is another metric: the mean of an epoch that they name, as `epoch/loss`, or a `summary/loss`.
+    """Leaves of a metric that is told with the count at least as often as without what was told with it. The
+    rest is another metric: the mean of an epoch is `epoch/loss`, what has no count at all `summary/loss`.
 
-    ``uncounted``: by metric and row, the name of the epoch, or "".
+    ``uncounted``: by metric and row, what the line names instead of the count.
     """
-    for name, epochs in uncounted.items():
+    for name, labels in uncounted.items():
         values, rows = map(np.array, columns.get(name, ((), ())))
-        apart = np.isin(rows, list(epochs))
-        if last_word(name) in EPOCHS or not 0 < _MOSTLY * apart.sum() <= (~apart).sum():
+        apart = np.isin(rows, list(labels))
+        if last_word(name) in EPOCHS or not 0 < apart.sum() <= (~apart).sum():
             continue
         groups = {name: ~apart}
-        for epoch in {*epochs.values()}:
-            of_epoch = [row for row, of in epochs.items() if of == epoch]
-            groups[f"{epoch or 'summary'}/{name}"] = np.isin(rows, of_epoch)
+        for label in dict.fromkeys(labels.values()):
+            groups[f"{label}/{name}"] = np.isin(rows, [row for row, of in labels.items() if of == label])
         for group, of_group in groups.items():
             columns[group] = array("d", values[of_group]), array("i", rows[of_group].tolist())
 
