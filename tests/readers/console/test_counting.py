@@ -171,3 +171,39 @@ def test_the_results_of_a_search_are_no_course(name: str, tmp_path: Path) -> Non
     assert (attempt.axis, attempt.facts["rows"]) == ("item", "results of the trials of a search, no steps")
     assert attempt.series["value"].values.tolist() == [n / 4 for n in range(12)]
     assert {metric.role for metric in attempt.series.values()} == {Role.OTHER}
+
+
+def test_a_step_that_comes_several_times_may_be_the_last_of_an_epoch_and_the_first_of_the_next(
+    tmp_path: Path,
+) -> None:
+    """Where gradients are accumulated, an epoch may end within a step."""
+    text = "".join(
+        f"Epoch {1 + n // 61} | iter {n} step {n // 4} | loss train: {3 - n / 64}\n" for n in range(1, 121)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["loss train"].steps.tolist() == [n // 4 for n in range(1, 121)]
+
+
+def test_the_part_of_a_line_that_is_read_says_of_which_phase_it_is(tmp_path: Path) -> None:
+    """ESPnet's results of an epoch are those of the training, then those of the validation."""
+    text = ""
+    for epoch in (1, 2, 3):
+        for end in (50, 100, 150, 200):
+            loss = 4 - (200 * epoch + end) / 512
+            text += f"(trainer:762) INFO: {epoch}epoch:train:{end - 49}-{end}batch: acc=0.5, loss={loss}\n"
+        text += (
+            f"(trainer:361) INFO: {epoch}epoch results: [train] loss={epoch}, [valid] loss={epoch + 0.25}\n"
+        )
+    (attempt,) = attempts(tmp_path, text)
+    assert len(attempt.series["loss"]) == 12
+    assert points(attempt, "valid/loss") == [(200, 1.25), (400, 2.25), (600, 3.25)]
+
+
+def test_a_line_of_the_script_beside_those_of_deepspeed_names_its_step(tmp_path: Path) -> None:
+    text = ""
+    for n in range(10, 130, 10):
+        text += f"[Rank 0] step={n}, skipped=0, lr=[0.0001], mom=[(0.9, 0.999)]\n"
+        text += f"step {n} loss {3 - n / 64}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(n, 3 - n / 64) for n in range(10, 130, 10)]
+    assert "step" not in attempt.series

@@ -35,6 +35,7 @@ from chronicle.readers.console.pairs import (
     names_epoch,
     pairs,
     rank_of_name,
+    reworded,
     tells_the_best,
 )
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
@@ -172,6 +173,7 @@ def _form(names: tuple[str, ...], words: Words) -> Form:
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     """Pairs that were told together, in a line of this text."""
     names = tuple(pair.name for pair in named)
+    text = reworded(text)
     metric = next((pair.name for pair in named if not counts(pair)), "")
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one

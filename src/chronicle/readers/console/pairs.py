@@ -332,7 +332,7 @@ class Epochs:
     def __init__(self) -> None:
         self._epoch: float | None = None
         self._step = self._before = 0
-        self._distance = 1
+        self._distance, self._repeats = 1, False  # whether a step comes several times, as of small batches
         self._begun: dict[float, int] = {}
 
     def is_at(self, epoch: float) -> bool:
@@ -348,13 +348,16 @@ class Epochs:
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
         if self._epoch is not None and epoch != self._epoch:
-            starts_over = step <= self._step and epoch > self._epoch
+            falls = step < self._step or (step == self._step and not self._repeats)
+            starts_over = falls and epoch > self._epoch
             length = of or self._step + (self._distance if step <= 0 else 0)
             next_begin = self._before + length * starts_over
             # where it was before, unless its length is known, which may be another one than it was
             self._before = next_begin if of and starts_over else self._begun.get(epoch, next_begin)
         elif step > self._step:
             self._distance = step - self._step
+        elif step == self._step and epoch == self._epoch:
+            self._repeats = True
         self._begun[epoch] = self._before
         self._epoch, self._step = epoch, step
         return self._before + step
