@@ -222,7 +222,7 @@ PREFIXES = (
     r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     rf"\[?{_LEVEL}\b(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?"
     r"(?::\w[\w.]*(?=:[^\s\d]))?[:,]?(?: *[-|:](?= ))?",  # INFO:root:, of Python
-    r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
+    r"[\w.]+:(?:[\w<>]+:)?\d+ - ",  # loguru
     r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
     r"([\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
     r"\([\w.]+:\d+\)(?= [A-Z]+: )",

@@ -285,7 +285,8 @@ def read(path: Path) -> list[Attempt]:
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
-    own |= {"uncounted": {}}  # see `_set_apart`
+    # see `_set_apart`; whether the last count stands alone in its line, as the heading of what follows
+    own |= {"uncounted": {}, "headed": False}
     own |= {"named": "", "trial": ""}  # the training that was named last, and the one that the rows are of
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
     for placed in _placed(log, course, plan):
@@ -437,13 +438,14 @@ def _placed(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
         if step is not None:
             values = so_far["repeats"].without_repeated(record, step, values)
         known = counted or _is_known(log, values)
+        so_far["headed"] = not values if counted else so_far["headed"]
         if record.is_block or record.open:  # the log may have ended in the first line of one
             if course.counter in record.shape:
                 so_far["in_blocks"].update(dict.fromkeys(record.shape))
             elif record.open and not so_far["in_blocks"].keys().isdisjoint(record.shape):
                 log.truncated = True  # what counts its step is still to come
                 return
-            if known and not counted:
+            if known and not counted and not so_far["headed"]:
                 values = {n: value for n, value in values.items() if _is_known(log, (n,))}
         yield Placed(record, values, step, known, counted)
 

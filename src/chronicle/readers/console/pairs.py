@@ -391,6 +391,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), into) for literal, pattern, int
     ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
     ("\ttest: ", r"\ttest: ", "\ttest loss = "),
     ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
+    # pycocotools, of which the first line of twelve is the one that is compared
+    ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
+     "val/mAP = "),
     # cuda-convnet
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
     ("logprob: ", r"^logprob: ", "test logprob: "),
