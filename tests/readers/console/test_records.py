@@ -549,8 +549,8 @@ def test_what_a_program_says_of_its_arguments_are_facts_of_each_launch(tmp_path)
 )
 def test_a_line_that_tells_when_a_training_began_begins_another_launch(begun, tmp_path):
     text = "".join(begun.format(n=n) + "\n" + repeated("step {i} loss {loss}\n") for n in range(2))
-    (tmp_path / "log.txt").write_text(text + "Training finished on: 09/02/2025, 23:41:54\nloss 0.5\n")
-    assert [points(attempt)["loss"] for attempt in read(tmp_path / "log.txt")] == [LOSS, [*LOSS, (10, 0.5)]]
+    (tmp_path / "log.txt").write_text(text + "Training finished on: 09/02/2025, 23:41:54\nstep 11 loss 0.5\n")
+    assert [points(attempt)["loss"] for attempt in read(tmp_path / "log.txt")] == [LOSS, [*LOSS, (11, 0.5)]]
 
 
 def test_a_record_that_tells_its_time_is_no_launch(tmp_path):
