@@ -25,7 +25,7 @@ import numpy as np
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
-from chronicle.readers.console.course import Course, Plan
+from chronicle.readers.console.counting import Course, Plan
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
