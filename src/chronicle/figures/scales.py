@@ -163,7 +163,8 @@ def value_ticks(scale: Scale, height_px: float) -> Ticks:
 
 
 def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
-    """Round values in [first, last], only whole ones on request; in about ``most`` parts, and three or more."""
+    """Round values in [first, last], on request only whole ones: about ``most`` of them, and three or more
+    where there are so many, since fewer tell no scale."""
     least = 1 if whole and last - first < 3 else 3
     locator = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=least)
     return _inside(locator.tick_values(first, last), first, last)
