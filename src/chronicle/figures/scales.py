@@ -238,7 +238,7 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 class Pane(NamedTuple):
     """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
 
-    ``ends`` is the y axis; without it values are shares of the height, from 0 at the foot to 1.
+    Without a y axis (``scale``) values are shares of the height, from 0 at the foot to 1.
     """
 
     sheet: Sheet
@@ -246,7 +246,7 @@ class Pane(NamedTuple):
     top: float
     height: float
     window: Window
-    ends: Scale | None = None
+    scale: Scale | None = None
 
     @property
     def foot(self) -> float:
@@ -264,7 +264,7 @@ class Pane(NamedTuple):
         return self.left + self.window.px(steps)
 
     def y(self, values: Floats) -> Floats:
-        shares = self.ends.share(values) if self.ends else values
+        shares = self.scale.share(values) if self.scale else values
         return np.asarray(self.foot - shares * self.height, np.float64)
 
     def uprights(self, steps: Sequence[float], px: float, z: float, **style: object) -> None:

@@ -110,18 +110,13 @@ def text_px(text: str, size_px: float = 11.5) -> float:
 
 def _boxed(text: str) -> str:
     """Text with boxes for what our font lacks. A reader's fonts may have it, about as wide as a box."""
-    glyphs = _glyphs()
-    return "".join(c if ord(c) in glyphs else "□" for c in text)
+    font = _font()
+    return "".join(c if font.get_char_index(ord(c)) else "□" for c in text)
 
 
 @cache
 def _font() -> FT2Font:
     return font_manager.get_font(font_manager.findfont(FONT))
-
-
-@cache
-def _glyphs() -> frozenset[int]:
-    return frozenset(_font().get_charmap())
 
 
 LABEL_PX, SMALL_PX = 11.5, 11
