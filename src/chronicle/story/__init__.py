@@ -27,6 +27,8 @@ from chronicle.workspace.notes import last_review, verdict_of
 
 CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
+JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
+CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
 _LOSS = Role.LOSS.value
@@ -34,10 +36,8 @@ _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
-_CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _ALIKE = 2  # events of one title told one by one
-_JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
 
 class Story(NamedTuple):
@@ -185,7 +185,7 @@ def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> 
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     same = (events for events in _alike([e for e in grave if _counts(e)]).values())
     shown = sorted(chain.from_iterable(one[:_ALIKE] for one in same), key=grave.index)[:_MOST_FINDINGS]
-    joins = [e for e in happened if e.kind in _JOINS]
+    joins = [e for e in happened if e.kind in JOINS]
     if len(joins) <= _MOST_JOINS:
         gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
         shown += [*joins, *(e for e in gone if not set(e.patterns) & OVERALL)]
@@ -233,7 +233,7 @@ def _sequence(
 def _lead(chosen: Sequence[Event], first: Event) -> str:
     """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
     steps = [e.step for e in chosen if _counts(e) and e.step is not None]
-    if first.kind not in (EventKind.FINDING, *_CHANGES) or first.step is None or not steps:
+    if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
     if first.step < min(steps):
         (name, *others) = sorted({named(e) for e in chosen if e.step == min(steps)})
@@ -248,13 +248,13 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
     causes: dict[str, Event] = {}
     for event in shown:
         earlier = [e for e in happened[: happened.index(event)] if e.step is not None]
-        if event.kind in _JOINS:
+        if event.kind in JOINS:
             faults = [e for e in earlier if e.kind is EventKind.FAULT and e.attempt != event.attempt]
             last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
             near = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap][:1]
         else:
             least = (event.step or 0) - shortly(run) if set(event.patterns) & RISES else math.inf
-            near = [e for e in earlier if e.kind in _CHANGES and e.attempt == event.attempt][-1:]
+            near = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
             near = [e for e in near if (e.step or 0) >= least]
         causes |= {e.id: e for e in near if e not in shown}
     return list(causes.values())
