@@ -200,9 +200,9 @@ def explanation(view: View, finding: Finding) -> str:
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
     if schedule.at_restart(view, finding, np.inf):
-        return "restart of the schedule"
+        return "the schedule of the learning rate started again there"
     start_up = first + limits.settling * (last - first)
-    return "start-up" if finding.start_step <= finding.end_step <= start_up else ""
+    return "it came before the loss had settled" if finding.start_step <= finding.end_step <= start_up else ""
 
 
 def part_alone(view: View, attempt: AttemptView, finding: Finding) -> bool:

@@ -86,6 +86,10 @@ class Axis:
         digits = count(number)
         return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
 
+    def rough_span(self, number: float) -> str:
+        """The same to two digits: ``170 steps``."""
+        return self.span(float(f"{number:.2g}"))
+
     def lost(self, number: float) -> str:
         """``39 steps were discarded``, ``1 epoch was discarded``."""
         return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"

@@ -38,6 +38,17 @@ _ENDED = {
     "crashed": "The process crashed after {}.",
     "killed": "The process was killed after {}.",
     "aborted": "The process was aborted after {}.",
+    "preempted": "The job was preempted after {}.",
+    "cancelled": "The job was cancelled after {}.",
+    "time limit": "The job reached its time limit after {}.",
+    "out of memory": "The process ran out of memory after {}.",
+    "loss scale gave up": "The trainer gave up after {}: the loss scale could fall no further.",
+    "node failure": "A node failed after {}, and the training ended.",
+    "GPU failed": "A GPU failed after {}, and the training ended.",
+    "memory error": "A memory error ended the training after {}.",
+    "no storage": "A fault of the storage ended the training after {}.",
+    "CUDA error": "A CUDA error ended the training after {}.",
+    "NCCL error": "An NCCL error ended the training after {}.",
     "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
@@ -113,7 +124,7 @@ def _end(run: RunView) -> Iterator[Event]:
     if steps := [int(s.steps.max()) for s in attempt.series.values() if len(s)]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
-        words = _ENDED.get(how, f"The log ends at {{}}: {how}.").format(place)
+        words = _ENDED[how].format(place)
         short = f"{how or 'ends'} at {place}"
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
 
