@@ -160,9 +160,9 @@ class RunView:
         several = number and self.n_trainings > 1
         return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
 
-    def said_of(self, attempt: str | None, sentence: str) -> str:
-        """A sentence about an attempt; where there are several trainings it says of which, ``In fold 1, the
-        second of 5 trainings, the loss ..``."""
+    def in_training(self, attempt: str | None, sentence: str) -> str:
+        """A sentence about an attempt that says of which of several trainings it is: ``In fold 1, the second
+        of 5 trainings, the loss ..``."""
         if not (where := self.training(attempt)):
             return sentence
         trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")

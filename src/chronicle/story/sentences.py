@@ -295,5 +295,5 @@ def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity
         words = Words(f"{noun(pattern)} at {teller.start}", f"at {teller.start}")
     if pattern in RISES | {"plateau"} and teller.falls:  # what ought to rise, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
-    sentence = run.said_of(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
+    sentence = run.in_training(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
     return words._replace(sentence=sentence), tuple(dict.fromkeys(teller.numbers))
