@@ -21,10 +21,8 @@ from chronicle.workspace.config import RunConfig
     ("change", "words"),
     [
         (Change("learning rate", 3e-4, 1.5e-4, None, 800), "the learning rate fell from 0.0003 to 0.00015"),
-        (
-            Change("learning rate", 1e-4, 3e-4, None, 900),
-            "the learning rate rose from 0.0001 to 0.0003 at step 900",
-        ),
+        (Change("rate", 1e-4, 3e-4, None, 900), "the rate rose from 0.0001 to 0.0003 at step 900"),
+        (Change("schedule", "cosine", "linear", None, 9), "the schedule changed from cosine to linear"),
         (Change("samples read", 512_000.0, 0.0, "samples", 1000), "512\u202f000 samples were read again"),
         (Change("epochs read", 1.0, 2.5, "epochs", 10), "1.5 epochs were left out"),
         (Change("config/warm", None, True), "the setting warm was stated as yes"),
