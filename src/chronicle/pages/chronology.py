@@ -17,8 +17,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from chronicle.metrics.values import clipped, moment
 from chronicle.model import Entry
-from chronicle.pages.gallery import Happened, Page, SiteData
-from chronicle.pages.gallery import rows as rows
+from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 
 LISTED = 150  # rows of the list for browsers without scripts
@@ -34,7 +33,7 @@ def chronology(site: SiteData, render: Render) -> Iterator[Page]:
     yield Page("chronicle.md", render("chronicle.md.j2", values))
 
 
-def by_month(listed: Iterable[Happened]) -> list[tuple[str, list[tuple[str, list[Happened]]]]]:
+def by_month(listed: Iterable[RunEvent]) -> list[tuple[str, list[tuple[str, list[RunEvent]]]]]:
     """Months, in them days, in them rows, all in the order given."""
     months = []
     for month, in_month in groupby(listed, lambda row: row.day[:7]):
@@ -67,7 +66,7 @@ def events_js(site: SiteData) -> str:
 
 def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
     """The log as Markdown, for the appendix of a paper: dated events from day ``first`` to day ``last``."""
-    kept = [r for r in rows(entries) if r.time and first <= r.day and (not last or r.day <= last)]
+    kept = [r for r in dated_events(entries) if r.time and first <= r.day and (not last or r.day <= last)]
     lines = ["# Chronicle", ""]
     for month, days in by_month(kept):
         lines += [f"## {month}", ""]
@@ -76,7 +75,7 @@ def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
     return "\n".join(lines) if kept else "# Chronicle\n\nNo dated event.\n"
 
 
-def _markdown_row(row: Happened) -> str:
+def _markdown_row(row: RunEvent) -> str:
     event = row.event
     title, where, sentence = (
         "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in plain(text))

@@ -17,7 +17,7 @@ from itertools import dropwhile, islice, takewhile
 from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
-from chronicle.pages.gallery import Happened, Page, SiteData
+from chronicle.pages.gallery import Page, RunEvent, SiteData
 from chronicle.pages.words import Render
 from chronicle.story import BY_PEOPLE, CHANGES, JOINS, deciding
 from chronicle.story.measured import OVERALL, axis_named
@@ -34,11 +34,11 @@ _COURSE = having(Trait.WHOLE_RUN) - having(
     Trait.ODD
 )  # of the course of a run: a note on it is one on the run
 
-Notes = Mapping[str, list[Happened]]
+Notes = Mapping[str, list[RunEvent]]
 
 
 @dataclass(frozen=True)
-class Experiment(Happened):
+class Experiment(RunEvent):
     """What was changed, why, and what came of it, a sentence an item; ``hours`` is empty where unknown."""
 
     changed: tuple[str, ...]
@@ -60,8 +60,8 @@ class _Act:
     led: list[Event] = field(default_factory=list)
     followed: list[Event] = field(default_factory=list)
     joins: list[Join] = field(default_factory=list)
-    notes: list[Happened] = field(default_factory=list)
-    replies: list[Happened] = field(default_factory=list)
+    notes: list[RunEvent] = field(default_factory=list)
+    replies: list[RunEvent] = field(default_factory=list)
     is_experiment: bool = True
     is_plan: bool = False
 
@@ -86,11 +86,11 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
-    notes: dict[str, list[Happened]] = {}
+    notes: dict[str, list[RunEvent]] = {}
     on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or {*event.patterns} & _COURSE)}
     for event in entry.events:
         if event.kind in BY_PEOPLE:
-            notes.setdefault("" if event.of in on_run else event.of, []).append(Happened(entry, event))
+            notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
     of_run = notes.pop("", [])
     plan = _plan(of_run)
     acts = _acts(entry, notes, is_planned=plan is not None)
@@ -107,7 +107,7 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
     yield from (_row(entry, act) for act in acts)
 
 
-def _plan(notes: Sequence[Happened]) -> _Act | None:
+def _plan(notes: Sequence[RunEvent]) -> _Act | None:
     """The run as one experiment: notes on it begin with what it was to try, and then say what came of it."""
     kept = [note for note in notes if note.note_kind in _KINDS]
     begun = len([*takewhile(lambda note: note.note_kind in _PLANS, kept)])
@@ -116,7 +116,7 @@ def _plan(notes: Sequence[Happened]) -> _Act | None:
     return _Act(notes=kept, is_plan=True) if is_one else None
 
 
-def _told_in_turn(notes: Sequence[Happened]) -> list[_Act]:
+def _told_in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
     """Notes on a run of several experiments, one after another: what was supposed, done, and came of it."""
     acts: list[_Act] = []
     for note in notes:
@@ -180,7 +180,7 @@ def _row(entry: Entry, act: _Act) -> Experiment:
     doing = ("tried",) if act.is_plan else _DONE
     changed = [event.sentence for event in act.done if event is not act.finding]
     why = [event.sentence for event in (act.finding, *act.led) if event is not None]
-    came: list[Happened] = []
+    came: list[RunEvent] = []
     for note in act.notes:
         if note.note_kind in doing:
             changed.append(note.event.sentence)
@@ -198,7 +198,7 @@ def _row(entry: Entry, act: _Act) -> Experiment:
     )
 
 
-def _labelled(note: Happened) -> str:
+def _labelled(note: RunEvent) -> str:
     """A note in the column of outcomes, with its kind where it is another one: ``Lesson: …``."""
     kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
     return f"{kind}{note.event.sentence}"
