@@ -391,7 +391,8 @@ def test_a_review_is_set_beside_the_classifier_where_they_differ() -> None:
 
 def test_a_story_has_the_latest_decisions_and_outcome_of_people_and_what_is_open() -> None:
     lost = finding("divergence-after-spike", 300, None)
-    days = enumerate(("decision", "hypothesis", "decision", "outcome", "decision", "hypothesis", ""), 1)
+    kinds = "decision", "hypothesis", "decision", "outcome", "decision", "lesson", "hypothesis", ""
+    days = enumerate(kinds, 1)
     notes = [Note(f"Text\nof {day}.", f"2026-11-0{day}T09:00Z", kind, None, "ada") for day, kind in days]
     (said,) = tell(LONG, diagnosis(lost), RunConfig(), [*reversed(notes)]).paragraphs
     assert said == (
@@ -399,7 +400,8 @@ def test_a_story_has_the_latest_decisions_and_outcome_of_people_and_what_is_open
         "The decision of 2026-11-03 (ada) was: “Text of 3.” "
         "The outcome of 2026-11-04 (ada) was: “Text of 4.” "
         "The decision of 2026-11-05 (ada) was: “Text of 5.” "
-        "Still open is the hypothesis of 2026-11-06 (ada): “Text of 6.”"
+        "The lesson of 2026-11-06 (ada) was: “Text of 6.” "
+        "Still open is the hypothesis of 2026-11-07 (ada): “Text of 7.”"
     )
     undated = Note("Back.", kind="decision")
     assert tell(LONG, diagnosis(lost), RunConfig(), [undated]).paragraphs == ("The decision was: “Back.”",)

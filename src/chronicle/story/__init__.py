@@ -89,13 +89,13 @@ def tell(
 
 
 def _people(notes: Sequence[Note]) -> str:
-    """The latest decisions of people, the latest outcome with what it answers, and what is still open."""
+    """The latest decisions and lesson of people, their outcome with what it answers, and what is open."""
     notes = sorted(notes, key=lambda note: moment(note.at_time))
-    decisions, outcomes, supposed = (
+    decisions, outcomes, lessons, supposed = (
         [place for place, note in enumerate(notes) if note.kind == kind]
-        for kind in ("decision", "outcome", "hypothesis")
+        for kind in ("decision", "outcome", "lesson", "hypothesis")
     )
-    quoted = [*decisions[-_MOST_DECISIONS:], *outcomes[-1:]]
+    quoted = [*decisions[-_MOST_DECISIONS:], *outcomes[-1:], *lessons[-1:]]
     for outcome in outcomes[-1:]:
         about = (k for k in supposed if k < outcome and notes[k].event == notes[outcome].event)
         quoted += [*about][-1:]
