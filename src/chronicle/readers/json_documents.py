@@ -29,7 +29,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import json_lines
 from chronicle.readers.columns import attempt_of

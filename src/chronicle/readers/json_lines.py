@@ -21,7 +21,8 @@ import numpy as np
 import orjson
 
 from chronicle.errors import BadLog
-from chronicle.metrics.roles import LOSSES, SCORES, role_of
+from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts

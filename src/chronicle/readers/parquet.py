@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import runs_in_table
 from chronicle.readers.step_axis import Column, column_key, counted_by

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
-from chronicle.metrics.roles import LOSSES, names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import attempt_of, iso_seconds, number
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter

@@ -64,7 +64,8 @@ from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
-from chronicle.metrics.roles import MIN_POINTS, SCORES, direction, opposes, plain, words_of
+from chronicle.metrics.names import opposes, plain, words_of
+from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"

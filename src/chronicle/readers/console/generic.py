@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.metrics.roles import LOSSES, SCORES, role_of
+from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Floats, Role, Steps
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
 from chronicle.readers.console.line_records import (
