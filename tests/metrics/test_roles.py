@@ -350,6 +350,15 @@ box: other, lr: learning-rate
 Environment/Cumulative Reward: objective, Policy/Extrinsic Reward: score
 critic/score/mean: objective, critic/rewards/mean: score, pg_loss: part-loss
 Likelihood: score, G-LL: other
+reward: objective, return: score, response_length: answer-length, policy_loss: part-loss, kl: policy-kl
+reward: score, return: objective, policy_loss: part-loss
+objective/scores: objective, objective/rlhf_reward: score, val/ratio: other, loss/value_avg: part-loss
+rollout/raw_reward: objective, rollout/rewards: score, train/loss: part-loss
+loss: loss, image_to_text_ratio.all: ratio
+wins: other, losses: other, avg_reward: objective, win_rate: score, loss_rate: other
+loss: loss, lm_loss: loss, router_z_loss: part-loss, z_loss: output-logit
+iter: other, batch_cost: step-time, reader_cost: other, ips: throughput
+timing_s/step: step-time, timing_s/gen: other
 Negative Likelihood: loss, lr: learning-rate
 """
 
@@ -434,6 +443,15 @@ def test_parts_are_told_by_their_sum_and_data_sets_by_their_mean() -> None:
         "loss_foo": "dataset-loss foo",
         "loss_bar": "dataset-loss bar",
     }
+
+
+def test_a_bare_total_is_the_loss_where_it_is_the_sum_of_losses() -> None:
+    """As a training of several tasks logs it: `total` beside `seg_loss` and `depth_loss`."""
+    seg, depth = curves(40, 1.0, 2.0)
+    told = roles(table(seg_loss=seg, depth_loss=depth, total=seg + 0.5 * depth))
+    assert told == {"seg_loss": "part-loss", "depth_loss": "part-loss", "total": "loss"}
+    other = roles(table(seg_loss=seg, depth_loss=depth, total=np.arange(40.0)))
+    assert other == {"seg_loss": "loss", "depth_loss": "part-loss", "total": "other"}
 
 
 def test_a_part_needs_no_name_of_a_loss() -> None:

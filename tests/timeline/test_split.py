@@ -484,9 +484,8 @@ def test_a_score_of_few_evaluations_does_not_hide_a_launch() -> None:
     steps = whole.series["loss"].steps[rows]
     won = series("win_rate", steps, np.linspace(0.1, 0.9, len(rows)))
     loss = replace(whole.series["loss"], role=Role.PART_LOSS)
-    assert names(
-        stitch(replace(whole, series={"loss": loss, "win_rate": replace(won, role=Role.OBJECTIVE)}))
-    ) == ["f#1", "f#2", "f#3"]
+    both = {"loss": loss, "win_rate": replace(won, role=Role.OBJECTIVE)}
+    assert names(stitch(replace(whole, series=both))) == ["f#1", "f#2", "f#3"]
 
 
 def test_a_clock_that_leaps_where_a_step_is_logged_again_is_a_resume() -> None:

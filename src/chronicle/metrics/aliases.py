@@ -126,6 +126,8 @@ OF_AGENTS = word_set(
 OF_DETECTORS = word_set("box bbox obj cls dfl giou")
 # Those that no policy is judged by, even where one of them is all that a file holds.
 OF_PPO = word_set("policy pg surrogate entropy value vf")
+# A reward as the policy gets it, and the name of what the task gave for the same answer.
+SCORES_OF_TASKS = (("rewards", "score"), ("rewards", "raw reward"), ("rlhf reward", "scores"))
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
 # What a loss is made of whose network learns what a search of moves found; a policy gradient logs more.
 OF_SEARCH = word_set("policy value")
@@ -165,7 +167,8 @@ ALIASES: tuple[Alias, ...] = (
         r"\b(attn|attention|qk)\b.*\b(logits?|max)\b|\blogits?\b.*\b(attn|attention|qk)\b",
         "max_attention_logit, attn/logits_max, qk_max"),
     Alias(Role.OUTPUT_LOGIT,
-        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
+        r"^(?!.*\b(router|gate|gating|moe|experts?)\b).*\bz ?loss\b|\blog ?z\b"
+        r"|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
         "z_loss, log Z, logsumexp, logits_mean, max_logit"),
     Alias(Role.POLICY_ENTROPY,
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
@@ -210,7 +213,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|learning rate)\b",
         "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r."),
     Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"
-        r"|\btime (per step|(per )?(iteration|iter|batch))\b"
+        r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
         r"|^(dt|time)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
         "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s"),

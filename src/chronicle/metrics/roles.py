@@ -21,6 +21,7 @@ from chronicle.metrics.names import (
     LOSSES,
     dataset_of,
     extreme,
+    names_a_loss,
     opposes,
     plain,
     players,
@@ -117,32 +118,44 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
+        if unnamed := role_of(total) is Role.OTHER:
+            candidates = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
         weights = parts_of(series[total], candidates)
-        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not known
+        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
         fits = (n for n in weights if n in undecided and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
         decided |= dict.fromkeys(fits, ByValues(role, why))
+        decided |= {total: ByValues(Role.LOSS, why)} if unnamed and weights else {}
     return decided
 
 
 @lru_cache(maxsize=16)
 def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of a log that decide nothing, and those that say that they are the whole loss."""
+    """The names of a log that decide nothing, and those that say that they are the whole loss; where none
+    does, those that say that they are a whole."""
     losses = [n for n in names if role_of(n) is Role.LOSS and not re.search(aliases.AN_ERROR, plain(n))]
     totals = tuple(name for name in losses if not words_of(plain(name)))
     in_part = set(losses) - set(totals)
     unknown = [name for name in names if role_of(name) is Role.OTHER or name in in_part]
-    return tuple(unknown), totals
+    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in ("total", "sum"))
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
 def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a whole log tell, beside those that are given."""
     known = dict(given)
-    in_phases = _phases({name: role_of(name) for name in names} | known)
+    logged = {plain(name) for name in names}
+    roles = {name: Role.OTHER if _of_games(plain(name), logged) else role_of(name) for name in names}
+    in_phases = _phases(roles | known)
     roles = _objectives(_losses(_errors(in_phases, known), known), known) | known
     return _totals(roles, Role.GRAD_NORM, Role.OTHER)
+
+
+def _of_games(name: str, logged: Collection[str]) -> bool:
+    """Whether a name that seems to be a loss counts lost games: `losses` beside `wins`."""
+    won = name.replace("losses", "wins").replace("loss rate", "win rate")
+    return won != name and won in logged
 
 
 def _matches(pattern: str, metric: str) -> bool:
@@ -224,23 +237,30 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
     parts = _named(roles, Role.PART_LOSS, but=given)
     roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
+    of_policies = [n for n in _named(roles, Role.RATIO, but=given) if plain(n).endswith(("ratio", "ratios"))]
+    roles |= dict.fromkeys(of_policies, Role.OTHER)  # of the new policy to the old one, not of a mixture
     unsaid = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
     roles |= {n: Role.POLICY_KL for n in unsaid if re.search(aliases.FROM_REFERENCE, plain(n))}
     return _totals(roles, Role.OBJECTIVE, Role.SCORE)
 
 
-def _asked_for(rewards: Sequence[str], roles: Mapping[str, Role]) -> list[str]:
-    """The rewards without those that only stand beside what a training is judged by. `critic/rewards`, from
-    which a penalty was taken, stands beside the `critic/score` of the task, which takes its place. Games won
-    stand beside the loss of a network that learns from a search: the sum of its policy's and its value's."""
+def _asked_for(rewards: list[str], roles: Mapping[str, Role]) -> list[str]:
+    """The rewards without those that only stand beside what a training is judged by. The score of the task
+    takes the place of a reward from which a penalty was taken, or which was scaled. Where answers are told,
+    each is an episode, and a `return` beside its `reward` is what a value function learns. Games won stand
+    beside any other reward, and beside the loss of a network that learns from a search: the sum of its
+    policy's and its value's."""
     by_name = {plain(name): name for name in roles}
-    rewards = [by_name.get(plain(name).replace("rewards", "score"), name) for name in rewards]
+    for of_policy, of_task in aliases.SCORES_OF_TASKS:
+        rewards = [by_name.get(plain(name).replace(of_policy, of_task), name) for name in rewards]
+    if Role.ANSWER_LENGTH in roles.values():
+        values = {name for name in by_name if name.replace("return", "reward") in {*by_name} - {name}}
+        rewards = [name for name in rewards if plain(name) not in values]
     losses = [set(words_of(plain(n))) for n in _named(roles, *LOSSES, Role.PART_LOSS)]
     words = {word for name in by_name for word in name.split()}
     searches = set() in losses and all({word} in losses for word in aliases.OF_SEARCH)
-    if searches and not words & aliases.OF_POLICY_GRADIENT:
-        return [name for name in rewards if not re.search(aliases.A_WIN, plain(name))]
-    return rewards
+    given = [name for name in rewards if not re.search(aliases.A_WIN, plain(name))]
+    return given if given or (searches and not words & aliases.OF_POLICY_GRADIENT) else rewards
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
