@@ -129,9 +129,11 @@ def players(names: Collection[str]) -> set[str]:
 
 
 def rank(name: str) -> int:
-    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not."""
+    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not, and
+    what steers a model is no loss of it."""
     words = set(words_of(name))
-    return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
+    kinds = (aliases.DISTANCES, 0), (aliases.STEERING, 3)
+    return 2 if words & aliases.OPPONENTS else next((n for kind, n in kinds if words & kind), 1)
 
 
 def opposes(metric: str) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
-from chronicle.metrics.arithmetic import parts_of, shares
+from chronicle.metrics.arithmetic import parts_of, retells, shares
 from chronicle.metrics.names import (
     A_LOSS,
     LOSSES,
@@ -107,7 +107,8 @@ class ByValues(NamedTuple):
 
 
 def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
-    """What the values of a log tell of the names that decide nothing: shares sum to one, parts to a total."""
+    """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
+    a bare loss may be that of the training and that of the evaluation in turn."""
     open_names, totals = _undecided(tuple(series))
     undecided = {name: series[name] for name in open_names}
     decided: dict[str, ByValues] = {}
@@ -115,6 +116,12 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
+    phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
+    by_plain = {plain(n): n for n in sorted(series, key=lambda n: len(series[n]))} if totals else {}
+    for bare in totals:
+        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in phases]
+        if all(of_both) and retells(series[bare], [series[name] for name in of_both]):
+            decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
@@ -426,7 +433,8 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
     most steps. One with a value a step goes before one with several, one that says that it is a loss before
-    others (`nll`), and precision and recall come after what is of both."""
+    others (`nll`), what is told as it is before its running mean, and precision and recall come after what is
+    of both."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
@@ -438,17 +446,13 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
     def order(s: Series) -> tuple[bool, bool, bool, int]:
         words = plain(s.metric).split()
         repeats = len(s) >= 2 * n_steps[s.metric]
-        return repeats, "loss" not in words, bool({"precision", "recall"} & {*words}), len(s.metric)
+        return repeats, "loss" not in words, bool({*words} & aliases.SECOND_CHOICE), len(s.metric)
 
     return min((s for s in of_kind if n_steps[s.metric] >= enough), key=order)
 
 
 def direction(series: Series) -> int:
     """-1 where less of a metric is better, 1 where more is, 0 where its role says neither."""
-    if series.role in LOSSES or series.role is Role.PART_LOSS:
-        return -1
-    if series.role is Role.OBJECTIVE:
-        return 1
     if series.role not in SCORES:
-        return 0
+        return 1 if series.role is Role.OBJECTIVE else -(series.role in (*LOSSES, Role.PART_LOSS))
     return -1 if aliases.BETTER_LOWER & set(plain(series.metric).split()) else 1
