@@ -87,7 +87,7 @@ def _assigned(
             if len(values) > 2 and values[-1] > values[0] and (np.diff(values) >= 0).all():
                 roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
-    roles |= _told_throughout(series, roles) | _held_out_unnamed(series, roles)
+    roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
     roles |= _by_level(series, roles)
     roles |= given
     assigned = dict[str, Series]()
@@ -246,8 +246,8 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
     of_policies = [n for n in _named(roles, Role.RATIO, but=given) if plain(n).endswith(("ratio", "ratios"))]
     roles |= dict.fromkeys(of_policies, Role.OTHER)  # of the new policy to the old one, not of a mixture
-    unsaid = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
-    roles |= {n: Role.POLICY_KL for n in unsaid if re.search(aliases.FROM_REFERENCE, plain(n))}
+    may_be_kl = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
+    roles |= {n: Role.POLICY_KL for n in may_be_kl if re.search(aliases.FROM_REFERENCE, plain(n))}
     return _totals(roles, Role.OBJECTIVE, Role.SCORE)
 
 
@@ -338,17 +338,17 @@ def _wholes(names: Sequence[str]) -> set[str]:
     return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
 
 
-def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+def _logged_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
     """The rewards that go before an objective which is told over less than half of their steps."""
 
     def span(name: str) -> int:
         return int(np.ptp(series[name].steps)) if len(series[name]) else 0
 
-    told = max(map(span, _named(roles, Role.OBJECTIVE)), default=-1)
+    longest_span = max(map(span, _named(roles, Role.OBJECTIVE)), default=-1)
     rest = [name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE]
-    if told < 0 or 2 * told >= max(map(span, rest), default=0):
+    if longest_span < 0 or 2 * longest_span >= max(map(span, rest), default=0):
         return {}
-    whole = [name for name in rest if span(name) > 2 * told]
+    whole = [name for name in rest if span(name) > 2 * longest_span]
     longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
     return dict.fromkeys(_named(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
 
@@ -375,7 +375,7 @@ def _by_level(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[s
     the values, is that loss measured again, and so `val` is that of the validation. A logarithm of
     probabilities that is never below zero is a negative one, a loss. A loss with the values of an opponent's
     part is that part under another name."""
-    found: dict[str, Role] = {}
+    by_level: dict[str, Role] = {}
     losses = _named(roles, Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         logs = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.LOG_PROBABILITIES]
@@ -383,20 +383,20 @@ def _by_level(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[s
     bare = [name for name in _named(roles, Role.OTHER) if plain(name) in ("train", "training")]
     if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
         evaluated = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
-        found |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
+        by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
     opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if opposes(name)]
     same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
-    return found | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
+    return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
 
 
-def _goes_along(some: Series, loss: Series) -> bool:
+def _goes_along(measured: Series, loss: Series) -> bool:
     """Whether the values of a series are near those of a loss at the same steps, and vary as they do."""
-    if min(len(some), len(loss)) < MIN_POINTS or (np.diff(loss.steps) < 0).any():
+    if min(len(measured), len(loss)) < MIN_POINTS or (np.diff(loss.steps) < 0).any():
         return False
-    there = np.interp(some.steps, loss.steps, loss.values)
+    there = np.interp(measured.steps, loss.steps, loss.values)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        near = np.median(np.abs(some.values - there)) <= _NEAR_LOSS * np.median(np.abs(there))
-        return bool(near and np.corrcoef(some.values, there)[0, 1] >= _ALONG)
+        near = np.median(np.abs(measured.values - there)) <= _NEAR_LOSS * np.median(np.abs(there))
+        return bool(near and np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
 
 
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:

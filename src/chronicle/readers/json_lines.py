@@ -136,8 +136,8 @@ class JsonLog:
         if type(_record(line)) is not list:
             self.truncated |= line_number == last
             if line_number != last:
-                what = "list is damaged; what follows in the line is left out"
-                self._faults.add(what, line=line_number)
+                problem = "list is damaged; what follows in the line is left out"
+                self._faults.add(problem, line=line_number)
         return [json.dumps(entry).encode() for entry in entries]
 
     def _read(self, lines: Sequence[bytes], numbers: Sequence[int], *, unfinished: bool) -> None:

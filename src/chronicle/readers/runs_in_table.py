@@ -202,10 +202,10 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
         return False
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
-    told = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
+    are_flags_or_counts = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
         map(bool, map(_COUNTED.search, texts))
     ) > len(texts)
-    return 2 * words > len(texts) and not told
+    return 2 * words > len(texts) and not are_flags_or_counts
 
 
 # --- runs ---
@@ -423,8 +423,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
         return []
     steps, values = [row[0] for row in cells], [row[-1] for row in cells]
     counted = dated or (_are_whole(steps) and all(before < after for before, after in pairwise(steps)))
-    told = role is Role.OBJECTIVE or not _are_whole(values)
-    known = told and (width == 1 or (counted and len(cells) > 1))
+    may_be_metric = role is Role.OBJECTIVE or not _are_whole(values)
+    known = may_be_metric and (width == 1 or (counted and len(cells) > 1))
     return ["datetime" if dated else "step", metric][-width:] if known else []
 
 
