@@ -562,6 +562,14 @@ def test_a_loss_with_one_value_a_step_is_judged_before_one_with_several() -> Non
     assert loss is not None and loss.metric == "train_loss"
 
 
+def test_the_loss_of_the_training_is_judged_before_a_bare_one() -> None:
+    logged = table(
+        loss=np.linspace(5, 3, 20), train_loss=np.linspace(6, 2, 20), test_loss=np.linspace(4, 1, 20)
+    )
+    loss = judged(assign(logged).values())
+    assert loss is not None and loss.metric == "train_loss"
+
+
 def test_a_name_that_tells_its_role_is_not_asked_for_its_values() -> None:
     foo, bar = curves(60, 1.0, 2.0)
     assert by_values(table(loss=foo + bar, grad_norm=foo, lr=bar)) == {}

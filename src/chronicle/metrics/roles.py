@@ -434,7 +434,7 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
     """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
     most steps. One with a value a step goes before one with several, one that says that it is a loss before
     others (`nll`), what is told as it is before its running mean, and precision and recall come after what is
-    of both."""
+    of both. `train_loss` goes before a bare `loss`, which may be of anything."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
@@ -448,7 +448,9 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
         repeats = len(s) >= 2 * n_steps[s.metric]
         return repeats, "loss" not in words, bool({*words} & aliases.SECOND_CHOICE), len(s.metric)
 
-    return min((s for s in of_kind if n_steps[s.metric] >= enough), key=order)
+    longest = {plain(s.metric): s for s in of_kind if n_steps[s.metric] >= enough}
+    best = min((s for s in of_kind if n_steps[s.metric] >= enough), key=order)
+    return longest.get(f"train {plain(best.metric)}", best)
 
 
 def direction(series: Series) -> int:
