@@ -220,14 +220,14 @@ ALIASES: tuple[Alias, ...] = (
         r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
         r"|^(dt|time)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
-        "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s"),
+        "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, batch_cost, dt, time"),
     Alias(Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
         r"|batches|batch)( \w+)? "
         + PER_SECOND
         + r"|\b(tokens?|tok|samples?|images?|img|it|iter|steps?) (sec|s)\b"
         r"|\bthroughput\b(?!.* total )|\b(wps|tps|sps|fps|ups|ips|mfu|hfu)\b|\btflops?\b|\bflops\b",
-        "tokens_per_sec, tok/sec, samples per second, wps, SPS, throughput, TFLOPs per gpu, mfu"),
+        "tokens_per_sec, tok/sec, samples per second, wps, SPS, ips, throughput, TFLOPs per gpu, mfu"),
     Alias(Role.RATIO,
         r"^(?!.*\b(clip|clipped|compression|acceptance|win|lr)\b).*\b(ratio|share|proportion)s?\b"
         r"|\b(mix|mixture|data|dataset|sampling)\b.*\b(weight|prob|fraction)s?\b",
