@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chronicle.figures.panels import Line, Panel, Segment
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
-from chronicle.metrics.roles import LOSSES
+from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats
 from chronicle.story.measured import is_cut
 

@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Any
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.names import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import MAYBE, begin, time_in

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
-from chronicle.metrics.roles import LOSSES, role_of
+from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Role, Steps
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
