@@ -137,7 +137,7 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
     ),
     "lines behind the only bar, as W&B keeps what a terminal showed": (
         "hf-console",
-        "  0%|  | 0/100 [00:00<?]\n 42%|▏ | 40/100 [28:49<39:13,  2.09s/it]Traceback (most recent call last):\n"
+        "  0%|  | 0/100 [00:00<?]\n 42%|▏ | 40/100 [28:49<39:13]Traceback (most recent call last):\n"
         "{'loss': 2.5, 'epoch': 0.1}\n{'loss': 2.25, 'epoch': 0.2}\n{'loss': 2.0, 'epoch': 0.4}\n",
         {"loss": [(10, 2.5), (20, 2.25), (40, 2.0)], "epoch": [(10, 0.1), (20, 0.2), (40, 0.4)]},
         "step",
