@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.logs import attempt_of
 from tests.readers.writers import event_log
 
 from chronicle.model import Attempt
@@ -18,10 +19,7 @@ from chronicle.readers.step_axis import MANY, Column, axis_of
 
 
 def log(tmp_path: Path, rows: list[dict[str, Any]]) -> Attempt:
-    file = tmp_path / "log.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = read(file)
-    return attempt
+    return attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "log.jsonl")
 
 
 def steps(attempt: Attempt, metric: str = "loss") -> list[int]:

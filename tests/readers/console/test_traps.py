@@ -6,27 +6,13 @@ import math
 from pathlib import Path
 
 import pytest
+from tests.logs import Points, points, read_text
 
 from chronicle.errors import LogError
-from chronicle.model import Attempt, Role
+from chronicle.model import Role
 from chronicle.readers import read
 
 NAN = math.nan
-Points = dict[str, list[tuple[int, float]]]
-
-
-def read_text(tmp_path: Path, text: str, name: str = "log.txt") -> Attempt:
-    log = tmp_path / name
-    log.write_text(text, newline="")
-    (attempt,) = read(log)
-    return attempt
-
-
-def points(attempt: Attempt) -> Points:
-    return {
-        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True))
-        for name, s in attempt.series.items()
-    }
 
 
 def mllog(key: str, value: str, **metadata: object) -> str:

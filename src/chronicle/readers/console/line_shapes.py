@@ -320,6 +320,7 @@ class Table:
         self.names: tuple[str, ...] = ()
         self._phases: tuple[str, ...] = ()
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
+        self._other: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # of the table before, if another
         self._last: list[str] = []
         self._groups = Groups()
 
@@ -330,6 +331,17 @@ class Table:
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+        names = (self.names, self._words)
+        row = self._read_row(text)
+        if row is None and self._other[0]:  # two tables that alternate, and a terminal has lost a header
+            (self.names, self._words), self._other = self._other, names
+            if (row := self._read_row(text)) is None:
+                (self.names, self._words), self._other = names, (self.names, self._words)
+        elif names[0] and self.names != names[0]:
+            self._other = names
+        return row
+
+    def _read_row(self, text: str) -> list[Pair] | None:
         bar = _BAR.search(text) if "%" in text else None
         under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
@@ -357,7 +369,8 @@ class Table:
             return None
         row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := cell_of(name, cell))]
         of_class = self.names[0].lower() == "class"
-        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
+        counts_first = bool(row) and row[0].name == self.names[0]
+        if len(row) < max(2, len(cells) / 2) or counts_first == of_class:
             return None
         if under_way or cells == self._last or (of_class and cells[0] != "all"):
             return []
