@@ -91,7 +91,7 @@ _ROUND = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]\s| \| )")  # of gradient boosting
 _MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line
-_LONGEST_DENSE, _DENSE = 4000, 20  # of one that begins with so many pairs
+_LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with so many pairs
 _A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
 # "loss is 2.5" names a loss; a number behind one of the others belongs to no name.
 _COPULA = {"is", "was", "are", "equals"}
