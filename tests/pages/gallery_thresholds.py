@@ -114,6 +114,7 @@ SAID = [
     ("resume-ratio-skew", "other_t", "less than {} standard errors, or less"),
     ("level-shift", "known_t", "at least {} standard errors and at least"),
     ("level-shift", "moved", "standard errors and at least {} %, and two"),
+    ("rising-spike-rate", "rate_p", "as the last, p less than {}"),
     ("repeat-data", "join_t", "half of it at one place, at least {} standard errors"),
     ("repeat-data", "join_t", "at least {} standard errors and a correlation"),
     ("grokking", "lr_falls", "rate within a factor of {}"),
