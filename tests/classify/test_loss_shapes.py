@@ -284,6 +284,14 @@ def test_a_training_at_rest_is_no_frozen_metric(validation: bool, first: float, 
     assert ("frozen-metric" in classify({"loss": loss, "val_loss": held}).patterns) == frozen
 
 
+@pytest.mark.parametrize(("digits", "floor"), [(4, 0.0), (4, 0.0123), (3, 0.69)])
+def test_a_loss_that_falls_below_its_last_printed_digit_is_not_frozen(digits: int, floor: float) -> None:
+    loss = 2.3 * np.exp(-np.arange(500) / 20) + floor
+    assert "frozen-metric" not in classify({"loss": loss.round(digits)}).patterns
+    stale = np.r_[loss[:40], np.full(460, loss[40])].round(digits)  # still on its way down
+    assert "frozen-metric" in classify({"loss": stale}).patterns
+
+
 @pytest.mark.parametrize(("lost", "named"), [(np.nan, {"nan-inf"}), (np.inf, {"nan-inf"}), (1.0, set())])
 def test_a_held_out_loss_that_ends_in_nan_is_said_once(lost: float, named: set[str]) -> None:
     loss = (

@@ -20,6 +20,7 @@ from chronicle.classify.rules.whole_run import HEALTHY
 from chronicle.classify.thresholds import table
 from chronicle.classify.view import look
 from chronicle.model import Attempt, Fault, Place, Role, Series, Verdict
+from chronicle.pages.words import role_words
 from chronicle.timeline import stitch
 
 DOCS = Path(__file__).parents[2] / "docs" / "classifier-thresholds.md"
@@ -229,6 +230,18 @@ def test_a_launch_that_never_learned_and_was_begun_anew_is_no_failed_run() -> No
     second = _attempt("b", np.arange(400), rises, metric="reward", role=Role.OBJECTIVE)
     judged = [classify(stitch(launches)) for launches in ([first, second], [first])]
     assert [(d.verdict, "failed-run" in d.patterns) for d in judged] == [("good", False), ("bad", True)]
+
+
+def test_a_series_with_too_few_points_is_not_called_missing() -> None:
+    losses = _attempt("a", np.arange(600), Curve(1).loss[:600])
+    evaluations = _attempt(
+        "a", np.array([0, 200, 400]), np.array([3.0, 2.5, 2.2]), "val", Role.VALIDATION_LOSS
+    )
+    run = stitch([replace(losses, series={**losses.series, **evaluations.series})])
+    missing = {n.pattern: n.missing for n in classify(run).not_assessed}
+    assert missing["overfitting"] == ("8-points-of-validation-loss",)
+    assert role_words("8-points-of-validation-loss") == "8 points of validation loss"
+    assert role_words("8-points-of-policy-kl") == "8 points of divergence from the reference"
 
 
 def test_what_could_not_be_judged_is_said() -> None:

@@ -56,6 +56,29 @@ RULES = {
         ["adam-1.csv", "adam-2.csv", "sgd-1.csv"],
         {"adam": ["adam-1.csv", "adam-2.csv"], "sgd": ["sgd-1.csv"]},
     ),
+    "names of one word and different ends are runs": (
+        ["llama-7b.log", "llama-13b.log", "llama-13b-resume.log", "fp16.txt", "ppo_progress.csv"],
+        {
+            "llama-7b": ["llama-7b.log"],
+            "llama-13b": ["llama-13b-resume.log", "llama-13b.log"],
+            "fp16": ["fp16.txt"],
+            "ppo": ["ppo_progress.csv"],
+        },
+    ),
+    "rates, seeds and sizes at the end are runs": (
+        ["lr-0.1.csv", "lr-0.01.csv", "ppo_seed1.csv", "ppo_seed2.csv", "vit-b16.csv", "vit-l16.csv"],
+        {
+            name: [f"{name}.csv"]
+            for name in ("lr-0.01", "lr-0.1", "ppo_seed1", "ppo_seed2", "vit-b16", "vit-l16")
+        },
+    ),
+    "what a log holds at the end is no run": (
+        ["bert_train.csv", "bert_val.csv", "gpt.train.log", "gpt-4711.out", "gpt-4712.out"],
+        {
+            "bert": ["bert_train.csv", "bert_val.csv"],
+            "gpt": ["gpt-4711.out", "gpt-4712.out", "gpt.train.log"],
+        },
+    ),
     "versions": (["version_0/metrics.csv", "version_1/metrics.csv"], {"root": ["."]}),
     "attempts": (["v0/events.out.tfevents.1", "v1/events.out.tfevents.2"], {"root": ["."]}),
     "writers": (["train/events.out.tfevents.1", "validation/events.out.tfevents.1"], {"root": ["."]}),

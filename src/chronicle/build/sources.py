@@ -31,7 +31,7 @@ from chronicle.metrics.values import clipped, instant, natural, plural
 from chronicle.metrics.values import expand as hosts_of
 from chronicle.model import Attempt, Entry, Fault, Join, Timeline
 from chronicle.readers import Reading, local, read_all, runs_below, runs_of_store, what_to_do
-from chronicle.readers.find import RunSource, claims, folder_claims, is_log, scan
+from chronicle.readers.find import AGAIN, RunSource, claims, folder_claims, is_log, scan
 from chronicle.readers.side_files import is_side_file
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import course, wall_clock
@@ -53,10 +53,7 @@ from chronicle.workspace.folders import (
 
 _FETCHES = 4  # runs whose logs are fetched at a time
 _NAMED = 3  # runs that a remedy names
-_AGAIN = re.compile(
-    r"[-_. ]?((re(sum|start|launch|run|try|tri)\w*|cont(inu\w*|d)?)([-_. ]?\d+[kM]?)?|(?<=[-_. ])\d{1,3})$",
-    re.IGNORECASE,
-)
+_NUMBER = re.compile(r"[-_. ]\d{1,3}$")
 _WHEN = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
     r"(?<!\d)(20\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[A-Z][a-z]{2}[0-3]\d)[-_T]?[0-2]\d([-_.:]?[0-5]\d){1,2}(?!\d)"
 )
@@ -294,7 +291,7 @@ def _stem(run_id: str) -> tuple[str, str]:
     """The folder around a run and its name, without what says that it was launched again."""
     around, _, name = run_id.rpartition("/")
     name = _RANDOM.sub("*", _WHEN.sub("*", name))
-    while (shorter := _AGAIN.sub("", name)) not in ("", name):
+    while (shorter := _NUMBER.sub("", AGAIN.sub("", name))) not in ("", name):
         name = shorter
     return around, name
 

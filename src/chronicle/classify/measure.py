@@ -167,12 +167,16 @@ def departure(series: Series, start: float, stop: float) -> Excess:
     return over_line(steps, y, slice(max(a - BEFORE, 0), a), slice(a, max(b, a + 1)))
 
 
+def last_digit(values: Floats) -> float:
+    """What the last decimal counts with which the finite values are written: 0.01 for 2.31 and 2.4."""
+    decimals = (k for k in range(16) if np.allclose(values, np.round(values, k), rtol=1e-6, atol=0.0))
+    return float(10.0 ** -next(decimals, 16))
+
+
 def told_below(values: Floats, share: float) -> bool:
     """Whether values are written with decimals enough to tell what is below a share of the highest."""
     known = values[np.isfinite(values)]
-    decimals = (k for k in range(16) if np.allclose(known, np.round(known, k), rtol=1e-6, atol=0.0))
-    finest = 10.0 ** -next(decimals, 16)
-    return len(known) > 0 and bool(0.5 * finest <= share * known.max())
+    return len(known) > 0 and bool(0.5 * last_digit(known) <= share * known.max())
 
 
 def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples: int) -> Excess:

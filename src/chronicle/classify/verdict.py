@@ -253,10 +253,16 @@ def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
-    """Roles that no attempt logged often enough to be judged, and "attempts" where there are too few."""
+    """Roles that no attempt logged, `8-points-of-<role>` where it logged fewer, and "attempts" where there
+    are too few."""
     instead = bool(pattern.instead) and logged(view, pattern.instead)
-    roles = [str(role) for role in pattern.needs if not (instead or logged(view, role))]
+    roles = [_wanted(view, role) for role in pattern.needs if not (instead or logged(view, role))]
     return (*roles, "attempts") if len(view.attempts) < pattern.needs_attempts else tuple(roles)
+
+
+def _wanted(view: View, role: str) -> str:
+    is_short = role not in ("times", Role.LOSS) and any(a.first(Role(role), 1) for a in view.attempts)
+    return f"{MIN_POINTS}-points-of-{role}" if is_short else str(role)
 
 
 def logged(view: View, role: str) -> bool:

@@ -113,8 +113,10 @@ def met_words(criterion: Criterion) -> tuple[str, str]:
 
 
 def role_words(role: str) -> str:
-    """A role in words: ``gradient norm``."""
-    return _ROLES.get(role, str(role).replace("-", " "))
+    """A role in words: ``gradient norm``, or ``8 points of gradient norm`` where it has fewer."""
+    points, of, name = str(role).rpartition("-points-of-")
+    words = _ROLES.get(name, name.replace("-", " "))
+    return f"{points} points of {words}" if of else words
 
 
 def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, str]:

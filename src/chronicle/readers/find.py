@@ -51,6 +51,13 @@ _COMMON_WORDS = WRITERS | {
     *("syslog", "journal", "slurm", "job", "stdout", "stderr"),
 }
 
+# What says that a run was launched again, at the end of a name.
+AGAIN = re.compile(
+    r"(?i)[-_. ]?(?<![a-z])(re(sum|start|launch|run|try|tried)\w*|cont(d|inu(ed?|ing|ation))?)"
+    r"([-_. ]?\d+[kM]?)?$"
+)
+_LAST_WORD = re.compile(r"[-_. ]+([A-Za-z]+\d*|(?<!\d\.)\d+)$")
+
 Wanted = Callable[[Path], bool]
 
 
@@ -332,13 +339,43 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by their key, else by a first word of names that two or more share."""
-    by_word: dict[str, list[Path]] = {}
+    """The logs of one folder by run: by their key, else by the name that they share without their parts."""
+    by_name: dict[str, list[Path]] = {}
     for log in logs:
-        key = run_key(log)
-        word = key or re.split(r"[-_.\s\d]", log.name.lower(), maxsplit=1)[0]
-        is_part = word in COMPONENTS and names_a_loss(log.stem)
-        common = not key and ("tfevents" in log.name or word in _COMMON_WORDS or is_part)
-        by_word.setdefault("" if common else word, []).append(log)
-    named = [word for word in by_word if word]
-    return by_word if len(named) > 1 else {"": logs} if logs else {}
+        by_name.setdefault(run_key(log) or _shared_name(log).lower(), []).append(log)
+    if sum(map(bool, by_name)) < 2:
+        return {"": logs} if logs else {}
+    return {
+        name and (run_key(family[0]) or _shared_name(family[0])): family for name, family in by_name.items()
+    }
+
+
+def _shared_name(log: Path) -> str:
+    """The name of a log without what tells it from other logs of its run; "" if that says only what it is.
+
+    >>> [_shared_name(Path(name)) for name in ("adam-2.csv", "bert_val.csv", "llama-7b.log", "train-7b.log")]
+    ['adam', 'bert', 'llama-7b', '']
+    """
+    stem = _stem(log)
+    word = re.split(r"[-_.\s\d]", stem.lower(), maxsplit=1)[0]
+    is_part = word in COMPONENTS and names_a_loss(log.stem)
+    if "tfevents" in log.name or word in _COMMON_WORDS or is_part or _ATTEMPT.match(stem):
+        return ""
+    while (shorter := _without_last_word(AGAIN.sub("", stem))) not in ("", stem):
+        stem = shorter
+    return stem
+
+
+def _without_last_word(name: str) -> str:
+    """The name without a last word that is a letter, a number, an attempt, or says what a log holds."""
+    last = _LAST_WORD.search(name)
+    if last is None:
+        return name
+    word = last[1].lower()
+    is_attempt = len(word) == 1 or word.isdigit() or _ATTEMPT.fullmatch(word)
+    is_part = is_attempt or word.rstrip("0123456789") in _COMMON_WORDS
+    return name[: last.start()] if is_part else name
+
+
+def _stem(log: Path) -> str:
+    return plain_name(log).rpartition(".")[0] or plain_name(log)

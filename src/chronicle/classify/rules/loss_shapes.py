@@ -37,6 +37,7 @@ frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 bit-equal values in a row, and eight times more than the series had ever repeated before; or a
     whole log of one value, from 8 on.
+    A loss that reached its lowest value by single steps of its last printed digit moves below print.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
@@ -53,7 +54,7 @@ import numpy as np
 
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import median
+from chronicle.classify.measure import last_digit, median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
@@ -155,7 +156,14 @@ class Shape:
         losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
         since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
         still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
-        return still and 0.0 <= self.end_share <= self.limits.first_level
+        return (still and 0.0 <= self.end_share <= self.limits.first_level) or self._is_below_print()
+
+    def _is_below_print(self) -> bool:
+        """Whether the loss came to its lowest value by single steps of its last printed digit."""
+        values = self.series.values[np.isfinite(self.series.values)]
+        before = self.series.values[max(self.event.onset - BEFORE, 0) : self.event.onset + 1]
+        lowest = bool(values[-1] == values.min()) and len(before) > BEFORE
+        return lowest and bool((np.abs(np.diff(before)) < 1.5 * last_digit(values)).all())
 
     @cached_property
     def is_step(self) -> bool:
