@@ -58,7 +58,16 @@ class AttemptView:
 
     def by_role(self, *roles: Role) -> list[Series]:
         """Series of any of these roles with at least one point, in the order of the log."""
+        if len(roles) == 1:
+            return [*self._of_role.get(roles[0], ())]
         return [s for s in self.series.values() if s.role in roles and len(s)]
+
+    @cached_property
+    def _of_role(self) -> Mapping[Role, Sequence[Series]]:
+        by_role: dict[Role, list[Series]] = {}
+        for series in filter(len, self.series.values()):
+            by_role.setdefault(series.role, []).append(series)
+        return by_role
 
     def first(self, role: Role, points: int = 1) -> Series | None:
         """The series of a role with most points (the first of equals), or None below ``points``."""
