@@ -126,3 +126,14 @@ def test_a_score_that_only_falls_says_that_a_short_training_lost_what_it_had() -
     (fall,) = judged.findings
     assert (judged.verdict, fall.pattern, fall.metric) == ("worrying", "divergence-no-spike", "accuracy")
     assert classify({"mean_reward": reward, "accuracy": accuracy[::-1]}).patterns == ()
+
+
+@pytest.mark.parametrize(("end", "verdict"), [((6.0, 5.0), "bad"), ((6.0,), "good"), ((13.0, 12.5), "good")])
+def test_a_fall_just_before_the_log_ends_is_told_where_it_is_the_deepest(
+    end: tuple[float, ...], verdict: str
+) -> None:
+    """Means over episodes, which had fallen and come back before; one value alone may be chance."""
+    t = np.arange(90)
+    reward = np.interp(t, [0, 30, 55, 66, 80, 90], [1, 2, 12, 4, 17, 17.5]) + 0.5 * NOISE[0, :90]
+    reward[-len(end) :] = end
+    assert classify({"reward": reward}).verdict == verdict

@@ -44,7 +44,7 @@ def test_spikes_that_come_more_and_more_often_are_a_rising_rate() -> None:
     for at in 1 - 0.75 * 0.72 ** np.arange(12):
         curve.spike(float(at), 25)
     (finding,) = findings(curve.run(), "rising-spike-rate")
-    assert finding.evidence["of"] == "spikes in the second half" and finding.evidence["p_value"] < 0.025
+    assert finding.evidence["of"] == "spikes in the second half" and finding.evidence["p_value"] < 0.005
 
 
 def test_spikes_that_grow_taller_are_a_rising_rate() -> None:

@@ -39,7 +39,6 @@ MOST = 96  # medians a course is fitted to: more cost time and tell no more of f
 LEAST = 32  # samples of a loss that has a course
 GLANCE = 64  # medians that tell whether there is anything to explain
 EARLY, LATE = 0.15, 0.7  # of the log: it waits for longer, or stops before, or nobody asks
-MOST_SORTED = 10_000  # samples that are sorted in one go
 MOST_TOLD = 256  # medians that explanations compete for: more change no winner
 FEWEST = 12  # medians of a course that five parameters do not simply follow
 NU, ROUNDS = 4.0, 4  # degrees of freedom of the Student-t weights, and how often they are set
@@ -121,13 +120,9 @@ def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floa
     even = np.linspace(0, x[-1], most // 2, endpoint=False)
     later = np.geomspace(max(x[1], 1.0), x[-1], most // 2, endpoint=False)
     edges = np.unique(np.r_[np.searchsorted(x, np.r_[even, later]), n])
-    sizes, first = np.diff(edges), edges[:-1]
-    middle = first + (sizes - 1) // 2
-    if n > MOST_SORTED:
-        level = np.array([median(y[a:b]) for a, b in pairwise(edges)])
-    else:  # by bin, then by size: complex numbers are sorted like that
-        row = np.sort(np.repeat(np.arange(len(first)), sizes) + 1j * y).imag
-        level = np.where(sizes % 2, row[middle], (row[middle] + row[first + sizes // 2]) / 2)
+    sizes = np.diff(edges)
+    middle = edges[:-1] + (sizes - 1) // 2
+    level = np.array([median(y[a:b]) for a, b in pairwise(edges)])
     return steps[middle], level, sizes.astype(float)
 
 

@@ -11,7 +11,7 @@ grad-norm-precursor
 rising-spike-rate
     Sees: spikes that come more often, or taller, as the run goes on.
     Rule: of at least 6 spikes, the second half of the run has twice as many as the first (Laplace's test for
-    a trend, p < 0.025), or heights double from the first third to the last (rank correlation).
+    a trend, p < 0.025), or gaps halve or heights double from the first third to the last (rank correlation).
     Blind to: fewer than 6 spikes.
     False alarm: the schedule made them (a rising learning rate).
     Source: OLMo 2 3 (rising rates before divergence).
@@ -96,6 +96,7 @@ def _rising_rate(view: View) -> Iterator[Finding]:
     more_often = (late + 1) / (n - late + 1)  # one of each added, so that none is a division by zero
     trends = {
         "spikes in the second half": (above_by_chance(laplace(places)), more_often),
+        "gap in the first third": growth(np.diff(places)[::-1]),
         "height in the last third": growth(heights),
     }
     least = limits.rate_factor

@@ -45,8 +45,9 @@ failed-run, plateau, divergence-no-spike (of a reward)
     level and it does not rise with time either; the same in a log that begins after the run is a plateau. It
     diverges if it ends at least a third of the way down from its best level to its first, further than it
     had ever fallen and come back, by six errors and what the highest of its like blocks has by chance
-    (`Ascent`); or, where it tells nothing, if a score only falls and ends a third below its first value.
-    Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
+    (`Ascent`); or if it loses a third of its gain in the last four values, by a fall twice as far as any
+    other; or, where it tells nothing, if a score only falls and ends a third below its first value.
+    Blind to: an agent that had learned before its log begins, and a slow collapse in the last eighth of it.
     False alarm: a task that is made harder on the way, or the first episodes of a running mean.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 """
@@ -61,7 +62,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, scale, wiggle
-from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
@@ -87,6 +88,7 @@ TREND = 3.0  # [errors] of the rank correlation with time: not by chance, nor in
 STILL = 1.28  # [errors] of the rank correlation of a loss with time: more for one in five that stands still
 SMOOTH = 1.0  # squares of steps over squares about the mean: 2 for what is drawn alike, less in one of 50
 ALIKE = 18.48  # chi-squared of eight levels: more for one loss in a hundred that stands still
+LAST, TALLEST = 4, 2.0  # values of an objective at the end of a log, and how much farther it falls there
 DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log begins after the run
 
 
@@ -432,13 +434,13 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
+    elif (at_end := last_fall(attempt, series, way)) is not None:
+        yield at_end
     elif not way.learned and (fallen := next(filter(fell, attempt.by_role(*SCORES)), None)) is not None:
-        values = finite(fallen).values
-        share = abs(values[0] - values[-1]) / max(abs(values[0]), 1e-300)
-        checks = [
-            at_least("fall of the score, to the end", share, "of its first value", LOST, "lost_share"),
-            *noted(first_level=values[0], best_level=values[0], last_level=values[-1]),
-        ]
+        v = finite(fallen).values
+        share = abs(v[0] - v[-1]) / max(abs(v[0]), 1e-300)
+        lost = at_least("fall of the score, to the end", share, "of its first value", LOST, "lost_share")
+        checks = [lost, *noted(first_level=v[0], best_level=v[0], last_level=v[-1])]
         at = At(attempt, fallen, fallen.steps[0], fallen.steps[0])
         yield finding(NO_SPIKE, at, checks, 0.9, 0.7, (PLATEAU, "the score had kept its first level"))
     elif _is_told(view, attempt, series):
@@ -452,6 +454,28 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         other = (FAILED, begun) if later else (PLATEAU, "it had risen first and then stood still")
         pattern, severity = (PLATEAU, 0.4) if later else (FAILED, 0.9)
         yield finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
+
+
+def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Finding | None:
+    """A fall of the objective just before the log ends, which no block of it can tell: there is one test at
+    the end, not one a sample, so a fall that is twice as far as any other one is enough."""
+    known, sign = finite(series), direction(series)
+    moves = np.diff(v := sign * known.values)
+    i = int(np.argmin(moves))
+    if len(v) < OBJECTIVE or not len(v) - LAST <= i + 1 <= len(v) - 2:  # two values at the least tell of it
+        return None
+    before, after = median(v[i - 2 : i + 1]), float(v[i + 1 :].max())
+    usual, gained = -float(np.delete(moves, i).min()), before - way.first
+    checks = [
+        at_least("fall at the end, over any other one", -moves[i] / max(usual, 1e-300), "times", TALLEST),
+        at_least(
+            "of the rise to it lost", (before - after) / max(gained, 1e-300), "share", LOST, "lost_share"
+        ),
+        *noted(first_level=sign * way.first, best_level=sign * before, last_level=sign * after),
+    ]
+    at, back = At(attempt, series, known.steps[i + 1], known.steps[i]), ("noisy-healthy", "it had come back")
+    fall = finding(NO_SPIKE, at, checks, 0.9, 0.6, back)
+    return fall if gained > 0 and stands(fall) else None
 
 
 def fell(score: Series) -> bool:
