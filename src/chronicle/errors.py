@@ -118,6 +118,7 @@ _REMEDIES = {
     (errno.EMFILE, errno.ENFILE): "raise the number of files that may be open (ulimit -n)",
     (errno.ENAMETOOLONG,): "choose a shorter name",
     (errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ELOOP): "name another place",
+    (errno.ENOENT, errno.EINVAL, errno.ENOTSUP): "check the path, or name another place",
 }
 
 

@@ -1,5 +1,6 @@
 """Every command as a person calls it: what it prints, in full, and how it ends."""
 
+import errno
 import json
 import re
 import subprocess
@@ -14,6 +15,7 @@ from tests.logs import healthy
 from chronicle.build.entry import make_entry, to_json
 from chronicle.build.produce import Run
 from chronicle.cli import cli
+from chronicle.errors import message_of
 from chronicle.story import tell
 from chronicle.workspace.config import RunConfig
 from chronicle.workspace.folders import Workspace
@@ -59,8 +61,32 @@ def test_a_base_installation_can_do_all_but_build(tmp_path):
 
 def test_a_mistyped_command(chronicle):
     ran = chronicle("clasify", "x")
-    assert ran.code == 2
-    assert "No such command 'clasify'" in ran.err
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "error: no such command 'clasify'. Did you mean 'classify'? "
+        "Remedy: `chronicle --help` shows how it is called\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments, problem",
+    [
+        (["classify"], "missing argument 'PATHS...'."),
+        (["classify", "--jsn", "x"], "no such option '--jsn'. Did you mean '--json'?"),
+        (["build", "--jobs", "x"], "invalid value for '--jobs': 'x' is not a valid integer range."),
+    ],
+)
+def test_a_command_that_is_called_wrongly_says_so_in_a_line(chronicle, arguments, problem):
+    ran = chronicle(*arguments)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == f"error: {problem} Remedy: `chronicle {arguments[0]} --help` shows how it is called\n"
+
+
+def test_a_place_where_nothing_can_be_made_is_told_with_what_to_do():
+    refused = FileNotFoundError(errno.ENOENT, "No such file or directory", "/proc/.x-cache")
+    assert message_of(refused) == (
+        "/proc/.x-cache: No such file or directory. Remedy: check the path, or name another place"
+    )
 
 
 def test_no_workspace(chronicle):

@@ -588,6 +588,17 @@ def test_a_later_launch_with_more_columns_goes_on_under_the_old_header(tmp_path:
     ]
 
 
+def test_a_later_launch_may_log_a_column_before_the_date_at_the_end(tmp_path: Path) -> None:
+    rows = "1,2.5,2026-04-22 17:11:09\n2,2.4,2026-04-22 17:12:59\n"
+    rows += "".join(f"{i},{3 - i / 10},1e-4,2026-05-18 11:0{i}:22\n" for i in (1, 2, 3))
+    attempt = attempt_of(tmp_path, "iter,loss,timestamp\n" + rows)
+    assert points_of(attempt) == [(1, 2.5), (2, 2.4), (1, 2.9), (2, 2.8), (3, 2.7)]
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [
+        ("row has more cells than the header; those without a name are left out", 3)
+    ]
+    assert np.isfinite(attempt.series["loss"].times).all()
+
+
 @pytest.mark.parametrize(
     ("rows", "kept"),
     [

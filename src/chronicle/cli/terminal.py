@@ -150,6 +150,15 @@ def complain(*problems: str, kept: str = "") -> bool:
     return bool(problems)
 
 
+def usage_message(err: click.ClickException) -> str:
+    """What click says of a command that was called wrongly, in the form of all other errors."""
+    context = getattr(err, "ctx", None)
+    problem = " ".join(err.format_message().split())
+    problem = problem[:1].lower() + problem[1:].removesuffix(".")
+    remedy = f"`{context.command_path if context else 'chronicle'} --help` shows how it is called"
+    return f"{problem}{'' if problem.endswith('?') else '.'} Remedy: {remedy}"
+
+
 def say(*lines: str) -> None:
     """Lines on stderr that are worth knowing, and no errors."""
     for line in lines:

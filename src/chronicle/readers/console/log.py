@@ -43,7 +43,6 @@ _DIGITS = re.compile(r"[0-9]+")
 _COMPARED = 64  # lines before a last one without an end
 _IN_STEP = 4  # records by which ranks run ahead of each other
 _FEWEST_AT_ONCE = 8  # lines that are worth it
-_DECIMALS = 8  # numbers that have some, after which a whole one is another thing
 _FEWEST_A_TRIAL = 3  # rows on average
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
@@ -139,7 +138,6 @@ class Log:
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
-        self._uncounted = dict[str, bool]()  # names of what was told without a count
         self._latest: list[str] = []  # lines, at the end of what was read
         self._launches = [(0, dict[str, Any]())]  # first row of each, and facts of its own
         self._faults, self._places = Faults(path), dict[str, int]()
@@ -161,8 +159,7 @@ class Log:
                     alike = [n for others, n in map(_kind, self._latest) if others == words]
                     whole = len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
                     chunk = replace(chunk, unfinished=not whole)
-                goes_on = chunk.following == chunk.numbers[-1]  # a bar that is drawn again
-                self._latest = [] if goes_on else lines
+                self._latest = lines
                 if chunk.cut:
                     self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
@@ -307,19 +304,6 @@ class Log:
         """What could not be used, then the faults of machines."""
         near = self.rows.times[-1] if self.rows.times else NAN
         return (*self._faults.all(), *self.machine.listed(near))
-
-    def without_amounts(self, values: Mapping[str, float]) -> dict[str, float]:
-        """What is told without a count, but whole numbers of what was told with one so far, and had decimals:
-        `corpus (train 200,395,123)` is no sample of ``train``."""
-        kept = dict(values)
-        for name, value in values.items() if len(self.rows) else ():
-            points = self.rows.columns[name][0][-_DECIMALS:] if name in self.rows.columns else ()
-            counted = name not in self._uncounted and len(points) == _DECIMALS
-            if counted and value % 1 == 0 and all(point % 1 for point in points):
-                del kept[name]
-            else:
-                self._uncounted[name] = True
-        return kept
 
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""
