@@ -57,9 +57,10 @@ def test_add_can_leave_the_log_where_it_is(workspace, log):
     assert workspace.run("seven").logs == (log.resolve(),)
 
 
-def test_add_never_overwrites(workspace, log):
-    add(workspace, [log], "seven", {})
-    with pytest.raises(UsageError, match=r"exists\. Remedy: choose another --name"):
+@pytest.mark.parametrize("name", ["seven", "Seven"])
+def test_add_never_overwrites_whatever_the_case_of_a_name(workspace, log, name):
+    add(workspace, [log], name, {})
+    with pytest.raises(UsageError, match=rf"{name} exists\. Remedy: choose another --name"):
         add(workspace, [log], "seven", {})
 
 
@@ -171,12 +172,6 @@ def test_facts_do_not_overwrite_a_run_toml_that_comes_along(workspace, tmp_path)
         "run.toml is among the logs already, and says what the run is. "
         "Remedy: write the facts into it, without --fact"
     )
-
-
-def test_a_name_that_differs_only_in_case_is_taken(workspace, log):
-    add(workspace, [log], "Seven", {})
-    with pytest.raises(UsageError, match=r"Seven exists\. Remedy: choose another --name"):
-        add(workspace, [log], "seven", {})
 
 
 def test_the_command_says_what_it_left_out(chronicle, tmp_path):
