@@ -168,7 +168,7 @@ def test_templates_that_were_compiled_for_another_build_make_the_same_pages(
         assert bool(files) is bool(pages)
         for file in files if spoil else ():
             file.write_bytes(spoil)
-        chronicle("note", "a", "seen it before")
+        chronicle("note", "a", "seen it before", "--at", "2026-11-20")
         assert chronicle("build").code == 0
         pages.append(page.read_text("utf-8"))
         (archive / "runs" / "a" / "notes.md").unlink()
