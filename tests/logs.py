@@ -55,3 +55,15 @@ def plain_engine(workspace: Path) -> None:
     )
     (workspace / "theme").mkdir()
     (workspace / "theme" / "main.html").write_text("{{ page.content }}")
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The content of every file below a folder, by its path from there."""
+    return {
+        p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
+    }
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """The same as text."""
+    return {path: content.decode() for path, content in files_of(folder).items()}

@@ -11,17 +11,11 @@ import sys
 import jsonschema
 import pytest
 from tests.depth import LONG, few
-from tests.logs import healthy, plain_engine
+from tests.logs import files_of, healthy, plain_engine
 
 from chronicle.build.entry import json_schema
 
 COMMAND = [sys.executable, "-m", "chronicle", "build", "logs", "--jobs", "1"]
-
-
-def snapshot(folder):
-    return {
-        p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()
-    }
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +70,7 @@ def products(work):
     """All files but the memory of the last site, which learns whether parts of it can be made, and the site
     before it.
     """
-    files = snapshot(work).items()
+    files = files_of(work).items()
     return {p: content for p, content in files if not p.endswith("made.json") and "/build/next/" not in p}
 
 
@@ -96,10 +90,10 @@ def test_what_changed_is_read_again_and_nothing_else(chronicle, tmp_path):
     plain_engine(tmp_path)
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "a")
     assert chronicle("build", "-v").code == 0
-    before = snapshot(tmp_path / "build")
+    before = files_of(tmp_path / "build")
     chronicle("add", healthy(tmp_path / "b.csv", seed=9), "--name", "b")
     assert chronicle("build", "-v").err.splitlines()[:2] == ["a: unchanged", "b: read"]
-    drawn = {k: v for k, v in snapshot(tmp_path / "build").items() if k.startswith("entries/a/")}
+    drawn = {k: v for k, v in files_of(tmp_path / "build").items() if k.startswith("entries/a/")}
     assert drawn == {k: v for k, v in before.items() if k.startswith("entries/a/")}
 
     chronicle("note", "a", "seen <i>it</i> before")
@@ -165,7 +159,7 @@ def test_no_page_tells_a_place_on_this_machine(chronicle, tmp_path, monkeypatch)
     )
     assert [fault["where"] for fault in entry["faults"]] == ["slurm.out:1"]
     assert any(warning.startswith("a.csv:") for warning in entry["warnings"])
-    site = snapshot(tmp_path / "team" / "build" / "site") | snapshot(tmp_path / "team" / "build" / "docs")
+    site = files_of(tmp_path / "team" / "build" / "site") | files_of(tmp_path / "team" / "build" / "docs")
     assert [name for name, content in site.items() if str(tmp_path).encode() in content] == []
 
 

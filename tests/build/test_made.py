@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from tests.build.test_build import snapshot
 from tests.depth import LONG, few
-from tests.logs import healthy
+from tests.logs import files_of, healthy
 
 from chronicle.build import site as made
 from chronicle.cli import cli
@@ -24,7 +23,7 @@ def whole(chronicle, work: Path, site: dict[str, bytes]) -> None:
     shutil.rmtree(work / "build" / "docs")
     shutil.rmtree(work / "build" / "site")
     assert chronicle("build").code == 0
-    anew = snapshot(work / "build" / "site")
+    anew = files_of(work / "build" / "site")
     assert {path for path in site.keys() | anew.keys() if site.get(path) != anew.get(path)} == set()
 
 
@@ -108,7 +107,7 @@ def test_a_build_of_what_changed_makes_the_site_of_a_whole_build(chronicle, arch
         change(chronicle, archive)
         assert chronicle("build").code == 0, what
         if LONG or what == changes[-1][0]:
-            whole(chronicle, archive, snapshot(archive / "build" / "site"))
+            whole(chronicle, archive, files_of(archive / "build" / "site"))
 
 
 @pytest.mark.slow
@@ -169,7 +168,7 @@ def test_templates_that_were_compiled_for_another_build_make_the_same_pages(
         assert bool(files) is bool(pages)
         for file in files if spoil else ():
             file.write_bytes(spoil)
-        chronicle("note", "a", "seen it before")
+        chronicle("note", "a", "seen it before", "--at", "2026-11-20")
         assert chronicle("build").code == 0
         pages.append(page.read_text("utf-8"))
         (archive / "runs" / "a" / "notes.md").unlink()

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from tests.logs import texts_of
 
 from chronicle.build.engines import stamps
 from chronicle.build.site import MARKER, claim, clear, lacking, put_in_place
@@ -20,10 +21,6 @@ def a_site(folder: Path, text: str, *more: str) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     return folder
-
-
-def tree(folder: Path) -> dict[str, str]:
-    return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_claim(tmp_path: Path) -> None:
@@ -66,10 +63,10 @@ def test_a_site_takes_the_place_of_the_one_before(
     made = a_site(tmp_path / "build" / "next", "new")
     put_in_place(made, out, [])
     new = {"index.html": "new", "runs/a/index.html": "new", ".git/config": "old"}
-    assert {name: text for name, text in tree(out).items() if name != MARKER} == new
+    assert {name: text for name, text in texts_of(out).items() if name != MARKER} == new
     assert (out / MARKER).exists()
     before = {"index.html": "old", "runs/a/index.html": "old", "gone.html": "old", MARKER: "old"}
-    assert tree(tmp_path / "build") == {
+    assert texts_of(tmp_path / "build") == {
         f"next/{path}": text for path, text in before.items() if way == "one step"
     }
 
@@ -86,7 +83,7 @@ def test_what_a_person_took_away_does_not_come_back(tmp_path: Path) -> None:
 def test_the_first_site_is_put_where_none_was(tmp_path: Path) -> None:
     for out in (tmp_path / "deep" / "site", tmp_path / "empty"):
         put_in_place(a_site(tmp_path / "next", "new"), out, [])
-        assert tree(out) == {"index.html": "new", "runs/a/index.html": "new", MARKER: ""}
+        assert texts_of(out) == {"index.html": "new", "runs/a/index.html": "new", MARKER: ""}
         (tmp_path / "empty").mkdir(exist_ok=True)
 
 
@@ -101,7 +98,7 @@ def test_a_site_without_all_its_pages_is_not_published(tmp_path: Path) -> None:
     assert str(err.value) == (
         "the site engine made no runs/a/index.html; the site of the last build is left as it is"
     )
-    assert tree(out)["index.html"] == "old"
+    assert texts_of(out)["index.html"] == "old"
 
 
 @pytest.mark.parametrize("killed", ["while it was made", "after the exchange"])
@@ -116,10 +113,9 @@ def test_what_a_killed_build_left_is_cleared_and_nothing_is_lost(killed: str, tm
         (made / ".git" / "config").write_text("yesterday")
     clear(made, out)
     assert {path.name for path in tmp_path.iterdir()} == {"site", "next"}
-    assert not [name for name in tree(made) if name.startswith(".git")]
-    assert (
-        tree(out)[".git/config"] == tree(out)["index.html"] == tree(out)["runs/a/index.html"] == "yesterday"
-    )
+    assert not [name for name in texts_of(made) if name.startswith(".git")]
+    now = texts_of(out)
+    assert now[".git/config"] == now["index.html"] == now["runs/a/index.html"] == "yesterday"
 
 
 def test_a_link_is_removed_and_never_followed(tmp_path: Path) -> None:
@@ -127,4 +123,4 @@ def test_a_link_is_removed_and_never_followed(tmp_path: Path) -> None:
     (tmp_path / "next").symlink_to(kept)
     clear(tmp_path / "next", tmp_path / "site")
     assert not os.path.lexists(tmp_path / "next")
-    assert tree(kept) == {"index.html": "mine", "runs/a/index.html": "mine"}
+    assert texts_of(kept) == {"index.html": "mine", "runs/a/index.html": "mine"}

@@ -137,3 +137,9 @@ def test_a_signal_that_another_thread_takes_waits_until_workers_have_begun(numbe
     finally:
         signal.signal(number, before)
     assert events == ["begun", "ended"]
+
+
+def test_an_error_of_a_log_that_gets_another_name_says_the_same():
+    first = errors.Defect("a.csv", "chronicle failed on it", remedy="report it")
+    again = type(first)("b.csv", first.problem)
+    assert str(again) == "b.csv: chronicle failed on it. Remedy: report it"

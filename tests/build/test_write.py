@@ -1,13 +1,10 @@
 import os
 
 import pytest
+from tests.logs import files_of
 
 from chronicle.build.engines import stamps, write_bytes, write_tree
 from chronicle.errors import UsageError
-
-
-def tree(folder):
-    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_the_folder_holds_just_what_was_given(tmp_path):
@@ -15,11 +12,11 @@ def test_the_folder_holds_just_what_was_given(tmp_path):
     source.write_bytes(b"picture")
     out = tmp_path / "out"
     made = write_tree(out, [("a/b.md", "text"), ("c", b"bytes"), ("d/f.webp", source)])
-    assert tree(out) == {"a/b.md": b"text", "c": b"bytes", "d/f.webp": b"picture"}
+    assert files_of(out) == {"a/b.md": b"text", "c": b"bytes", "d/f.webp": b"picture"}
     assert made == stamps(out)
     (out / "a" / ".b.md.123.part").write_text("of a build that was killed")
     assert write_tree(out, [("a//b.md", "text")]) == stamps(out, hidden=True)
-    assert tree(out) == {"a/b.md": b"text"}
+    assert files_of(out) == {"a/b.md": b"text"}
     assert not (out / "d").exists()
 
 
@@ -30,9 +27,9 @@ def test_nothing_is_written_through_a_link(tmp_path):
     (tmp_path / "out" / "a").symlink_to(tmp_path / "theirs" / "mine")
     (tmp_path / "out" / "b").symlink_to(tmp_path / "theirs")
     write_tree(tmp_path / "out", [("a", "text"), ("b/mine", "new")])
-    assert tree(tmp_path / "out") == {"a": b"text", "b/mine": b"new"}
+    assert files_of(tmp_path / "out") == {"a": b"text", "b/mine": b"new"}
     assert not (tmp_path / "out" / "a").is_symlink()
-    assert tree(tmp_path / "theirs") == {"mine": b"text"}
+    assert files_of(tmp_path / "theirs") == {"mine": b"text"}
 
 
 def test_what_did_not_change_is_not_written(tmp_path):
@@ -50,7 +47,7 @@ def test_a_figure_that_changed_is_copied_again(tmp_path):
     source.unlink()
     source.write_bytes(b"three")
     write_tree(out, [("f.webp", source)])
-    assert tree(out) == {"f.webp": b"three"}
+    assert files_of(out) == {"f.webp": b"three"}
 
 
 @pytest.mark.parametrize("name", ["../x", "a/../../x", "/etc/x", "a\0b"])

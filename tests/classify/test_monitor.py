@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import pickle
-import subprocess
 import sys
 import tempfile
 import tracemalloc
@@ -16,6 +15,7 @@ import pytest
 from tests.curves import Curve
 from tests.curves.series import datasets, grad_norm, learning_rate
 from tests.depth import few
+from tests.fresh import printed_by
 
 from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.kernel import Detector, detect
@@ -120,8 +120,7 @@ def test_nothing_logged_is_no_error() -> None:
 
 def in_a_new_process(code: str) -> str:
     """What code prints after numpy has been imported."""
-    command = [sys.executable, "-c", f"import sys, numpy\n{code}"]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return printed_by(f"import sys, numpy\n{code}")
 
 
 def test_importing_it_costs_a_trainer_numpy_and_little_else() -> None:

@@ -9,6 +9,7 @@ import sys
 import jsonschema
 import pytest
 from PIL import Image
+from tests.fresh import printed_by
 from tests.logs import healthy
 
 from chronicle.build.entry import make_entry, to_json
@@ -32,8 +33,7 @@ def test_help_imports_nothing_heavy():
     code = (
         "import sys; import chronicle.cli; print(sorted({'numpy','pandas','matplotlib'} & set(sys.modules)))"
     )
-    ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert ran.stdout == "[]\n"
+    assert printed_by(code) == "[]\n"
 
 
 BASE = """

@@ -208,3 +208,8 @@ def test_which_of_several_counters_is_the_axis(chronicle, tmp_path):
     assert "    steps are counted by iter\n" in chronicle("doctor", "a.jsonl").out
     (printed,) = json.loads(chronicle("doctor", "--json", "a.jsonl").out.splitlines()[0])["attempts"]
     assert printed["counter"] == "iter"
+
+
+def test_a_log_of_one_step_has_no_plural(chronicle, tmp_path):
+    (tmp_path / "a.csv").write_text("step,loss\n1,2.5\n")
+    assert "  attempt a.csv: step 1, 1 metric, 1 fact\n" in chronicle("doctor", "a.csv").out

@@ -133,6 +133,23 @@ def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, mon
     assert chronicle("explain", "one").out.startswith("one\n1  The loss fell from 3.5")
 
 
+def test_a_run_of_the_workspace_is_one_run_for_every_command(chronicle, tmp_path, monkeypatch) -> None:
+    """Also where nobody has described it: the build makes one page of all logs in its folder."""
+    monkeypatch.chdir(tmp_path)
+    chronicle("init", ".")
+    (tmp_path / "logs" / "deep").mkdir(parents=True)
+    spiked(tmp_path / "logs").rename(tmp_path / "logs" / "deep" / "other.csv")
+    spiked(tmp_path / "logs")
+    chronicle("add", "logs", "--name", "both")
+    for named in ("both", "runs/both"):
+        ran = chronicle("explain", named)
+        assert (ran.code, ran.out.splitlines()[0]) == (0, "both")
+        assert not {"a.csv", "deep", "deep/other.csv"} & set(ran.out.splitlines())
+    for place in (".", "runs"):
+        ran = chronicle("classify", "--json", place)
+        assert [json.loads(line)["run"] for line in ran.out.splitlines()] == ["both"]
+
+
 def test_the_command_compares_presets(chronicle, tmp_path) -> None:
     log = spiked(tmp_path)
     ran = chronicle("classify", log, "--preset", "olmo-128-6", "--preset", "lightning-spike")

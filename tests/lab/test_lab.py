@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -31,6 +29,7 @@ from lab.recipes import RECIPES
 from lab.scale import LossScale
 from lab.text import Stream, story, sums
 from lab.train import BY_HAND, NAMES, RUNS, Made, run_toml
+from tests.fresh import printed_by
 
 from chronicle.workspace.config import RunConfig, from_table
 
@@ -222,9 +221,9 @@ def test_run_toml_is_one_that_chronicle_reads() -> None:
 
 def test_the_command_says_what_it_does_without_pytorch() -> None:
     code = "import sys; sys.modules['torch'] = None; from lab.train import main; main(['--help'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "usage: python -m lab.train" in done.stdout
-    shown = "".join(done.stdout.split())  # wherever lines are broken
+    printed = printed_by(code)
+    assert "usage: python -m lab.train" in printed
+    shown = "".join(printed.split())  # wherever lines are broken
     assert all(name in shown for name in NAMES)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +20,7 @@ from lab.grow.plan import LogStyle, Plan, Recipe, parse, recipes
 from lab.grow.summary import measured
 from lab.grow.tasks import TASKS, epoch_rows
 from lab.grow.write import toml
+from tests.fresh import printed_by
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.model import Role
@@ -313,5 +312,5 @@ def test_what_has_grown_is_known_by_its_recipe(tmp_path: Path) -> None:
 
 def test_the_command_says_what_it_does_without_pytorch() -> None:
     code = "import sys; sys.modules['torch'] = None; from lab.grow.__main__ import main; main(['--help'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "usage: python -m lab.grow" in done.stdout and "--workers" in done.stdout
+    printed = printed_by(code)
+    assert "usage: python -m lab.grow" in printed and "--workers" in printed

@@ -272,18 +272,14 @@ def test_bytes_between_records_are_passed_over(junk: bytes, tmp_path: Path) -> N
     assert not attempt.truncated
 
 
-def test_zeros_after_the_end_are_unwritten_space(tmp_path: Path) -> None:
-    file = write(tmp_path / "x.tfevents", healthy(4))
-    file.write_bytes(file.read_bytes() + bytes(512))
-    attempt = read(file)[0]
-    assert (len(attempt.series["loss"]), attempt.faults, attempt.truncated) == (4, (), True)
-
-
-def test_a_cut_end_is_a_state(tmp_path: Path) -> None:
-    file = write(tmp_path / "x.tfevents", healthy(4))
-    file.write_bytes(file.read_bytes()[:-7])
-    attempt = read(file)[0]
-    assert (len(attempt.series["loss"]), attempt.faults, attempt.truncated) == (3, (), True)
+@pytest.mark.parametrize(("cut", "zeros", "points"), [(0, 512, 4), (7, 0, 3)])
+def test_a_cut_end_and_zeros_that_are_unwritten_space_are_a_state(
+    cut: int, zeros: int, points: int, tmp_path: Path
+) -> None:
+    content = write(tmp_path / "x.tfevents", healthy(4)).read_bytes()
+    (tmp_path / "x.tfevents").write_bytes(content[: len(content) - cut] + bytes(zeros))
+    (attempt,) = read(tmp_path / "x.tfevents")
+    assert (len(attempt.series["loss"]), attempt.faults, attempt.truncated) == (points, (), True)
 
 
 def test_an_event_file_inside_a_record_is_not_read(tmp_path: Path) -> None:

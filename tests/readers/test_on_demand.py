@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.fresh import printed_by
 
 from chronicle.readers import READERS
 from chronicle.readers.csv_tables import METRIC_FOLDERS
@@ -92,9 +91,8 @@ def test_folder_is_claimed_by_the_modules_that_claim_it(
 def test_only_what_is_asked_is_imported(what: str, imported: list[str]) -> None:
     log = str(EXAMPLES / "event_files" / "events.out.tfevents.1700000000.host.1.0")
     code = f"import sys, chronicle.readers; {what.format(log)}; print(*sys.modules, sep='\\n')"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     of_readers = {f"chronicle.readers.{module}" for module in modules_of_readers()}
-    assert sorted(of_readers & set(done.stdout.split())) == imported
+    assert sorted(of_readers & set(printed_by(code).split())) == imported
 
 
 OF_BYTES = [reader for reader in READERS if hasattr(stands_for(reader), "identify")]  # else by its mark

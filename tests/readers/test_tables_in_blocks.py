@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import examples, few
+from tests.fresh import printed_by
 from tests.readers import tables as generated
 
 from chronicle.errors import LogError
@@ -128,9 +127,7 @@ def test_no_table_waits_for_pandas(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from chronicle.readers import read;"
         "read(Path(sys.argv[1])); print({'pandas', 'pyarrow', 'pyarrow.compute'} & {*sys.modules})"
     )
-    command = [sys.executable, "-c", code, str(file)]
-    process = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert process.stdout == "{'pyarrow'}\n"
+    assert printed_by(code, file, folder=tmp_path) == "{'pyarrow'}\n"
 
 
 @pytest.mark.slow
@@ -141,9 +138,8 @@ def test_a_table_imports_no_reader_of_another_kind(tmp_path: Path) -> None:
         "import sys; from pathlib import Path; from chronicle.readers import read; read(Path(sys.argv[1]));"
         f"print(sorted(m for m in sys.modules if m.startswith({(*others, 'email', 'pyarrow')})))"
     )
-    command = [sys.executable, "-c", code, str(tmp_path / "log.csv")]
-    process = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert process.stdout == "['chronicle.readers.console.chunks']\n"
+    printed = printed_by(code, tmp_path / "log.csv", folder=tmp_path)
+    assert printed == "['chronicle.readers.console.chunks']\n"
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])

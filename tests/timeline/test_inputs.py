@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
+from tests.fresh import printed_by
 from tests.timeline.timeline_logs import HOUR, joins, log, names
 
 from chronicle.errors import UsageError
@@ -115,4 +113,4 @@ def test_roles_of_a_long_table_win_over_names():
 
 def test_stitching_needs_numpy_alone():
     code = "import sys, chronicle.timeline as t; t.stitch({'loss': [1.0]}); print('pandas' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    assert printed_by(code) == "False\n"

@@ -8,6 +8,7 @@ import tomllib
 from dataclasses import replace
 
 import pytest
+from tests.logs import texts_of
 
 from chronicle.errors import ConfigError, UsageError
 from chronicle.workspace import folders
@@ -29,10 +30,6 @@ def written(file, row):
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(f"step,loss\n{row}\n")
     return file
-
-
-def tree(folder):
-    return {p.relative_to(folder).as_posix(): p.read_text() for p in folder.rglob("*") if p.is_file()}
 
 
 def test_add_copies_and_names(workspace, log):
@@ -60,9 +57,10 @@ def test_add_can_leave_the_log_where_it_is(workspace, log):
     assert workspace.run("seven").logs == (log.resolve(),)
 
 
-def test_add_never_overwrites(workspace, log):
-    add(workspace, [log], "seven", {})
-    with pytest.raises(UsageError, match=r"exists\. Remedy: choose another --name"):
+@pytest.mark.parametrize("name", ["seven", "Seven"])
+def test_add_never_overwrites_whatever_the_case_of_a_name(workspace, log, name):
+    add(workspace, [log], name, {})
+    with pytest.raises(UsageError, match=rf"{name} exists\. Remedy: choose another --name"):
         add(workspace, [log], "seven", {})
 
 
@@ -79,7 +77,7 @@ def test_logs_of_one_name_are_told_apart_by_their_folders(workspace, tmp_path):
     other = written(tmp_path / "x" / "other.csv", "9,9")
     upper = written(tmp_path / "y" / "c" / "TRAIN.csv", "8,8")
     made = add(workspace, [*logs, other, upper, logs[0]], "run", {})
-    assert {name: text.split()[1] for name, text in tree(made.folder).items()} == {
+    assert {name: text.split()[1] for name, text in texts_of(made.folder).items()} == {
         "x/a/train.csv": "0,1",
         "b/train.csv": "1,1",
         "y/a/train.csv": "2,1",
@@ -95,11 +93,11 @@ def test_a_folder_and_a_log_in_it_of_one_name(workspace, tmp_path):
     """The folder keeps its name, so what is in it cannot meet what is beside it."""
     inner = written(tmp_path / "d" / "a.csv", "1,1").parent
     made = add(workspace, [inner, written(tmp_path / "a.csv", "2,2")], "run", {})
-    assert {name: text.split()[1] for name, text in tree(made.folder).items()} == {
+    assert {name: text.split()[1] for name, text in texts_of(made.folder).items()} == {
         "d/a.csv": "1,1",
         "a.csv": "2,2",
     }
-    assert sorted(tree(add(workspace, [inner], "alone", {}).folder)) == ["a.csv"]
+    assert sorted(texts_of(add(workspace, [inner], "alone", {}).folder)) == ["a.csv"]
 
 
 def test_logs_that_nothing_tells_apart_are_refused(workspace, tmp_path):
@@ -125,7 +123,7 @@ def test_a_full_disk_leaves_nothing_and_the_retry_works(workspace, tmp_path, mon
         add(workspace, logs, "run", {})
     assert list(workspace.runs_folder.iterdir()) == []
     monkeypatch.setattr(folders.shutil, "copyfileobj", real)
-    assert sorted(tree(add(workspace, logs, "run", {}).folder)) == ["a.csv", "b.csv"]
+    assert sorted(texts_of(add(workspace, logs, "run", {}).folder)) == ["a.csv", "b.csv"]
 
 
 def test_links_stay_out_unless_asked(workspace, tmp_path):
@@ -136,10 +134,10 @@ def test_links_stay_out_unless_asked(workspace, tmp_path):
     (source / "broken").symlink_to("nowhere")
     os.mkfifo(source / "pipe")
     made = add(workspace, [source], "plain", {})
-    assert sorted(tree(made.folder)) == ["a.csv"]
+    assert sorted(texts_of(made.folder)) == ["a.csv"]
     assert [path.name for path in made.left_out] == ["broken", "key.csv", "out", "pipe"]
     made = add(workspace, [source], "followed", {}, follow=True)
-    assert sorted(tree(made.folder)) == ["a.csv", "key.csv", "out/key.csv"]
+    assert sorted(texts_of(made.folder)) == ["a.csv", "key.csv", "out/key.csv"]
     assert not any(path.is_symlink() for path in made.folder.rglob("*"))
     assert [path.name for path in made.left_out] == ["broken", "pipe"]
 
@@ -160,7 +158,7 @@ def test_a_loop_of_links_is_refused(workspace, tmp_path):
 def test_a_link_that_is_named_itself_is_copied(workspace, tmp_path, log):
     (tmp_path / "latest.csv").symlink_to(log)
     made = add(workspace, [tmp_path / "latest.csv"], "run", {})
-    assert tree(made.folder) == {"latest.csv": log.read_text()}
+    assert texts_of(made.folder) == {"latest.csv": log.read_text()}
     assert not (made.folder / "latest.csv").is_symlink()
 
 
@@ -174,12 +172,6 @@ def test_facts_do_not_overwrite_a_run_toml_that_comes_along(workspace, tmp_path)
         "run.toml is among the logs already, and says what the run is. "
         "Remedy: write the facts into it, without --fact"
     )
-
-
-def test_a_name_that_differs_only_in_case_is_taken(workspace, log):
-    add(workspace, [log], "Seven", {})
-    with pytest.raises(UsageError, match=r"Seven exists\. Remedy: choose another --name"):
-        add(workspace, [log], "seven", {})
 
 
 def test_the_command_says_what_it_left_out(chronicle, tmp_path):

@@ -77,7 +77,7 @@ def test_times_get_a_zone(given_time):
 def test_a_time_that_is_none():
     with pytest.raises(UsageError) as err:
         iso_time("yesterday")
-    assert str(err.value) == "--at 'yesterday' is not ISO 8601. Example: 2026-11-18T22:41+01:00"
+    assert str(err.value) == "--at 'yesterday' is not ISO 8601. Remedy: write it as 2026-11-18T22:41+01:00"
 
 
 def test_bytes_that_are_no_text_do_not_raise(tmp_path):

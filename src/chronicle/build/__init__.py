@@ -56,15 +56,6 @@ class Report:
         """Log or run, and what is wrong with it."""
         return [(o.run_id, problem) for o in self.outcomes for problem in o.problems]
 
-    @property
-    def remarks(self) -> list[str]:
-        """What is worth knowing of runs that have no page, and no problem."""
-        return [line for o in self.outcomes for line in o.remarks]
-
-    @property
-    def reused(self) -> int:
-        return sum(o.cached for o in self.outcomes)
-
     def to_json(self) -> dict[str, Any]:
         """The object that `chronicle build --json` prints."""
         shown = ((entry.run_id, entry.verdict, entry.diagnosis.patterns) for entry in self.entries)

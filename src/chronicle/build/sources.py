@@ -128,10 +128,11 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     confines = workspace.confines if workspace else Confines(path.resolve(), (), trusted, trusted)
     if not trusted:
         confines.require_links(path)
-    if is_run_folder(path):
-        yield from spread([run_in(path.resolve(), confines)])
-    elif (path / CONFIG).is_file():
-        yield from spread(workspace.runs()) if workspace else ()
+    place, runs_folder = path.resolve(), workspace.runs_folder.resolve() if workspace else None
+    if is_run_folder(path) or (path.is_dir() and place.parent == runs_folder):
+        yield from spread([run_in(place, confines)])
+    elif workspace and ((path / CONFIG).is_file() or place == runs_folder):
+        yield from spread(workspace.runs())
     elif path.is_dir() and any(map(is_run_folder, path.iterdir())):
         yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:

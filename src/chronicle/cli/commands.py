@@ -348,7 +348,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         )
     for run_id, problem in report.unreadable:  # a single log is often called as its run is
         terminal.complain(problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}")
-    terminal.say(*report.remarks)
+    terminal.say(*(remark for outcome in report.outcomes for remark in outcome.remarks))
     if options["verbose"] and report.engine_output:
         click.echo(report.engine_output, err=True)
     if as_json:

@@ -278,7 +278,9 @@ def _attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     metrics = attempt["metrics"]
     cut = ", its end is cut or still to come" if attempt["truncated"] else ""
     steps = [metric[end] for metric in metrics for end in ("first_step", "last_step")]
-    reach = f"{attempt['axis']}s {count(min(steps))} – {count(max(steps))}, " if steps else ""
+    ends = [count(step) for step in dict.fromkeys((min(steps), max(steps)))] if steps else []
+    axis = attempt["axis"] if len(ends) == 1 else f"{attempt['axis']}s"
+    reach = f"{axis} {' – '.join(ends)}, " if ends else ""
     numbers = f"{plural(len(metrics), 'metric')}, {plural(attempt['n_facts'], 'fact')}"
     yield printable(f"  attempt {attempt['name']}: {reach}{numbers}{cut}")
     if attempt["counter"]:

@@ -137,7 +137,8 @@ def build_lines(report: Report) -> Iterator[str]:
     verdicts = Counter(entry.verdict for entry in report.entries)
     tally = ", ".join(f"{count(verdicts[v])} {v}" for v in Verdict if verdicts[v])
     total = plural(verdicts.total(), "run") + (f": {tally}" if tally else "")
-    yield total + (f" ({count(report.reused)} unchanged)" if report.reused else "")
+    unchanged = sum(outcome.cached for outcome in report.outcomes)
+    yield total + (f" ({count(unchanged)} unchanged)" if unchanged else "")
     if report.unreadable:
         yield f"{plural(len(report.unreadable), 'log')} could not be read: see the page Unreadable logs"
     yield f"Open {report.site / 'index.html'}"

@@ -160,7 +160,7 @@ class Workspace:
         """One run by its id; UsageError with the nearest id if there is none."""
         runs = {r.run_id: r for r in self.runs()}
         if run_id not in runs:
-            hint = nearest(run_id, runs, "`chronicle list` shows the runs there are")
+            hint = nearest(run_id, runs, "Remedy: name one that `chronicle list` shows")
             raise UsageError(f"no run {run_id!r} in {self.runs_folder}. {hint}")
         return runs[run_id]
 

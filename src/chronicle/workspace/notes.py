@@ -117,7 +117,8 @@ def iso_time(at: str | None) -> str:
     try:
         moment = datetime.fromisoformat(at) if at else datetime.now()
     except ValueError:
-        raise UsageError(f"--at {at!r} is not ISO 8601. Example: 2026-11-18T22:41+01:00") from None
+        remedy = "write it as 2026-11-18T22:41+01:00"
+        raise UsageError(f"--at {at!r} is not ISO 8601", remedy=remedy) from None
     if at and len(at) <= len("2026-11-18"):
         return moment.date().isoformat()
     return (moment if moment.tzinfo else moment.astimezone()).isoformat(timespec="minutes")
