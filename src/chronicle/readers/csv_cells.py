@@ -77,7 +77,7 @@ class Table:
             self.names = self._given or header_names(self._header(header))
             self._spelling = spelling_of(self._begin[not self._given :], self.delimiter)
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
-        self._read_lines(lines)
+        self.read_lines(lines)
 
     @property
     def can_be_left(self) -> bool:
@@ -107,7 +107,7 @@ class Table:
             self._n_lines = line[0]
             yield line
 
-    def _read_lines(self, lines: Iterable[Line]) -> None:
+    def read_lines(self, lines: Iterable[Line]) -> None:
         rows: list[list[str]] = []
         for line_number, line, unfinished in lines:
             line = line.replace(*self._spelling)
