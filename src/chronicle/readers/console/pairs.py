@@ -133,7 +133,7 @@ def pairs(text: str) -> list[Pair]:
             nobody = -1 if ":" in sign or "=" in sign else match.end() + 1  # follows is the number's unit
         elif value is not None and (name or match["of"]):
             named.append(Pair(name or "progress", value, int(match["of"] or 0)))
-    return named
+    return [] if round_ and len(named) == 1 else named  # "[3] Training begins" is an item of a list
 
 
 @lru_cache(maxsize=4096)
