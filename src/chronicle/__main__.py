@@ -52,7 +52,9 @@ def _run() -> None:
     except click.exceptions.Exit as err:
         sys.exit(err.exit_code)
     except click.ClickException as err:
-        err.show()
+        from chronicle.cli.terminal import complain, usage_message
+
+        complain(usage_message(err))
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)

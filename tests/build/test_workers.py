@@ -7,6 +7,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from tests.build.tasks import failing, killed_at_seven, lost
 from tests.depth import few
 
 from chronicle import errors
-from chronicle.build.workers import in_processes, run_module
+from chronicle.build.workers import held, in_processes, run_module
 
 
 @pytest.mark.slow
@@ -43,9 +44,8 @@ def test_what_the_system_refuses_a_worker_is_raised() -> None:
             "Remedy: pip install 'training-chronicle[dask]'",
         ),
         (
-            errors.Defect("a.csv", "KeyError"),
-            "a.csv: chronicle failed on it, which is a defect (KeyError). Remedy: report what "
-            "`CHRONICLE_DEBUG=1 chronicle classify` prints for it, with the log if you may",
+            errors.Defect("a.csv", "chronicle failed on it", remedy="report it"),
+            "a.csv: chronicle failed on it. Remedy: report it",
         ),
     ],
 )
@@ -119,3 +119,21 @@ def test_the_engine_ends_with_its_parent(tmp_path: Path) -> None:
         assert output.readline() == "here\n"
         parent.kill()
         assert output.read() == ""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_that_another_thread_takes_waits_until_workers_have_begun(number: signal.Signals) -> None:
+    """A worker whose parent ends while it is told what to do prints a traceback."""
+    events, may_end = [], threading.Event()
+    other = threading.Thread(target=may_end.wait)  # takes the signal when it wakes up, as one of BLAS would
+    other.start()
+    before = signal.signal(number, lambda *_: events.append("ended"))
+    try:
+        with held():
+            signal.pthread_kill(other.ident or 0, number)
+            may_end.set()
+            other.join()
+            events.append("begun")
+    finally:
+        signal.signal(number, before)
+    assert events == ["begun", "ended"]

@@ -158,20 +158,30 @@ def test_the_root_of_a_file_system_is_refused() -> None:
     assert str(caught.value) == "/ is the root of a file system. Remedy: name the folder of the runs"
 
 
-def test_a_folder_of_very_many_files_of_which_nearly_none_is_a_log_is_refused(
+def test_a_folder_of_very_many_files_that_are_no_logs_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(find, "_MOST_LOOKED_AT", 8)
+    monkeypatch.setattr(find, "_MOST_OTHERS", 8)
     make(tmp_path, "log.csv")
     for number in range(9):
         (tmp_path / f"page-{number}.txt").write_text("words\n")
-    assert [attempt.name for attempt in read(tmp_path)] == ["log.csv"]
-    (tmp_path / "log.csv").unlink()
     with pytest.raises(UsageError) as caught:
         read(tmp_path)
     assert str(caught.value) == (
-        f"of 8 files that were looked at 0 are logs, up to {tmp_path}. Remedy: name the folder of the runs"
+        f"8 files up to {tmp_path} are no logs. Remedy: name the folder of the runs, or set "
+        "CHRONICLE_LOOK_LIMIT to as many as may be passed over"
     )
+    monkeypatch.setenv("CHRONICLE_LOOK_LIMIT", "9")
+    assert [attempt.name for attempt in read(tmp_path)] == ["log.csv"]
+
+
+def test_a_link_to_a_folder_around_is_not_followed(tmp_path: Path) -> None:
+    make(tmp_path, "outside.csv")
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    make(inner, "log.csv")
+    (inner / "up").symlink_to(tmp_path)  # as `cwd` and `root` of a process in /proc
+    assert [attempt.name for attempt in read(inner)] == ["log.csv"]
 
 
 def test_an_empty_file_that_is_named_as_no_log_is_not_opened(
@@ -405,3 +415,18 @@ def test_what_catboost_writes_beside_its_document_is_no_attempt_of_its_own(tmp_p
     (tmp_path / "catboost_info" / document.name).write_bytes(document.read_bytes())
     (attempt,) = read(tmp_path)
     assert (attempt.name, list(attempt.series)) == ("catboost_info", ["learn/Logloss", "test/Logloss"])
+
+
+def test_the_beginning_of_a_file_is_read_again_only_once_it_has_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, opened = make(tmp_path, "log.csv") / "log.csv", list[Path]()
+    usual = Path.open
+    monkeypatch.setattr(Path, "open", lambda path, *how: opened.append(path) or usual(path, *how))
+    first = Head.of(file)
+    assert Head.of(file) is first
+    assert opened == [file]
+    with usual(file, "a") as log:
+        log.write("100,2.5\n")
+    assert Head.of(file).start.endswith(b"100,2.5\n")
+    assert opened == [file, file]

@@ -21,7 +21,7 @@ from tests.readers.gold import EXAMPLES, as_json
 from tests.readers.tracker_writers import wandb_log
 from tests.readers.writers import csv_log, event_log, json_log
 
-from chronicle.build.produce import Product, diagnose
+from chronicle.build.produce import Product, Run
 from chronicle.build.sources import expand, spread
 from chronicle.cli import cli
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
@@ -162,7 +162,7 @@ def test_a_build_of_a_workspace_reads_nothing_twice(s3: Any, place: Path, reques
 
     def look() -> str:
         (run,) = spread(workspace.runs())
-        timeline, _, problems = diagnose(run, workspace.config)
+        timeline, _, problems = Run(run, workspace.config).diagnose()
         assert (len(timeline.attempts), problems) == (1, [])
         return Product(run, workspace.config, place / "entry").key()
 
@@ -284,15 +284,20 @@ def test_without_its_file_system_it_names_the_extra() -> None:
 def test_an_address_of_a_client_that_needs_more_is_told_in_a_line(
     scheme: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(UsageError, match=rf"{scheme}://host/x: nothing reads {scheme}://. Known: s3://, "):
+    with pytest.raises(UsageError, match=rf"{scheme}://host/x: nothing reads {scheme}://. Remedy: download "):
         read(f"{scheme}://host/x")
     gc.collect()
     assert capfd.readouterr() == ("", "")
 
 
 def test_an_address_that_nothing_reads_is_told() -> None:
-    with pytest.raises(UsageError, match=r"nothing reads gopher://. Known: s3://, "):
+    with pytest.raises(UsageError) as caught:
         read("gopher://host/run")
+    assert str(caught.value) == (
+        "gopher://host/run: nothing reads gopher://. Remedy: download it and name the files, or give an "
+        "address of s3://, s3a://, gs://, gcs://, http://, https://, hf://, mlflow+http://, mlflow+https://, "
+        "wandb://, trackio://, trackio+http://, trackio+https://, aim://"
+    )
 
 
 def test_nothing_behind_an_address_is_told() -> None:

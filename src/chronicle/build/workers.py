@@ -98,8 +98,8 @@ def on_cluster(
     try:
         client = distributed.Client(address)
     except (OSError, ValueError) as err:
-        remedy = "`dask scheduler` prints one"
-        raise UsageError(f"--dask {address}: no scheduler answers. Remedy: {remedy}") from err
+        problem = f"--dask {address}: no scheduler answers"
+        raise UsageError(problem, remedy="name the address that `dask scheduler` prints") from err
     with client:
         futures = {client.submit(work, item, pure=False): item for item in items}
         for future in distributed.as_completed(futures):
@@ -114,7 +114,7 @@ def _pooled(
     # spawn: a forked child would inherit the locks of threads that numba or BLAS may have started
     pool = ProcessPoolExecutor(workers, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
-        with _interrupts_held():  # they are for the parent alone: it ends the others
+        with held():
             futures: dict[Future[R], int] = {pool.submit(work, items[n]): n for n in numbers}
         yield from ((futures[future], future.result()) for future in as_completed(futures))
     except BaseException:
@@ -141,14 +141,29 @@ def end_with_parent() -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
-    """Processes that are started within are not interrupted by a terminal; this one is, afterwards."""
-    if sys.platform == "win32":
+def held() -> Iterator[None]:
+    """Nothing ends this process while it starts others, which would wait for the rest of what it tells them
+    and print a traceback; what came is done afterwards. A terminal does not interrupt those that are started.
+
+    A mask alone does not hold a signal back: another thread (of linear algebra, say) may take it.
+    """
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    came: list[int] = []
+    usual = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _ENDING}
+    masks = sys.platform != "win32"
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else None
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if mask is not None:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)

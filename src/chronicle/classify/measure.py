@@ -197,7 +197,8 @@ def median(values: NDArray[Any]) -> float:
     n = len(values)
     if not 0 < n <= SORTED:
         return float(np.median(values)) if n else math.nan
-    row, half = np.sort(values), n // 2
+    row, half = values.copy(), n // 2
+    row.sort()
     if row[-1] != row[-1]:
         return math.nan  # NaN is sorted to the end
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)

@@ -414,7 +414,7 @@ def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
 
 
 def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:
-    came_by = {other.after: other for other in view.timeline.joins}
+    came_by = view.once(("came by",), lambda: {other.after: other for other in view.timeline.joins})
     way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
     while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:
         way.append(came_by[way[-1]].before)

@@ -14,6 +14,7 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from io import StringIO
 from itertools import compress
 from pathlib import Path
 from types import SimpleNamespace
@@ -208,10 +209,11 @@ def _is_in_bars(head: Head) -> bool:
     is_document = head.path.suffix in _DOCUMENTS or _HEADING.match(head.start)
     if is_document and head.size <= MOST_BYTES:
         with head.opened() as file:
-            return len(_rows_in_bars(file)[0]) >= FEWEST_ROWS
-    written = [f"{line}\n" for line in head.lines if line.strip()]
+            text = file.read()
+        return "|" in text and len(_rows_in_bars(StringIO(text))[0]) >= FEWEST_ROWS
+    written = [line for line in head.lines if line.strip()]
     alone = all("|" in line or _RULE.fullmatch(line.strip()) for line in written)
-    return alone and len(_rows_in_bars(written)[0]) >= FEWEST_ROWS
+    return alone and len(_rows_in_bars(f"{line}\n" for line in written)[0]) >= FEWEST_ROWS
 
 
 def _read_bars(path: Path) -> list[Attempt]:

@@ -36,7 +36,8 @@ NOT_RUNS = frozenset(["chronicle-site", "node_modules", "__pycache__"])
 WRAPPERS = frozenset(["logs", "log", "tb", "tensorboard", "tb_logs", "lightning_logs", "csv_logs", "csv"])
 WRAPPERS |= {"events", "vis_data"}
 _PASSED_OVER = NOT_LOGS | NOT_RUNS
-_MOST_LOOKED_AT, _FEWEST_WANTED = 100_000, 0.001  # files of a folder, and the share of logs in more of them
+LOOK_LIMIT = "CHRONICLE_LOOK_LIMIT"  # environment variable: the most files that are no logs in what is named
+_MOST_OTHERS = 50_000
 _HIDDEN_STORES = frozenset([".neptune"])
 _TRACKED = "wandb"  # a folder of launches; part of the folder around it where that has a log of its own
 WRITERS = OF_TRAINING | OF_EVALUATION
@@ -213,18 +214,24 @@ class Folder:
 
 @dataclass
 class _Scanned:
-    """The folders that a scan has entered, and how many files it has looked at and wanted."""
+    """The folders that a scan passes over or has entered, and how many files it did not want."""
 
-    folders: set[tuple[int, int]] = field(default_factory=set)
-    n_files: int = 0
-    n_wanted: int = 0
+    folders: set[tuple[int, int]]
+    n_others: int = 0
+
+    @classmethod
+    def around(cls, path: Path) -> _Scanned:
+        """Nothing is entered yet; what lies around a folder is not, whatever links in it lead there."""
+        return cls(
+            {(info.st_dev, info.st_ino) for above in path.resolve().parents for info in [above.stat()]}
+        )
 
     def count(self, path: Path, *, wanted: bool) -> bool:
-        """Takes note of a file; whether it is wanted. Raises UsageError where nearly none of many are."""
-        self.n_files, self.n_wanted = self.n_files + 1, self.n_wanted + wanted
-        if self.n_files > _MOST_LOOKED_AT and self.n_wanted < _FEWEST_WANTED * self.n_files:
-            few = f"of {self.n_files - 1:,} files that were looked at {self.n_wanted:,} are logs"
-            raise UsageError(f"{few}, up to {path.parent}. Remedy: name the folder of the runs")
+        """Takes note of a file; whether it is wanted. Raises UsageError where too many are not."""
+        self.n_others += not wanted
+        if self.n_others > (most := int(os.environ.get(LOOK_LIMIT) or _MOST_OTHERS)):
+            remedy = f"name the folder of the runs, or set {LOOK_LIMIT} to as many as may be passed over"
+            raise UsageError(f"{most:,} files up to {path.parent} are no logs. Remedy: {remedy}")
         return wanted
 
 
@@ -232,13 +239,13 @@ def scan(path: Path, wanted: Wanted, seen: _Scanned | None = None) -> Folder:
     """The tree of logs below ``path``; a folder that cannot be listed counts as a log, to be reported.
 
     Raises:
-        UsageError: it is the root of a file system, or nearly nothing of very much in it is a log.
+        UsageError: it is the root of a file system, or very many files in it are no logs.
     """
     folder = Folder(path)
     if seen is None and path.resolve() == path.resolve().parent:
         raise UsageError(f"{path} is the root of a file system. Remedy: name the folder of the runs")
-    seen = seen or _Scanned()
     try:
+        seen = seen or _Scanned.around(path)
         info = path.stat()
         if (info.st_dev, info.st_ino) in seen.folders:
             return folder

@@ -331,7 +331,8 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
         if scheme in EXTRAS and isinstance(err, ImportError):
             raise MissingExtra(f"reading {address}", extra, package) from None
         known = ", ".join(f"{name}://" for name in (*EXTRAS, *CLIENTS))
-        raise UsageError(f"{address}: nothing reads {scheme}://. Known: {known}") from None
+        remedy = f"download it and name the files, or give an address of {known}"
+        raise UsageError(f"{address}: nothing reads {scheme}://. Remedy: {remedy}") from None
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:

@@ -53,10 +53,10 @@ class Head:
 
     @classmethod
     def of(cls, path: Path) -> Head:
-        """The beginning of the file at ``path``. Raises OSError."""
-        with path.open("rb", 0) as file:
-            info = os.fstat(file.fileno())
-            return cls(path, info.st_size, info.st_mtime_ns, _start_of(file))
+        """The beginning of the file at ``path``, which is not read again while it stays as it is. Raises
+        OSError."""
+        info = os.stat(path)
+        return _head(path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
     def opened(self) -> TextIO:
         """The whole file as text; a small one is not read again. Raises OSError."""
@@ -96,6 +96,13 @@ class Head:
             return [] if _CONTROL.search(whole) else whole.decode(encoding, errors="replace").splitlines()
         lines = start.decode(encoding, errors="replace").splitlines()
         return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
+
+
+@lru_cache(maxsize=256)
+def _head(path: Path, *state: int) -> Head:
+    with path.open("rb", 0) as file:
+        info = os.fstat(file.fileno())
+        return Head(path, info.st_size, info.st_mtime_ns, _start_of(file))
 
 
 def _start_of(file: BinaryIO) -> bytes:

@@ -10,8 +10,9 @@ import pytest
 
 from chronicle.readers import read
 from chronicle.readers.console import chunks as module
+from chronicle.readers.console import line_records
 from chronicle.readers.console.chunks import MAX_LINE_BYTES, Prefix, chunks, split
-from chronicle.readers.text import encoding_of
+from chronicle.readers.text import Head, encoding_of
 
 
 def lines_of(path: Path, size: int = 1 << 21) -> tuple[list[tuple[int, bytes]], bool]:
@@ -177,3 +178,32 @@ def test_prefixes_are_those_that_each_form_finds_by_itself():
     for seed in range(300):
         line = "".join(random.Random(seed).choices(parts, k=3))
         assert module.begin(line) == begin_in_turn(line), line
+
+
+def test_a_program_is_known_by_its_lines_without_a_search_for_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "train.py"
+    program.write_text("".join(f"{'so ' * n}it goes on\nwait({n})\n" for n in range(50)))
+    monkeypatch.setattr(module, "_NUMBERS", None)
+    assert not module.may_be_log(Head.of(program))
+
+
+def test_of_a_text_of_very_many_shapes_the_most_frequent_are_looked_at(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def letters(n: int) -> str:
+        return "".join(chr(97 + int(digit)) for digit in str(n))
+
+    hashes = [f"{letters(n)}.py,sha={letters(n * n)},17".encode() for n in range(3000)]
+    epochs = [f"epoch {n} loss 2.{n}".encode() for n in range(9)]
+    looked_at = list[str]()
+
+    def may_tell(text: str, *, bars: bool) -> bool:
+        looked_at.append(text)
+        return False
+
+    monkeypatch.setattr(line_records, "may_tell", may_tell)
+    assert not line_records.may_train([*hashes, *epochs], bars=True)
+    assert looked_at[0] == "epoch 0 loss 2.0"
+    assert len(looked_at) == 500

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from tests.readers.console.test_traps import points, read_text
+from tests.logs import points, read_text
 from tests.work import in_proportion
 
 from chronicle.metrics.aliases import in_english

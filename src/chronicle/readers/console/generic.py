@@ -25,7 +25,7 @@ import numpy as np
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
-from chronicle.readers.console.course import Course, Plan
+from chronicle.readers.console.counting import Course, Plan
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
@@ -98,8 +98,13 @@ def plan_of(head: Head) -> Plan:
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
     raw = list(filter(MAYBE.search, lines)) if trains or may_train(lines, bars=False) else []
     windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
-    plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
-    return next((plan for plan in plans if plan.is_log), Plan())
+    best = Plan()
+    for window in windows:
+        plan = _plan_of(window, trains, _shapes_of(head))
+        if plan.is_log and not plan.by_row:  # a configuration that comes again may look like rows of losses
+            return plan
+        best = best if best.is_log else plan
+    return best
 
 
 @lru_cache(maxsize=1)

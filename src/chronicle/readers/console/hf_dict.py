@@ -103,17 +103,22 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Iterator[Row]:
-        """The lines of a log that is over. The last bar stands for several that a buffer kept back."""
-        if not self.total and not math.isnan(self.end_epoch):
+        """The lines of a log that is over. The last bar stands for those that a buffer kept back: several, or
+        one before the summary."""
+        ended = not math.isnan(self.end_epoch)
+        if not self.total and ended:
             self.total = next(iter(self.drawn), "")
-        if sum("loss" in row.values for row in self.waiting) > 1 and self.total:
+        if sum("loss" in row.values for row in self.waiting) > 1 - ended and self.total:
             self._place(self.drawn[self.total], self.drawn[self.total], True)
         return self.placed()
 
     def placed(self) -> Iterator[Row]:
-        """The lines so far, each with its step as ``after``; another training may follow."""
-        steps_per_epoch = self._steps_per_epoch()
-        yield from (replace(row, after=row.step(steps_per_epoch)) for row in self.rows)
+        """The lines so far, each with its step as ``after``; another training may follow. What was written
+        into the log twice, by the program and by `tee`, is told once."""
+        steps_per_epoch, told = self._steps_per_epoch(), (-1, dict[str, float]())
+        for row in self.rows:
+            if told != (told := (row.step(steps_per_epoch), row.values)):
+                yield replace(row, after=told[0])
         self.places.pop(self.total, None)
         self.total, self.end_epoch, self.rows = "", math.nan, []
 

@@ -11,6 +11,7 @@ epoch  train_loss  valid_loss  time     a table: rows under a header that names 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -239,6 +240,7 @@ _SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|ste
 _RUNS = re.compile(rb"\d+")
 FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
 _LONGEST = 1000  # characters of a line that are looked at
+_MOST_SHAPES = 500  # of lines, the most frequent first
 
 
 def may_be_record(text: str, *, bars: bool) -> bool:
@@ -260,7 +262,8 @@ def may_train(lines: Sequence[bytes], *, bars: bool) -> bool:
         return False
     shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
-    texts = (text_of(line) for shape, line in first.items() if MAYBE.search(shape))
+    often = Counter(shapes).most_common(_MOST_SHAPES)  # what tells of a training comes again and again
+    texts = (text_of(first[shape]) for shape, _ in often if MAYBE.search(shape))
     return any(may_be_record(text[begin(text)[1] :].strip(), bars=bars) for text in texts)
 
 
@@ -397,15 +400,17 @@ _OF_A_STAGE = 8  # records on average
 
 
 def bars_of(all_records: Iterable[Record]) -> set[str]:
-    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
-    bars, latest = set[str](), ""
+    """The bars that a training draws: those beside which, or after which, it is told how it learns. That of
+    a search (`Best trial: 3`) counts trainings."""
+    bars, latest, of_searches = set[str](), "", set[str]()
     for record in all_records:
         own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
+        of_searches.update(own if "best trial" in map(str.lower, record.shape) else ())
         latest = own[-1] if own else latest
         judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
         if record.is_training and latest and (own or (judged and not record.evaluation)):
             bars.update(own or [latest])
-    return bars
+    return bars - of_searches
 
 
 def is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -> bool:

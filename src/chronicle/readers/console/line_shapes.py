@@ -299,7 +299,7 @@ _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a ro
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
 _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
-_GAP = re.compile(r"\s{2,}|\t")
+_GAP, _UNIT_APART = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
 _PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
@@ -359,6 +359,7 @@ class Table:
         if cut and len(text[: cut.start()].split()) == len(self.names):
             under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
         cells = _bordered(text) or text.split()
+        cells = cells if len(cells) <= len(self.names) else _UNIT_APART.sub("", text).split()
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
         if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
             self.names = _spread(cells)
