@@ -161,7 +161,10 @@ class Log:
                     chunk = replace(chunk, unfinished=not whole)
                 self._latest = lines
                 if chunk.cut:
-                    self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
+                    self.fault(
+                        chunk.numbers[0],
+                        "the line is longer than 1 MB; what follows its first MB was ignored",
+                    )
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
                 self._next = chunk.following
                 yield chunk
@@ -238,7 +241,7 @@ class Log:
         try:
             self.rows.add(line.number, step, values, time)
         except OverflowError:
-            self.fault(line.number, "step does not fit 64 bits; line skipped")
+            self.fault(line.number, "the step does not fit into 64 bits; the line was skipped")
             return False
         self.step, self.time = step, time if time == time else self.time
         return True
@@ -297,7 +300,7 @@ class Log:
         """The JSON object of a line; {} where it is none, which is a fault of a whole line."""
         record = json_or_none(text)
         if not isinstance(record, dict) and not line.unfinished:
-            self.fault(line.number, "record is no JSON; line skipped")
+            self.fault(line.number, "the record is not valid JSON; the line was skipped")
         return record if isinstance(record, dict) else {}
 
     def listed(self) -> tuple[Fault, ...]:
@@ -333,7 +336,7 @@ class Log:
         """All that was read. Raises BadLog where no record holds a number."""
         for field, (number, count) in self._strange.items():
             if field in self.rows.columns:
-                self.fault(number, f"field {clean(field)!r} is no number; left out", count)
+                self.fault(number, f"the field {clean(field)!r} is not a number; it was left out", count)
         series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
