@@ -12,7 +12,7 @@ from tests.depth import examples
 from tests.timeline.timeline_logs import HOUR, log, series
 
 from chronicle.classify import DEFAULTS, classify
-from chronicle.classify.resumed import alike, noise, period, rereads
+from chronicle.classify.resumed import Noise, alike, noise, period, rereads
 from chronicle.classify.view import look
 from chronicle.story.measured import Axis
 from chronicle.story.restarts import restart
@@ -178,3 +178,10 @@ def test_the_correlation_is_that_of_a_slow_twin(seed, lag):
     by_place = [{residual.first + k: v for k, v in enumerate(residual.values) if v} for residual in (a, b)]
     assert likeness.pairs == 60
     assert likeness.share == pytest.approx(slow_share(*by_place, lag))
+
+
+def test_two_stretches_without_a_step_in_common_are_not_alike() -> None:
+    """Also where the later one ended before the earlier one began."""
+    values = np.sin(np.arange(1000.0))
+    earlier, later = Noise(500, 1, values), Noise(0, 1, values[:400])
+    assert alike(earlier, later, 0, DEFAULTS) is None

@@ -114,7 +114,7 @@ def test_a_damaged_archive_gives_what_stands_before_and_a_fault(suffix: str, tmp
     (attempt,) = read(file)
     assert attempt.truncated
     assert attempt.faults[-1].where == str(file)
-    assert attempt.faults[-1].what == "the archive is damaged; read up to there"
+    assert attempt.faults[-1].what == "the archive is damaged; it was read up to the damage"
     assert attempt.series["loss"].values[:500].tolist() == [value for _, value in LOSS["loss"][:500]]
 
 
@@ -130,7 +130,7 @@ def test_an_archive_that_fills_the_disk_is_stopped(
         read(file)
     assert re.fullmatch(
         re.escape(f"{file}: unpacks from ") + r"[\d.]+ MB to more than 2 MB"
-        r"\. Remedy: if it is no trap, set CHRONICLE_UNPACK_LIMIT_GB to as many GB as you allow it, "
+        r"\. Remedy: if you trust it, set CHRONICLE_UNPACK_LIMIT_GB to the number of GB that it may take, "
         r"or unpack it yourself",
         str(caught.value),
     )
@@ -159,8 +159,8 @@ def test_an_archive_of_a_tracker_is_bounded_in_the_same_way(
     with pytest.raises(LogError) as caught:
         read(file)
     assert str(caught.value) == (
-        f"{file}: unpacks from {file.stat().st_size / 1e6:.3g} MB to more than 1.05 MB. Remedy: if it is no "
-        "trap, set CHRONICLE_UNPACK_LIMIT_GB to as many GB as you allow it, or unpack it yourself"
+        f"{file}: unpacks from {file.stat().st_size / 1e6:.3g} MB to more than 1.05 MB. Remedy: if you "
+        "trust it, set CHRONICLE_UNPACK_LIMIT_GB to the number of GB that it may take, or unpack it yourself"
     )
 
 
@@ -174,8 +174,8 @@ def test_the_ratio_is_bounded_too_but_where_a_limit_is_set(
     with pytest.raises(LogError) as caught:
         read(file)
     assert str(caught.value) == (
-        f"{file}: unpacks from {file.stat().st_size / 1e6:.3g} MB to more than 1.05 MB. Remedy: if it is no "
-        "trap, set CHRONICLE_UNPACK_LIMIT_GB to as many GB as you allow it, or unpack it yourself"
+        f"{file}: unpacks from {file.stat().st_size / 1e6:.3g} MB to more than 1.05 MB. Remedy: if you "
+        "trust it, set CHRONICLE_UNPACK_LIMIT_GB to the number of GB that it may take, or unpack it yourself"
     )
     monkeypatch.setenv("CHRONICLE_UNPACK_LIMIT_GB", "1")
     with unpacked(file) as plain:

@@ -125,6 +125,8 @@ def _correlated(
     """By Fisher's z the correlations, high and sure enough, of noise with that ``lag`` places before it."""
     first = max(old.first + lag, new.first)
     stop = min(old.first + len(old.values) + lag, new.first + len(new.values))
+    if stop <= first:  # they have no steps in common
+        return
     before = old.values[first - lag - old.first : stop - lag - old.first]
     after = new.values[first - new.first : stop - new.first]
     for n in _doubling(len(before)) if pairs is None else [pairs]:

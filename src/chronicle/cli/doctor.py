@@ -178,7 +178,7 @@ def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
     taken.append((FAULT, (), _lines_of(fault for fault in faults if fault.kind != "read")))
     taken.append((UNUSABLE, (), _lines_of(fault for fault in faults if fault.kind == "read")))
     other = _joined([*(np.array(log.looked_at) for log in logs), *(lines for _, _, lines in taken)])
-    aside = np.setdiff1d(_joined(np.array(log.told_lines) for log in logs), other)
+    aside = np.setdiff1d(_joined(np.array(log.record_lines) for log in logs), other)
     last = [log.n_lines for log in logs if log.truncated]
     taken += [(CUT, (), np.intersect1d(aside, last)), (ASIDE, (), np.setdiff1d(aside, last))]
     return sorted((kind for kind in taken if len(kind[2])), key=lambda kind: -len(kind[2]))

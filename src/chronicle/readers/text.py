@@ -254,7 +254,7 @@ class Faults(list[Fault]):
         else:
             self.n_more += 1
 
-    def all(self, rest: str = "more lines are damaged; skipped") -> list[Fault]:
+    def all(self, rest: str = "further damaged lines were skipped") -> list[Fault]:
         """All that are listed, and one for the ``rest`` where there are more."""
         return [*self, *([Fault(Place(str(self.path)), rest, self.n_more)] if self.n_more else [])]
 
@@ -404,8 +404,8 @@ def most_unpacked(path: Path) -> float:
 def too_large(path: Path) -> LogError:
     """What is said of an archive that unpacks to more than that."""
     what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most_unpacked(path))}"
-    remedy = f"set {LIMIT} to as many GB as you allow it, or unpack it yourself"
-    return LogError(str(path), f"{what}. Remedy: if it is no trap, {remedy}")
+    remedy = f"set {LIMIT} to the number of GB that it may take, or unpack it yourself"
+    return LogError(str(path), f"{what}. Remedy: if you trust it, {remedy}")
 
 
 def _size(n_bytes: float) -> str:
@@ -423,7 +423,7 @@ def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
     name = path.name + attempt.name.removeprefix(file.path.name)
     truncated = attempt.truncated or bool(file.state)
     if file.state == DAMAGED:
-        damage = Fault(Place(str(path)), "the archive is damaged; read up to there")
+        damage = Fault(Place(str(path)), "the archive is damaged; it was read up to the damage")
         attempt = replace(attempt, faults=(*attempt.faults, damage))
     own, archive = str(file.path), str(path)
     return respelled(attempt, lambda at: at.replace(own, archive), name=name, truncated=truncated)

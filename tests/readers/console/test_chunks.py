@@ -107,7 +107,7 @@ def test_a_line_of_ten_megabytes_costs_its_end_and_is_told(tmp_path):
     (attempt,) = read(log)
     assert attempt.series["lm loss"].values.tolist() == [1.5, 2.5]
     assert [(fault.where, fault.what) for fault in attempt.faults] == [
-        (f"{log}:2", "line is longer than 1 MB; its end is left out")
+        (f"{log}:2", "the line is longer than 1 MB; what follows its first MB was ignored")
     ]
 
 
@@ -199,11 +199,11 @@ def test_of_a_text_of_very_many_shapes_the_most_frequent_are_looked_at(
     epochs = [f"epoch {n} loss 2.{n}".encode() for n in range(9)]
     looked_at = list[str]()
 
-    def may_tell(text: str, *, bars: bool) -> bool:
+    def may_be_record(text: str, *, bars: bool) -> bool:
         looked_at.append(text)
         return False
 
-    monkeypatch.setattr(line_records, "may_tell", may_tell)
+    monkeypatch.setattr(line_records, "may_be_record", may_be_record)
     assert not line_records.may_train([*hashes, *epochs], bars=True)
     assert looked_at[0] == "epoch 0 loss 2.0"
     assert len(looked_at) == 500

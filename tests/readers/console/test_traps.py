@@ -344,7 +344,9 @@ def test_a_damaged_record_costs_one_record(tmp_path: Path) -> None:
     good = mllog("train_loss", "1.5", samples_count=8)
     attempt = read_text(tmp_path, good + good[:60] + "\n" + good.replace("8}", "16}"))
     assert points(attempt) == {"train_loss": [(8, 1.5), (16, 1.5)]}
-    assert [(f.where[-1], f.what) for f in attempt.faults] == [("2", "record is no JSON; line skipped")]
+    assert [(f.where[-1], f.what) for f in attempt.faults] == [
+        ("2", "the record is not valid JSON; the line was skipped")
+    ]
 
 
 def test_a_machine_fault_stands_at_the_step_of_the_log(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ _MOST_TRIES = 16  # places among the lines that are looked at together, where th
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
 _GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
-_TELLING = 3  # names of arguments by which a line of them is known again
+_FIRST_NAMES = 3  # names of arguments by which a line of them is known again
 # The result of a trial of a search: "Trial 5 finished with value: 0.2 and parameters: {"
 _RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\{")
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs tell, too
@@ -126,7 +126,7 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
         return plan
     if counters or any(record.epoch for record in all_records):
         return Plan()
-    if _are_results(all_records):
+    if _hold_results(all_records):
         return Plan(True, by_row=True, of_items=True)
     is_log = _repeats_a_loss(training, trains)
     row_counter = _counter_by_values(training) if is_log else ""
@@ -141,7 +141,7 @@ def _counter_by_values(training: Sequence[Record]) -> str:
     return shape[0] if counts and len(shape) > 1 and not is_known(shape[0]) else ""
 
 
-def _are_results(all_records: Sequence[Record]) -> bool:
+def _hold_results(all_records: Sequence[Record]) -> bool:
     """Whether most lines tell the result of a trial and the parameters that it was run with."""
     results = sum(bool(_RESULT.match(record.sources[0].words)) for record in all_records)
     return results >= _FEWEST_LINES and 2 * results > len(all_records)
@@ -223,9 +223,9 @@ def _repeats_a_loss(all_records: Sequence[Record], trains: bool) -> bool:
     """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
     losses = list[Pair]()
     for record in all_records:
-        telling = {Role.OBJECTIVE} if trains else set[Role]()
-        telling |= {*SCORES} if math.isfinite(record.sources[0].time) else set()
-        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in telling]
+        judged_roles = {Role.OBJECTIVE} if trains else set[Role]()
+        judged_roles |= {*SCORES} if math.isfinite(record.sources[0].time) else set()
+        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged_roles]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
 
@@ -253,27 +253,29 @@ class Stretches:
 
     def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
         """Reads the first of these lines, as long as they can be read so; how many there are."""
-        log, learned, so_far = self._log, self._learned, self._log.own
+        log, learned, state = self._log, self._learned, self._log.own
         if learned is None or not self._tries:
             return 0
-        told = learned.reading
-        gatherer, repeats = so_far["gatherer"], so_far["repeats"]
-        places = told.form.kept.get(self._course.counter)
-        begins = so_far["begun"] or so_far["resumed"]
-        begins = begins or (told.form.trial or so_far["named"]) != so_far["trial"]
+        reading = learned.reading
+        gatherer, repeats = state["gatherer"], state["repeats"]
+        places = reading.form.kept.get(self._course.counter)
+        begins = state["begun"] or state["resumed"]
+        begins = begins or (reading.form.trial or state["named"]) != state["trial"]
         if begins or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0
-        if not repeats.goes_on(told, told.form.n_counters) or not log.tells_first(places, told.who):
+        if not repeats.goes_on(reading, reading.form.n_counters) or not log.is_leading_rank(
+            places, reading.who
+        ):
             return 0
-        if so_far["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
+        if state["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
             return 0
         values, ends = learned.columns(matches)
-        steps = self._course.go_on(told.form, values, ends)
+        steps = self._course.go_on(reading.form, values, ends)
         if n := len(steps):
-            all_values = [values.get(i, np.full(n, same))[:n] for i, same in enumerate(told.values)]
+            all_values = [values.get(i, np.full(n, same))[:n] for i, same in enumerate(reading.values)]
             times = np.array([learned.time(match.string) for match in matches[:n]])
             columns = {name: all_values[place] for name, place in places.items()}
-            log.extend(np.array(numbers[:n]), steps, columns, times, told.who)
+            log.extend(np.array(numbers[:n]), steps, columns, times, reading.who)
             count = self._course.place[2]
             repeats.pass_on([float(column[-1]) for column in all_values], int(steps[-1]), count)
         self._tries -= not n
@@ -323,7 +325,7 @@ def _take_settings(log: Log, course: Course, placed: Placed) -> bool:
     text = record.sources[0].words if begins or arguments else ""
     words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
     given = settings(text, anywhere=bool(words)) if words or begins else {}
-    words = words and (" ".join([*given][:_TELLING]) or words)
+    words = words and (" ".join([*given][:_FIRST_NAMES]) or words)
     if step is None:
         log.own["arguments"] = arguments = arguments or words
     if step is not None and words and words == arguments:
@@ -380,18 +382,18 @@ def _with_fitness(attempt: Attempt) -> Attempt:
     return replace(attempt, series=series)
 
 
-def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
+def _step_of(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
     """The step of a record, and whether it holds what counts. Behind a line that announces a launch, a step
     that does not grow is the first of another one; behind one that resumes, any step is."""
-    so_far, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
-    so_far["named"] = named = record.form.trial or so_far["named"]
-    other, left = named != so_far["trial"], bool(plan.stages) and course.is_left(record)
+    state, begun, resumed = log.own, log.own["begun"], log.own["resumed"]
+    state["named"] = named = record.form.trial or state["named"]
+    other, left = named != state["trial"], bool(plan.stages) and course.is_left(record)
     begins = begun or other or left
     before = course.place if begins else (None, 0.0, 0.0)
-    step, own = (so_far["row"], False) if plan.by_row else course.step(record)
+    step, own = (state["row"], False) if plan.by_row else course.step(record)
     if not (begins or resumed) or not (own or plan.by_row):
         return step, own
-    so_far |= {"begun": "", "resumed": False, "trial": named}
+    state |= {"begun": "", "resumed": False, "trial": named}
     trial = {"trial": named} if named else {}
     if resumed:
         log.launch(trial)
@@ -399,21 +401,21 @@ def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
     if begins and (first or course.is_behind(before, counted=other or begun == "launch")):
         log.launch(trial)
         course.launch()
-        so_far |= {"row": 0, "in_row": {}} if other else {}
-        return (so_far["row"], False) if plan.by_row else course.step(record)
+        state |= {"row": 0, "in_row": {}} if other else {}
+        return (state["row"], False) if plan.by_row else course.step(record)
     return step, own
 
 
-def _begin(so_far: dict[str, Any], form: Form) -> None:
+def _note_beginning(state: dict[str, Any], form: Form) -> None:
     """Notes that a launch or a training of several begins, where what follows does not go on counting."""
-    begun, so_far["repeats"] = form.event, Repeats()
+    begun, state["repeats"] = form.event, Repeats()
     if begun == TRIAL:
-        begun = so_far["begun"] or "again" * (form.trial == so_far["trial"])
-        so_far["named"] = form.trial
-    so_far["begun"] = begun
+        begun = state["begun"] or "again" * (form.trial == state["trial"])
+        state["named"] = form.trial
+    state["begun"] = begun
 
 
-def _happen(log: Log, record: Record) -> None:
+def _note_checkpoint(log: Log, record: Record) -> None:
     """Notes that a checkpoint was saved or loaded; who tells from where it goes on is another process."""
     log.own["resumed"] |= record.form.event == RESUMED
     if record.shape:
@@ -434,24 +436,24 @@ class Placed(NamedTuple):
 
 def _placed(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
     """Each record in its place."""
-    so_far = log.own
+    state = log.own
     for record in _new_records(log, course, plan):
-        step, counted = _reached(log, course, plan, record)
+        step, counted = _step_of(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)
         if plan.by_row:
             yield _in_row(log, plan, record, values, step)
             continue
         if step is not None:
-            values = so_far["repeats"].without_repeated(record, step, values)
+            values = state["repeats"].without_repeated(record, step, values)
         known = counted or _is_known(log, values)
-        so_far["headed"] = not values if counted else so_far["headed"]
+        state["headed"] = not values if counted else state["headed"]
         if record.is_block or record.open:  # the log may have ended in the first line of one
             if course.counter in record.shape:
-                so_far["in_blocks"].update(dict.fromkeys(record.shape))
-            elif record.open and not so_far["in_blocks"].keys().isdisjoint(record.shape):
+                state["in_blocks"].update(dict.fromkeys(record.shape))
+            elif record.open and not state["in_blocks"].keys().isdisjoint(record.shape):
                 log.truncated = True  # what counts its step is still to come
                 return
-            if known and not counted and not so_far["headed"]:
+            if known and not counted and not state["headed"]:
                 values = {n: value for n, value in values.items() if _is_known(log, (n,))}
         yield Placed(record, values, step, known, counted)
 
@@ -460,11 +462,11 @@ def _new_records(log: Log, course: Course, plan: Plan) -> Iterator[Record]:
     """The records that tell something new. Where a launch may begin is noted, and checkpoints are events."""
     for record in records(log.lines(MAYBE, Stretches(log, course, plan)), log.own["gatherer"]):
         if record.form.event in (*BEGINNINGS, TRIAL):
-            _begin(log.own, record.form)
+            _note_beginning(log.own, record.form)
             course.announce()
-        elif not log.own["repeats"].again(record):
+        elif not log.own["repeats"].is_repeat(record):
             if record.form.event:
-                _happen(log, record)
+                _note_checkpoint(log, record)
             else:
                 yield record
 
@@ -475,11 +477,11 @@ def _is_known(log: Log, names: Iterable[str]) -> bool:
 
 def _in_row(log: Log, plan: Plan, record: Record, values: dict[str, float], step: int | None) -> Placed:
     """A record where no name counts: a metric that comes again begins the next row."""
-    so_far, known = log.own, _is_known(log, values)
+    state, known = log.own, _is_known(log, values)
     if known:
-        begins = not so_far["in_row"].keys().isdisjoint(values)
-        so_far["row"] = step = so_far["row"] + begins
-        so_far["in_row"] = dict.fromkeys((*values, *(() if begins else so_far["in_row"])))
+        begins = not state["in_row"].keys().isdisjoint(values)
+        state["row"] = step = state["row"] + begins
+        state["in_row"] = dict.fromkeys((*values, *(() if begins else state["in_row"])))
         if plan.row_counter in values:
-            so_far["row"] = step = int(values.pop(plan.row_counter))
+            state["row"] = step = int(values.pop(plan.row_counter))
     return Placed(record, values, step, known, True)

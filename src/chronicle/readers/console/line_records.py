@@ -34,11 +34,11 @@ from chronicle.readers.console.pairs import (
     key_of,
     last_word,
     looked_at,
+    names_best_and_loss,
     names_epoch,
     pairs,
     rank_of_name,
     reworded,
-    tells_the_best,
 )
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
@@ -128,11 +128,13 @@ class Record:
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
         by_name = any(map(names_an_evaluation, named))
 
-        def told(name: str) -> str:
+        def placed_name(name: str) -> str:
             own = names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
             return name if own or role_of(name) in OF_BOTH else f"{word}/{name}"
 
-        return {told(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))}
+        return {
+            placed_name(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))
+        }
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         self._places = self.places(counter, phases)
@@ -180,7 +182,7 @@ def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
-    if not evaluation and tells_the_best(names):
+    if not evaluation and names_best_and_loss(names):
         evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
@@ -241,7 +243,7 @@ FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its 
 _MOST_SHAPES = 500  # of lines, the most frequent first
 
 
-def may_tell(text: str, *, bars: bool) -> bool:
+def may_be_record(text: str, *, bars: bool) -> bool:
     """Whether a line has a place in the log of a training: a known name, a counter or a part of a table.
 
     What ``bars`` count will do where something else says that they are of a training.
@@ -255,14 +257,14 @@ def may_tell(text: str, *, bars: bool) -> bool:
 
 
 def may_train(lines: Sequence[bytes], *, bars: bool) -> bool:
-    """Whether lines of any shape have a place in the log of a training, as `may_tell`."""
+    """Whether lines of any shape have a place in the log of a training, as `may_be_record`."""
     if len(lines) < FEWEST_EPOCHS:
         return False
     shapes = _RUNS.sub(b"0", b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     often = Counter(shapes).most_common(_MOST_SHAPES)  # what tells of a training comes again and again
     texts = (text_of(first[shape]) for shape, _ in often if MAYBE.search(shape))
-    return any(may_tell(text[begin(text)[1] :].strip(), bars=bars) for text in texts)
+    return any(may_be_record(text[begin(text)[1] :].strip(), bars=bars) for text in texts)
 
 
 class Gatherer:
@@ -319,7 +321,7 @@ class Gatherer:
         if table.read(words) is not None or vars(table) != vars(self._table):
             return None
         reading = _reading(named := _named(words), words)
-        if _is_alone(named, words):
+        if _is_single_pair(named, words):
             reading = reading._replace(form=_form(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, at=at, time=time_in(text[:at]))
 
@@ -342,7 +344,7 @@ class Gatherer:
             if layout != self._table.layout:
                 self.shapes = Shapes(self._whole)
             named = _named(text) if row is None else row
-            if row is None and _is_alone(named, text):
+            if row is None and _is_single_pair(named, text):
                 yield from self.part(named[0], source)
             elif named:
                 yield from self.end()
@@ -370,7 +372,7 @@ class Gatherer:
         self.block[pair.name] = pair, source
 
 
-def _is_alone(named: Sequence[Pair], text: str) -> bool:
+def _is_single_pair(named: Sequence[Pair], text: str) -> bool:
     """Whether a line is one pair, which then is part of a block of such lines."""
     alone = len(named) == 1 and text.lstrip(_BULLET).startswith(named[0].name)
     return alone and not (_CHECKPOINT.match(text) or _RESUMED.match(text) or _trial(named, text)[1])
@@ -415,7 +417,7 @@ def is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -
     """Whether a counter is that of another stage: never told with the others, and in few stretches, as `step
     25/405` of the fine-tuning that follows a pre-training by `iter 25`."""
     keys = ({key_of(pair) for _, pair in record.counters} for record in all_records if record.is_training)
-    told = [(key in own, not own.isdisjoint(others)) for own in keys]
-    alone = [ours for ours, theirs in told if ours or theirs]
+    counted = [(key in own, not own.isdisjoint(others)) for own in keys]
+    alone = [ours for ours, theirs in counted if ours or theirs]
     begins = sum(later and not before for before, later in pairwise([False, *alone]))
-    return not any(map(all, told)) and sum(alone) >= _OF_A_STAGE * max(1, begins)
+    return not any(map(all, counted)) and sum(alone) >= _OF_A_STAGE * max(1, begins)

@@ -54,8 +54,8 @@ _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
 def watched() -> Iterator[list[Log]]:
     """The logs that are read meanwhile, for `chronicle doctor`.
 
-    Each keeps all of its columns, and the numbers of the lines that its format was shown (``told_lines``) and
-    that were no record (``looked_at``). A context, since `read` makes its logs far below the command.
+    Each keeps all of its columns, the numbers of the lines that its format was shown (``record_lines``) and
+    of those that were no record (``looked_at``). A context, as `read` makes its logs far below the command.
     """
     logs = list[Log]()
     token = _WATCHING.set(logs)
@@ -122,7 +122,7 @@ class Log:
     has no end. A format fills ``facts`` and ``events``, and says with ``axis`` what the steps count. One that
     names its ``form`` is read on from where a log was left; what else it knows is in ``own``."""
 
-    FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "told_lines", "looked_at")
+    FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "record_lines", "looked_at")
 
     def __init__(self, path: Path, form: str = "", **own: Any) -> None:
         self.path, self._form, self.own = path, form, own
@@ -134,7 +134,7 @@ class Log:
         self.facts, self._settings = dict[str, Any](), dict[str, Any]()
         self.events: list[dict[str, Any]] = []
         self.machine = machine.Faults(path)
-        self.told_lines, self.looked_at = array("q"), array("q")
+        self.record_lines, self.looked_at = array("q"), array("q")
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
@@ -142,7 +142,7 @@ class Log:
         self._launches = [(0, dict[str, Any]())]  # first row of each, and facts of its own
         self._faults, self._places = Faults(path), dict[str, int]()
         self._strange: dict[str, tuple[int, int]] = {}  # the first line of a field, and how many there are
-        self._first_who: dict[frozenset[str], tuple[str, deque[int]]] = {}
+        self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
         """The log in chunks.
@@ -161,7 +161,10 @@ class Log:
                     chunk = replace(chunk, unfinished=not whole)
                 self._latest = lines
                 if chunk.cut:
-                    self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
+                    self.fault(
+                        chunk.numbers[0],
+                        "the line is longer than 1 MB; what follows its first MB was ignored",
+                    )
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
                 self._next = chunk.following
                 yield chunk
@@ -206,23 +209,23 @@ class Log:
                     self.step, self.time = reached[number]
                 if match:
                     if self._watched is not None:
-                        self.told_lines.append(number)
+                        self.record_lines.append(number)
                     yield Line(number, text_of(raw), index == last)
                 elif worth and raw:
                     self.machine.look(number, text_of(raw), step=self.step, time=self.time)
 
-    def tells_first(self, names: Iterable[str], who: str) -> bool:
+    def is_leading_rank(self, names: Iterable[str], who: str) -> bool:
         """Whether what a rank says under these names is kept whatever others said."""
-        return not who or self._first_who.get(frozenset(names), ("",))[0] == who
+        return not who or self._leading_ranks.get(frozenset(names), ("",))[0] == who
 
     def extend(
         self, lines: Steps, steps: Steps, columns: Mapping[str, Floats], times: Floats, who: str = ""
     ) -> None:
         """Many records of a rank that tells its steps first, as `add` keeps each of them."""
         if who:
-            self._first_who[frozenset(columns)][1].extend(steps.tolist())
+            self._leading_ranks[frozenset(columns)][1].extend(steps.tolist())
         if self._watched is not None:
-            self.told_lines.extend(lines.tolist())
+            self.record_lines.extend(lines.tolist())
         self.rows.extend(lines, steps, columns, times)
         known = times[np.isfinite(times)]
         self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
@@ -232,22 +235,22 @@ class Log:
     ) -> bool:
         """One record; False where it is left out: a line without its end, or a rank (``who``) that repeats
         what another has just said of a step. ``time`` is that of the line's clock unless given."""
-        if line.unfinished or (who and self._said(step, frozenset(values), who)):
+        if line.unfinished or (who and self._repeats_a_rank(step, frozenset(values), who)):
             return False
         time = time_in(line.text) if time is None else time
         try:
             self.rows.add(line.number, step, values, time)
         except OverflowError:
-            self.fault(line.number, "step does not fit 64 bits; line skipped")
+            self.fault(line.number, "the step does not fit into 64 bits; the line was skipped")
             return False
         self.step, self.time = step, time if time == time else self.time
         return True
 
-    def _said(self, step: int, names: frozenset[str], who: str) -> bool:
-        first, latest = self._first_who.setdefault(names, (who, deque(maxlen=_IN_STEP)))
+    def _repeats_a_rank(self, step: int, names: frozenset[str], who: str) -> bool:
+        first, latest = self._leading_ranks.setdefault(names, (who, deque(maxlen=_IN_STEP)))
         if who != first and step in latest:
             return True
-        self._first_who[names] = (who, latest)
+        self._leading_ranks[names] = (who, latest)
         latest.append(step)
         return False
 
@@ -297,7 +300,7 @@ class Log:
         """The JSON object of a line; {} where it is none, which is a fault of a whole line."""
         record = json_or_none(text)
         if not isinstance(record, dict) and not line.unfinished:
-            self.fault(line.number, "record is no JSON; line skipped")
+            self.fault(line.number, "the record is not valid JSON; the line was skipped")
         return record if isinstance(record, dict) else {}
 
     def listed(self) -> tuple[Fault, ...]:
@@ -333,7 +336,7 @@ class Log:
         """All that was read. Raises BadLog where no record holds a number."""
         for field, (number, count) in self._strange.items():
             if field in self.rows.columns:
-                self.fault(number, f"field {clean(field)!r} is no number; left out", count)
+                self.fault(number, f"the field {clean(field)!r} is not a number; it was left out", count)
         series = self.rows.series(units, keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")

@@ -261,8 +261,8 @@ def identify(head: Head) -> bool:
     lines = [*start, *end.decode(encoding_of(head.start), errors="replace").splitlines()[1:]]
     lower = "\n".join(lines).lower()
     words = [word for word in WORDS if word in lower]
-    telling = (line for line in lines if words and any(map(line.lower().__contains__, words)))
-    faults = ((fault_in(line), line) for line in telling)
+    fault_lines = (line for line in lines if words and any(map(line.lower().__contains__, words)))
+    faults = ((fault_in(line), line) for line in fault_lines)
     return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 

@@ -142,7 +142,7 @@ def pairs(text: str) -> list[Pair]:
             nobody = -1 if ":" in sign or "=" in sign else match.end() + 1  # follows is the number's unit
         elif value is not None and (name or match["of"]):
             named.append(Pair(name or "progress", value, int(match["of"] or 0)))
-    return named
+    return [] if round_ and len(named) == 1 else named  # "[3] Training begins" is an item of a list
 
 
 @lru_cache(maxsize=4096)
@@ -204,11 +204,11 @@ def _without_names(text: str) -> list[Pair]:
     names = names or _of_parts(kinds, values)
     ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
     row = [Pair(*pair) for pair in zip(names, values, ends, strict=True) if pair[0] != "-"] if names else []
-    told = {pair.name: pair.value for pair in row}
-    if not 0 <= told.get("lr", 0.0) <= _HIGHEST_RATE:
+    cell_values = {pair.name: pair.value for pair in row}
+    if not 0 <= cell_values.get("lr", 0.0) <= _HIGHEST_RATE:
         return []
-    ppl = told.get("ppl", math.nan)
-    return [] if abs(math.exp(min(told.get("loss", 0.0), 700.0)) - ppl) > _ROUNDING * ppl else row
+    ppl = cell_values.get("ppl", math.nan)
+    return [] if abs(math.exp(min(cell_values.get("loss", 0.0), 700.0)) - ppl) > _ROUNDING * ppl else row
 
 
 def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
@@ -309,7 +309,7 @@ def as_bar(pair: Pair) -> Pair:
 
 
 @lru_cache(maxsize=4096)
-def tells_the_best(names: tuple[str, ...]) -> bool:
+def names_best_and_loss(names: tuple[str, ...]) -> bool:
     """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
 
     The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.

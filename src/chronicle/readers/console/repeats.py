@@ -28,7 +28,7 @@ class Repeats:
         # names, step, count and values of the record before
         self._measured: tuple[tuple[str, ...], int, float, Mapping[str, float]] = ((), -1, -1.0, {})
 
-    def again(self, record: Record) -> bool:
+    def is_repeat(self, record: Record) -> bool:
         """Whether a record tells nothing new; else it is kept. An evaluation goes on in uncounted lines."""
         text = record.sources[0].line.text
         if "<" in text and _REMAINING.search(text):
@@ -58,10 +58,10 @@ class Repeats:
             return values
         return {n: v for n, v in values.items() if n not in before or not _is_rounded(v, before[n])}
 
-    def goes_on(self, told: Reading, n_counters: int) -> bool:
+    def goes_on(self, reading: Reading, n_counters: int) -> bool:
         """Whether what was told last was of the same form, and is told again only with equal numbers."""
         before = self._last[0], *self._last[2:]
-        return before == (told.form.names, told.at, n_counters, told.form.evaluation)
+        return before == (reading.form.names, reading.at, n_counters, reading.form.evaluation)
 
     def pass_on(self, values: Sequence[float], step: int, count: float) -> None:
         """Keeps in mind the last of many records of the same form, no two of which are equal."""
@@ -94,10 +94,10 @@ def _holds(names: Sequence[str], values: Sequence[float], record: Record, *, rou
         return False
     before = dict(zip(names, values, strict=True))
     pairs = zip(record.shape, record.values, strict=True)
-    told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
-    return bool(told) and all(
+    repeated = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
+    return bool(repeated) and all(
         value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
-        for name, value in told
+        for name, value in repeated
     )
 
 
