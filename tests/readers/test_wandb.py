@@ -34,7 +34,7 @@ from chronicle.readers import read, runs_below
 from chronicle.readers.events.tfrecord import fields
 from chronicle.readers.find import folder_claims
 from chronicle.readers.trackers import wandb
-from chronicle.readers.trackers.wandb_records import ZEROS, Frames, History
+from chronicle.readers.trackers.wandb import ZEROS, Frames, History
 
 
 def read_records(file: Path, *records: bytes) -> Attempt:

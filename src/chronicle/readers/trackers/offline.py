@@ -31,7 +31,7 @@ from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
 from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
 from chronicle.readers.trackers import PointLog, only_file, opened, read_launch, seconds, tables_of, typed
-from chronicle.readers.trackers.wandb_records import Frames, seconds_of
+from chronicle.readers.trackers.wandb import Frames, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
 

@@ -3,26 +3,49 @@
 Points come from history records, with what the run says of itself: configuration, git commit, host, GPUs,
 how it ended. Console output is searched for faults of the machine. A run that was resumed has a folder for
 each launch, all with the same id.
+
+The file has LevelDB's log format, with CRC-32 (IEEE) where LevelDB has CRC-32C: a block has 32,768 bytes; a
+fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first, 3: middle, 4: last) and its
+bytes, and never crosses the end of a block. Source: LevelDB's log_format.md.
+
+Records are protobuf messages; field numbers are those of wandb_internal.proto. Until spring 2024 clients put
+the name of a metric into `key`, since December 2024 into `nested_key`; both are read, nested names joined
+with "." as W&B shows them.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import struct
+import zlib
+from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
+from chronicle.readers.columns import number
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, messages, numbers, texts
-from chronicle.readers.hyperparameters import config_facts
-from chronicle.readers.text import Head
+from chronicle.readers.events.tfrecord import (
+    BYTES,
+    VARINT,
+    fields,
+    last_of,
+    messages,
+    numbers,
+    signed,
+    texts,
+)
+from chronicle.readers.hyperparameters import as_float, config_facts, leaves
+from chronicle.readers.step_axis import Column
+from chronicle.readers.text import Head, clean, json_or_none
 from chronicle.readers.trackers import attempt_of_calls, only_file, read_launch
-from chronicle.readers.trackers import wandb_records as records
-from chronicle.readers.trackers.wandb_records import MAGIC, Frames, History, body, seconds_of, updates
 
 LONGEST = 1 << 12  # characters of a line without an end that are kept
 
@@ -36,6 +59,22 @@ _RUN = {1: "run", 2: "entity", 3: "project", 6: "group", 7: "job_type", 8: "name
 _RUN |= {13: "host"}
 _ENVIRONMENT = {2: "python", 6: "program", 12: "host", 18: "gpu_type", 25: "cuda"}
 _ENDED = {0: "finished", 255: "killed"}  # every other exit code: crashed
+
+MAGIC = b":W&B\xe1\xbe\x00"  # identifier, 0xBEE1, version 0
+BLOCK, HEADER = 32768, 7  # bytes
+WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
+
+RECORD, REST = "a record is damaged; skipped", "damaged; skipped to the next block"
+ZEROS = "nothing but zeros; skipped to the next block with something else"
+
+HISTORY, OUTPUT, CONFIG, ALERT, METRIC, OUTPUT_RAW, RUN, EXIT = 2, 4, 5, 10, 12, 13, 17, 18
+PREEMPTING, ENVIRONMENT = 23, 26
+_NO_CONTENT = (16, 19, 200)  # fields of a Record that say how it was sent
+
+_HEADER = struct.Struct("<IHB")
+_ITEM, _STEP = 0x0A, 0x12  # keys of fields 1 and 2 of a HistoryRecord
+_VALUE_KEY = b"\x82\x01"  # of field 16, value_json
+_EXACT = 2.0**53  # up to here whole numbers are exact in a float
 
 
 def identify(head: Head) -> bool:
@@ -95,16 +134,16 @@ class _Run:
         self._facts: dict[str, Any] = {}
         self._config: dict[str, Any] = {}
         self._takers: dict[int, Callable[[bytes], object]] = {
-            records.HISTORY: self.history.add,
-            records.OUTPUT_RAW: self.console.output,
-            records.OUTPUT: self.console.output,
-            records.ALERT: self.console.alert,
-            records.PREEMPTING: self.console.preempting,
-            records.RUN: self._run,
-            records.CONFIG: lambda message: updates(message, self._config),
-            records.METRIC: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
-            records.ENVIRONMENT: self._environment,
-            records.EXIT: self._exit,
+            HISTORY: self.history.add,
+            OUTPUT_RAW: self.console.output,
+            OUTPUT: self.console.output,
+            ALERT: self.console.alert,
+            PREEMPTING: self.console.preempting,
+            RUN: self._run,
+            CONFIG: lambda message: updates(message, self._config),
+            METRIC: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
+            ENVIRONMENT: self._environment,
+            EXIT: self._exit,
         }
 
     def add(self, kind: int, message: bytes) -> None:
@@ -167,12 +206,12 @@ class _Console:
     def output(self, message: bytes) -> None:
         """Takes a piece of console output. Raises ValueError where the bytes are no protobuf message."""
         stream, text = 0, b""
-        for number, kind, value in fields(message):
-            if (number, kind) == (1, VARINT):
+        for tag, kind, value in fields(message):
+            if (tag, kind) == (1, VARINT):
                 stream = value
-            elif (number, kind) == (2, BYTES):
+            elif (tag, kind) == (2, BYTES):
                 self._time = seconds_of(value)
-            elif (number, kind) == (3, BYTES):
+            elif (tag, kind) == (3, BYTES):
                 text = value
         for line in self._lines(stream, text.decode("utf-8", "replace")):
             self._look(line)
@@ -213,3 +252,215 @@ class _Console:
             self._dropped, self._below = self._dropped + 1, dropped[1]
         elif self.machine.worth_a_look(line.encode("utf-8", "replace")):
             self.machine.look(self._number, line, time=self._time)
+
+
+@dataclass
+class Frames:
+    """Iterates over the payloads of all whole records of a file, which starts with MAGIC, block by block.
+
+    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record
+    is cut. Damage costs the record it is in, or the rest of its block where the next record is not found.
+    """
+
+    file: BinaryIO
+    damage: list[tuple[int, str]] = field(default_factory=list)
+    truncated: bool = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        parts, begun = list[bytes](), False
+        for kind, data in self._fragments():
+            if kind in (WHOLE, FIRST):
+                parts, begun = [], True
+            if begun:
+                parts.append(data)
+            if kind in (WHOLE, LAST) and begun:
+                yield b"".join(parts)
+            begun = begun and kind in (FIRST, MIDDLE)
+        self.truncated |= begun
+
+    def _fragments(self) -> Iterator[tuple[int, bytes]]:
+        """(type, bytes) of each fragment; (0, b"") where one was skipped."""
+        start, zeros = 0, -1
+        while block := self.file.read(BLOCK):
+            at = 0 if start else len(MAGIC)
+            if zeros >= 0 and any(block):
+                self.damage.append((zeros, ZEROS))
+                zeros = -1
+            while at + HEADER <= len(block):
+                end, kind = _fragment(block, at)
+                if kind:
+                    yield kind, block[at + HEADER : end]
+                elif not any(block[at:]):
+                    zeros = start + at if zeros < 0 else zeros
+                    end = len(block)
+                elif len(block) < end <= BLOCK and len(block) < BLOCK:
+                    self.truncated = True
+                    return
+                else:
+                    goes_on = _fragment(block, end)[1] > 0
+                    self.damage.append((start + at, RECORD if goes_on else REST))
+                    yield 0, b""
+                    end = end if goes_on else len(block)
+                at = end
+            self.truncated |= at < len(block) < BLOCK
+            start += len(block)
+        self.truncated |= zeros >= 0
+
+
+def _fragment(block: bytes, at: int) -> tuple[int, int]:
+    """End and type of the fragment at a place of a block; type 0 where it is damaged or cut."""
+    if at + HEADER > len(block):
+        return at + HEADER, 0
+    check, length, kind = _HEADER.unpack_from(block, at)
+    end = at + HEADER + length
+    right = WHOLE <= kind <= LAST and end <= len(block) and zlib.crc32(block[at + 6 : end]) == check
+    return end, kind if right else 0
+
+
+def body(record: bytes) -> tuple[int, bytes]:
+    """(field number, message) of what a Record holds; (0, b"") for nothing known. Raises ValueError."""
+    contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
+    return next(contents, (0, b""))
+
+
+class Cells(NamedTuple):
+    """A metric under construction: in which rows, and what."""
+
+    rows: array[int]
+    values: array[float]
+
+
+class History:
+    """Columns under construction, one row a history record.
+
+    Nearly all items are a name of less than 128 bytes and a number, and names repeat in every record: they
+    are looked up by the bytes that spell them, and only what is written otherwise is parsed field by field.
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._cells: dict[str, Cells] = {}
+        self._known: dict[bytes, Cells] = {}
+        self._counted = Cells(array("q"), array("d"))  # stands for `_step` among the known
+        self._steps = array("q")
+
+    def add(self, message: bytes) -> None:
+        """Appends a row. Raises ValueError where the bytes are no protobuf message."""
+        if not self.add_if_known(message):
+            self._add_any(message)
+        self.n_rows += 1
+
+    def columns(self) -> dict[str, Column]:
+        counter = {"_step": Column(np.array(self._steps), np.arange(self.n_rows))} if self.n_rows else {}
+        return counter | {
+            name: Column(np.array(cells.values), np.array(cells.rows, np.int64))
+            for name, cells in self._cells.items()
+        }
+
+    def add_if_known(self, message: bytes) -> bool:
+        """Appends a row of which every item is known; else nothing, and False."""
+        at, end, known, step, declared = 0, len(message), self._known, None, b""
+        row: list[tuple[Cells, float]] = []
+        try:
+            while at < end:
+                key, size = message[at], message[at + 1]
+                at += 2
+                stop = at + size
+                if key == _ITEM and size < 128:
+                    value = at + 4 + message[at + 1]  # after key, length, name, and the key of the value
+                    cells = known.get(message[at:value])
+                    if cells is None or value + 1 + message[value] != stop:
+                        return False
+                    row.append((cells, float(message[value + 1 : stop])))
+                elif key == _STEP and size < 128:
+                    declared = message[at:stop]
+                else:
+                    return False
+                at = stop
+        except (IndexError, ValueError):
+            return False
+        if at != end:
+            return False
+        for cells, cell in row:
+            if cells is not self._counted:
+                cells.rows.append(self.n_rows)
+                cells.values.append(cell)
+            elif abs(cell) < _EXACT:
+                step = int(cell)
+        self._steps.append(_declared(declared) if step is None else step)
+        return True
+
+    def _add_any(self, message: bytes) -> None:
+        """Appends a row, field by field, and remembers what is written as nearly all items are."""
+        items, step, declared = list[bytes](), None, 0
+        for n, kind, value in fields(message):
+            if (n, kind) == (1, BYTES):
+                items.append(value)
+            elif (n, kind) == (2, BYTES):
+                declared = _declared(value)
+        for item, (name, text) in [(item, named(item)) for item in items]:
+            prefix = _simple(item, text)
+            if name == "_step" and text.lstrip(b"-").isdigit() and len(text) < 20:
+                step = int(text)
+                if prefix:
+                    self._known[prefix] = self._counted
+            else:
+                self._keep(name, text, prefix)
+        step = declared if step is None else step
+        self._steps.append(max(-(1 << 63), min(step, (1 << 63) - 1)))
+
+    def _keep(self, name: str, text: bytes, prefix: bytes) -> None:
+        try:
+            self._put(name, float(text))
+        except ValueError:
+            for path, value in leaves(name, json_or_none(text), "."):
+                cell = number(value) if isinstance(value, str) else as_float(value)
+                if cell is not None:
+                    self._put(path, cell)
+        else:
+            if prefix:
+                self._known[prefix] = self._cells[name]
+
+    def _put(self, name: str, value: float) -> None:
+        cells = self._cells.setdefault(name, Cells(array("q"), array("d")))
+        cells.rows.append(self.n_rows)
+        cells.values.append(value)
+
+
+def _declared(step: bytes) -> int:
+    return next((signed(v) for n, k, v in fields(step) if (n, k) == (1, VARINT)), 0)
+
+
+def _simple(item: bytes, text: bytes) -> bytes:
+    """What stands before the length of the value in an item of a short name and value; b"" for any other."""
+    value = len(item) - len(text) - 1
+    short = len(item) < 128 and len(text) > 0 and value > 3 and item[value] == len(text)
+    prefix = item[:value] if short else b""
+    return prefix if prefix.endswith(_VALUE_KEY) and 4 + prefix[1] == value else b""
+
+
+def named(item: bytes) -> tuple[str, bytes]:
+    """(name, JSON) of a HistoryItem, ConfigItem, SummaryItem or StatsItem."""
+    keys, nested, text = list[bytes](), list[bytes](), b""
+    for n, kind, value in fields(item):
+        if kind == BYTES and n in (1, 2):
+            (keys if n == 1 else nested).append(value)
+        elif kind == BYTES and n == 16:
+            text = value
+    return clean(b".".join(nested or keys[-1:]).decode("utf-8", "backslashreplace")), text
+
+
+def seconds_of(timestamp: bytes) -> float:
+    """Unix seconds of a protobuf Timestamp."""
+    parts = last_of(timestamp, VARINT)
+    return float(signed(parts.get(1, 0)) + signed(parts.get(2, 0)) / 1e9)
+
+
+def updates(message: bytes, into: dict[str, Any]) -> None:
+    """Applies a ConfigRecord or SummaryRecord to a mapping of plain values."""
+    for n, kind, value in fields(message):
+        if (n, kind) == (1, BYTES):
+            name, text = named(value)
+            into[name] = json_or_none(text)
+        elif (n, kind) == (2, BYTES):
+            into.pop(named(value)[0], None)
