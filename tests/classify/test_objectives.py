@@ -126,3 +126,12 @@ def test_a_score_that_only_falls_says_that_a_short_training_lost_what_it_had() -
     (fall,) = judged.findings
     assert (judged.verdict, fall.pattern, fall.metric) == ("worrying", "divergence-no-spike", "accuracy")
     assert classify({"mean_reward": reward, "accuracy": accuracy[::-1]}).patterns == ()
+
+
+@pytest.mark.parametrize("n_solved", [20, 60, 200])
+def test_a_task_that_is_solved_within_the_first_points_was_learned(n_solved: int) -> None:
+    """The reward reaches its ceiling in 18 points and stays there: its first block holds the whole rise."""
+    solved = np.concatenate([np.linspace(0, 1, 18), np.ones(n_solved)])
+    assert told(avg_reward=solved)[0] == "good"
+    falls_back = np.concatenate([np.linspace(0, 1, 18), np.zeros(n_solved)])
+    assert told(avg_reward=falls_back)[0] != "good"
