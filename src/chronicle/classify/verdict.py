@@ -210,7 +210,8 @@ def explanation(view: View, finding: Finding) -> str:
         return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
-    return "restart of the schedule" if schedule.at_restart(view, finding, np.inf) else ""
+    again = schedule.at_restart(view, finding, np.inf)
+    return "the schedule of the learning rate started again there" if again else ""
 
 
 def part_alone(view: View, finding: Finding) -> bool:

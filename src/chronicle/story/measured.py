@@ -87,6 +87,10 @@ class Axis:
         digits = count(number)
         return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
 
+    def rough_span(self, number: float) -> str:
+        """The same to two digits: ``170 steps``."""
+        return self.span(float(f"{number:.2g}"))
+
     def lost(self, number: float) -> str:
         """``39 steps were discarded``, ``1 epoch was discarded``."""
         return f"{self.span(number)} {'was' if number == 1 else 'were'} discarded"
@@ -157,9 +161,9 @@ class RunView:
         several = number and self.n_trainings > 1
         return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
 
-    def said_of(self, attempt: str | None, sentence: str) -> str:
-        """A sentence about an attempt; where there are several trainings it says of which, ``In fold 1, the
-        second of 5 trainings, the loss ..``."""
+    def in_training(self, attempt: str | None, sentence: str) -> str:
+        """A sentence about an attempt that says of which of several trainings it is: ``In fold 1, the second
+        of 5 trainings, the loss ..``."""
         if not (where := self.training(attempt)):
             return sentence
         trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")
