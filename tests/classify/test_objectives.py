@@ -137,3 +137,12 @@ def test_a_fall_just_before_the_log_ends_is_told_where_it_is_the_deepest(
     reward = np.interp(t, [0, 30, 55, 66, 80, 90], [1, 2, 12, 4, 17, 17.5]) + 0.5 * NOISE[0, :90]
     reward[-len(end) :] = end
     assert classify({"reward": reward}).verdict == verdict
+
+
+@pytest.mark.parametrize("n_solved", [20, 60, 200])
+def test_a_task_that_is_solved_within_the_first_points_was_learned(n_solved: int) -> None:
+    """The reward reaches its ceiling in 18 points and stays there: its first block holds the whole rise."""
+    solved = np.concatenate([np.linspace(0, 1, 18), np.ones(n_solved)])
+    assert told(avg_reward=solved)[0] == "good"
+    falls_back = np.concatenate([np.linspace(0, 1, 18), np.zeros(n_solved)])
+    assert told(avg_reward=falls_back)[0] != "good"
