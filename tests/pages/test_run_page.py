@@ -8,10 +8,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.pages.samples import DIP, EVENTS, SPIKE, healthy, rollback, small
+from tests.pages.samples import DIP, EVENTS, LOST, SPIKE, healthy, rollback, site, small
 
 from chronicle.model import Criterion, Entry, EventKind, Fact, NotAssessed, Verdict
 from chronicle.pages import pages
+from chronicle.pages.gallery import Cause
+from chronicle.story.signs import Sign
 
 ROLLBACK = """\
 ---
@@ -231,6 +233,19 @@ def test_what_was_not_logged_is_grouped_by_what_is_missing() -> None:
         "<strong>A second attempt:</strong> Resume spike, Learning rate not restored (also learning rate), "
         "Repeated data after a resume",
     ]
+
+
+def test_what_speaks_for_a_cause_and_against_it_is_said_in_words() -> None:
+    cause = Cause("A restart", "guess", "", (Sign.RESUMED, Sign.GRADIENT_LED, Sign.RATE_ROSE))
+    signs = {Sign.RESUMED.value: True, Sign.GRADIENT_LED.value: False}
+    events = tuple(replace(event, signs=signs) for event in EVENTS)
+    shown = site([replace(rollback(), events=events)], patterns=(replace(LOST, causes=(cause,)),))
+    (page,) = (page.text or "" for page in pages(shown) if page.path == "runs/demo-rollback/index.md")
+    (cell,) = re.findall('data-k="in this run">(.*?)</td>', page)
+    assert re.sub("<.*?>", "", cell) == (
+        "speaks for it: it begins at a restart. speaks against it: the gradient norm did not lead. "
+        "not logged: learning rate."
+    )
 
 
 def test_marks_of_criteria_have_a_word_each() -> None:

@@ -28,7 +28,8 @@ from chronicle.classify.rules.loss_shapes import (
 )
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.roles import LOSSES, MIN_POINTS, SCORES, opposes
+from chronicle.metrics.names import LOSSES, opposes
+from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.joins import FAULTS, last_ending

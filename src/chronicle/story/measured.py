@@ -24,7 +24,8 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.aliases import median_gap
-from chronicle.metrics.roles import LOSSES, shown_metric
+from chronicle.metrics.names import LOSSES
+from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
 from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
 from chronicle.timeline.trainings import numbers_of
