@@ -73,7 +73,8 @@ def seen(pointer: Pointer, folder: Path) -> Seen:
     found |= _roles(pointer, timelines)
     attempts = sum(len(timeline.attempts) for timeline in timelines)
     wanted = pointer["truth"]["attempts"]
-    found["attempts"] = (attempts == wanted, f"{attempts} attempts, not {wanted}")
+    if wanted is not None:  # nobody can count what several processes wrote into one file at once
+        found["attempts"] = (attempts == wanted, f"{attempts} attempts, not {wanted}")
     outcomes = {check: right for check, (right, _) in found.items()}
     return Seen(pointer, outcomes, tuple(text for right, text in found.values() if not right))
 

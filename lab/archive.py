@@ -92,7 +92,7 @@ def _run_toml(specimen: RunConfig, row: Mapping[str, Any]) -> str:
         "description": SAYS,
         "source": f"python -m lab.archive, from {row['from']}",
         "licence": "MIT",
-        "data": "tiny training",
+        "data": row.get("data", "tiny training"),
         "gpus": row["gpus"],
         "tags": row.get("tags", []),
         "relation": specimen.relation,

@@ -394,16 +394,16 @@ class Note:
 
 
 class EventKind(StrEnum):
-    """What kind of thing happened."""
+    """What kind of thing happened. At one step they stand in this order: what may be a cause comes first."""
 
     LAUNCH = "launch"
     RESUME = "resume"
     ROLLBACK = "rollback"
     RELAUNCH = "relaunch"
-    FINDING = "finding"
     SCHEDULE = "schedule change"
     BATCH = "batch change"
     FAULT = "fault"
+    FINDING = "finding"
     NOTE = "note"
     DECISION = "decision"
     REVIEW = "review"

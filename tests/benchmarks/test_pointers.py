@@ -24,7 +24,7 @@ IDS = {pattern.id for pattern in PATTERNS}
 TRUTH = {
     "rows": int,
     "series": int,
-    "attempts": int,
+    "attempts": int | None,
     "step_column": str | None,
     "loss": list,
     "points": int,

@@ -44,7 +44,10 @@ def test_steps_are_short_unless_that_would_repeat_a_label(ticks, shown):
         ((-12, 2012), 8, True, [0, 500, 1000, 1500, 2000]),
         ((0.5, 1.5), 8, True, [1]),
         ((-103.4, -99.7), 5, False, [-103, -102, -101, -100]),
-        ((2.42, 2.66), 3, False, [2.5, 2.6]),
+        ((2.42, 2.71), 3, False, [2.5, 2.6, 2.7]),
+        ((2.2, 3.9), 3, False, [2.5, 3, 3.5]),
+        ((-0.6, 98.6), 4, True, [0, 25, 50, 75]),
+        ((-0.3, 2.3), 4, True, [0, 1, 2]),
     ],
 )
 def test_ticks_are_one_or_two_or_two_and_a_half_or_five_apart(ends, most, whole, places):

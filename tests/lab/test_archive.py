@@ -30,7 +30,8 @@ def test_thirty_runs_over_three_months_of_two_people(runs):
 
 def test_every_run_says_that_team_and_dates_are_made_up(runs):
     assert {run.config.description for run in runs} == {SAYS}
-    assert {run.config.data for run in runs} == {"tiny training"}
+    training = {run.run_id for run in runs if run.config.data != "tiny training"}
+    assert training == {"atlas-7b-long"}  # which Home shows to be in training
     assert all(run.problem is None for run in runs)
 
 

@@ -10,19 +10,8 @@ import pytest
 
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import ALIASES
-from chronicle.metrics.roles import (
-    _role_of,
-    assign,
-    assign_all,
-    by_values,
-    dataset_of,
-    direction,
-    judged,
-    judged_loss,
-    plain,
-    role_of,
-    unit_of,
-)
+from chronicle.metrics.names import _role_of_numbered, dataset_of, plain, role_of, unit_of
+from chronicle.metrics.roles import assign, assign_all, by_values, direction, judged, judged_loss
 from chronicle.model import Role, Series
 
 NAMES = {
@@ -136,7 +125,7 @@ def test_the_number_of_a_layer_tells_no_role(number: str) -> None:
         f"{n}{between}{number}" for n in seen for between in ("/", "")
     }:
         role_of(re.sub(rf"\b{number}\b", "0", name))
-        assert role_of(name) is _role_of.__wrapped__(plain(name)), name
+        assert role_of(name) is _role_of_numbered.__wrapped__(plain(name)), name
 
 
 @pytest.mark.parametrize("piece", ["x", "loss ", "val ", "reward "])
@@ -377,6 +366,25 @@ train: loss, heldout: validation-loss, lr: learning-rate
 train: loss, held-out: validation-loss
 MLPPolicy/Loss: part-loss, Evaluation/MaxReturn: validation-score, Evaluation/AverageReturn: objective
 Score: objective, Market Return: score, Portfolio Return: score
+Loss: part-loss, Epsilon: other, WinRandom: objective
+total_loss: loss, policy_loss: part-loss, value_loss: part-loss, vs_random_win_rate: score
+total_loss: part-loss, policy_loss: part-loss, value_loss: part-loss, approx_kl: other, win_rate: objective
+v_loss: validation-loss, loss: loss, v_kl: other, kl: other
+gpu_mem: other, box: loss, obj: part-loss, cls: part-loss, img_size: other
+box: other, lr: learning-rate
+Environment/Cumulative Reward: objective, Policy/Extrinsic Reward: score
+critic/score/mean: objective, critic/rewards/mean: score, pg_loss: part-loss
+Likelihood: score, G-LL: other
+reward: objective, return: score, response_length: answer-length, policy_loss: part-loss, kl: policy-kl
+reward: score, return: objective, policy_loss: part-loss
+objective/scores: objective, objective/rlhf_reward: score, val/ratio: other, loss/value_avg: part-loss
+rollout/raw_reward: objective, rollout/rewards: score, train/loss: part-loss
+loss: loss, image_to_text_ratio.all: ratio
+wins: other, losses: other, avg_reward: objective, win_rate: score, loss_rate: other
+loss: loss, lm_loss: loss, router_z_loss: part-loss, z_loss: output-logit
+iter: other, batch_cost: step-time, reader_cost: other, ips: throughput
+timing_s/step: step-time, timing_s/gen: other
+Negative Likelihood: loss, lr: learning-rate
 """
 
 
@@ -462,6 +470,15 @@ def test_parts_are_told_by_their_sum_and_data_sets_by_their_mean() -> None:
     }
 
 
+def test_a_bare_total_is_the_loss_where_it_is_the_sum_of_losses() -> None:
+    """As a training of several tasks logs it: `total` beside `seg_loss` and `depth_loss`."""
+    seg, depth = curves(40, 1.0, 2.0)
+    told = roles(table(seg_loss=seg, depth_loss=depth, total=seg + 0.5 * depth))
+    assert told == {"seg_loss": "part-loss", "depth_loss": "part-loss", "total": "loss"}
+    other = roles(table(seg_loss=seg, depth_loss=depth, total=np.arange(40.0)))
+    assert other == {"seg_loss": "loss", "depth_loss": "part-loss", "total": "other"}
+
+
 def test_a_part_needs_no_name_of_a_loss() -> None:
     series = table(**dict(zip(("smooth", "warp", "aside"), curves(60, 1.0, 2.0, 3.0), strict=True)))
     total = np.round(series["smooth"].values + 2.5 * series["warp"].values, 4)
@@ -503,6 +520,54 @@ def test_what_one_log_tells_holds_for_the_others_of_its_run() -> None:
     assert {series.role for series in assign(short).values()} == {Role.LOSS, Role.DATASET_LOSS}
     for log_ in assign_all([short, long]):
         assert [str(log_[name].role) for name in long] == ["loss", "part-loss", "part-loss"]
+
+
+def test_a_loss_that_is_measured_again_tells_which_one_is_of_the_validation() -> None:
+    """As nanoGPT's loop: `iter 500: loss 2.1` in each step, `iter 500: train 2.2, val 2.4` in some."""
+    rng, steps = np.random.default_rng(0), np.arange(0, 2000, 10)
+    falling = 2 + 3 * np.exp(-steps / 400)
+    loss = Series("loss", Role.OTHER, steps, falling + rng.normal(0, 0.05, 200), np.full(200, np.nan))
+
+    def some(name: str, values: np.ndarray) -> dict[str, Series]:
+        return {name: Series(name, Role.OTHER, steps[::20], values[::20], loss.times[::20])}
+
+    measured = {"loss": loss} | some("train", falling * 1.02) | some("val", falling * 1.1)
+    assert roles(measured) == {"loss": "loss", "train": "loss", "val": "validation-loss"}
+    scored = {"loss": loss} | some("train", 1 / falling) | some("val", 1 / falling)
+    assert roles(scored) == {"loss": "loss", "train": "other", "val": "other"}
+
+
+def test_a_log_of_probabilities_above_zero_is_a_loss() -> None:
+    assert roles(log("logprob", "lr", values=(0.6, 0.5, 0.4)))["logprob"] == "loss"
+    assert roles(log("logprob", "lr", values=(-0.6, -0.5, -0.4)))["logprob"] == "other"
+    assert roles(log("logprob", "loss", values=(0.6, 0.5, 0.4)))["logprob"] == "other"
+
+
+def test_of_numbered_losses_the_one_that_equals_an_opponents_is_not_judged() -> None:
+    """As Coqui trains VITS: `loss_0` is the discriminator's, `loss_1` the sum of the generator's parts."""
+    vits = log("loss_disc", "loss_0") | log("loss_mel", "loss_gen", values=(30.0, 20.0, 10.0))
+    vits |= log("loss_1", values=(33.0, 24.0, 12.0))
+    assert {name: role for name, role in roles(vits).items() if name in ("loss_0", "loss_1")} == {
+        "loss_0": "part-loss",
+        "loss_1": "loss",
+    }
+
+
+def test_a_loss_with_one_value_a_step_is_judged_before_one_with_several() -> None:
+    """As DARTS logs: `loss` stands for six data sets in each epoch, `train_loss` for the training."""
+    logged = table(train_loss=np.linspace(2, 1, 20), valid_loss=np.linspace(2.2, 1.4, 20))
+    steps = np.repeat(np.arange(20), 6)
+    logged["loss"] = Series("loss", Role.OTHER, steps, np.sin(steps), np.full(120, np.nan))
+    loss = judged(assign(logged).values())
+    assert loss is not None and loss.metric == "train_loss"
+
+
+def test_the_loss_of_the_training_is_judged_before_a_bare_one() -> None:
+    logged = table(
+        loss=np.linspace(5, 3, 20), train_loss=np.linspace(6, 2, 20), test_loss=np.linspace(4, 1, 20)
+    )
+    loss = judged(assign(logged).values())
+    assert loss is not None and loss.metric == "train_loss"
 
 
 def test_a_name_that_tells_its_role_is_not_asked_for_its_values() -> None:

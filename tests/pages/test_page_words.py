@@ -91,6 +91,8 @@ def test_facts(fact: Fact, value: str, unit: str) -> None:
         (Criterion("rise", 1.91, "nats", ">= 6 scales", True), ("1.91 nats", "≥ 6 scales", "met")),
         (Criterion("back", None, "steps", "<= 9", False), ("never", "≤ 9", "not met")),
         (Criterion("agrees", None, "", "<= 9", None), ("not logged", "≤ 9", "not assessed")),
+        (Criterion("clipped", 1.0, "share", ">= 0.9", True), ("100 %", "≥ 90 %", "met")),
+        (Criterion("idle", 0.02, "share of them", ">= 0.25", False), ("2 % of them", "≥ 25 %", "not met")),
         (Criterion("ends in NaN", 1.0, "", "yes", True), ("yes", "yes", "met")),
         (Criterion("ends in NaN", 0.0, "", "yes", False), ("no", "yes", "not met")),
     ],

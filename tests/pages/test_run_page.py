@@ -8,10 +8,12 @@ import re
 from dataclasses import replace
 
 import pytest
-from tests.pages.samples import DIP, EVENTS, SPIKE, healthy, rollback, small
+from tests.pages.samples import DIP, EVENTS, LOST, SPIKE, healthy, rollback, site, small
 
 from chronicle.model import Criterion, Entry, EventKind, Fact, NotAssessed, Verdict
 from chronicle.pages import pages
+from chronicle.pages.gallery import Cause
+from chronicle.story.signs import Sign
 
 ROLLBACK = """\
 ---
@@ -106,7 +108,7 @@ hide: [navigation]
 <tr><th scope="row" title="attempt-2.jsonl">2 · attempt-2.jsonl</th><td class="num" data-k="steps">56\u202f000 – 100\u202f000</td><td class="ch-time ch-no" data-k="started">not logged</td><td></td></tr>
 </tbody></table></div>
 <details class="ch-fold"><summary>1 restart in detail</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Join</th><th>Attempts</th><th>What changed</th><th>Discarded</th><th>Evidence</th></tr></thead><tbody>
-<tr><th scope="row">A · rollback 61\u202f400 → 56\u202f000</th><td data-k="attempts">1 → 2, after 7.5 h</td><td data-k="changed">learning rate 1.00e-04 → 7.50e-05 at step 56\u202f000 · seed 1 → 2</td><td data-k="discarded">5\u202f400 steps</td><td data-k="evidence">went back to 2\u202f897 steps before “Spike, not fully recovered”</td></tr>
+<tr><th scope="row">A · rollback 61\u202f400 → 56\u202f000</th><td data-k="attempts">1 → 2, after 7.5 h</td><td data-k="changed">the learning rate fell from 0.0001 to 7.5 × 10⁻⁵ · the seed changed from 1 to 2</td><td data-k="discarded">5\u202f400 steps</td><td data-k="evidence">it was taken up 2\u202f897 steps before the spike began</td></tr>
 </tbody></table></div></details>
 <details class="ch-fold"><summary>1 metric</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Metric</th><th>What it is</th><th>Unit</th><th class="num">Points</th><th class="num">Steps</th></tr></thead><tbody>
 <tr><th scope="row">train/loss</th><td>training loss</td><td data-k="unit">nats/token</td><td class="num" data-k="points">106\u202f080</td><td class="num" data-k="steps">0 – 100\u202f000</td></tr>
@@ -231,6 +233,19 @@ def test_what_was_not_logged_is_grouped_by_what_is_missing() -> None:
         "<strong>A second attempt:</strong> Resume spike, Learning rate not restored (also learning rate), "
         "Repeated data after a resume",
     ]
+
+
+def test_what_speaks_for_a_cause_and_against_it_is_said_in_words() -> None:
+    cause = Cause("A restart", "guess", "", (Sign.RESUMED, Sign.GRADIENT_LED, Sign.RATE_ROSE))
+    signs = {Sign.RESUMED.value: True, Sign.GRADIENT_LED.value: False}
+    events = tuple(replace(event, signs=signs) for event in EVENTS)
+    shown = site([replace(rollback(), events=events)], patterns=(replace(LOST, causes=(cause,)),))
+    (page,) = (page.text or "" for page in pages(shown) if page.path == "runs/demo-rollback/index.md")
+    (cell,) = re.findall('data-k="in this run">(.*?)</td>', page)
+    assert re.sub("<.*?>", "", cell) == (
+        "speaks for it: it begins at a restart. speaks against it: the gradient norm did not lead. "
+        "not logged: learning rate."
+    )
 
 
 def test_marks_of_criteria_have_a_word_each() -> None:

@@ -13,6 +13,7 @@ from chronicle.classify import classify
 from chronicle.cli.doctor import examine
 from chronicle.model import Attempt, Role
 from chronicle.readers import csv_tables, json_lines, read, runs_below, runs_in_table
+from chronicle.timeline import stitch
 
 WIDE = "run_id,run_name,step,loss\nx1,a,1,3.0\nx2,b,1,4.0\nx1,a,2,2.0\nx2,b,2,\n,,3,9.0\n"
 LONG = "run,metric,value,step\na,loss,3.0,1\na,lr,0.1,1\nb,loss,4.0,1\na,loss,2.0,2\n"
@@ -244,3 +245,34 @@ def test_results_beside_a_training_are_left_out(tmp_path: Path) -> None:
     assert [(fault.where, fault.what) for fault in attempt.faults] == [
         (str(tmp_path / "results.csv"), "its rows are configurations or items (method), no steps; left out")
     ]
+
+
+def _grid(settings: str, steps: str) -> str:
+    """A table of the results of six settings, each at all of the steps."""
+    rows = [f"{k},{s},{1 / (k + 1) + 10 / int(s):.3f}\n" for k in range(6) for s in steps.split()]
+    return f"{settings},epochs,loss\n" + "".join(rows)
+
+
+@pytest.mark.parametrize(
+    ("text", "rows", "axis"),
+    [
+        (_grid("batch_size", "10 20 50 100"), "configurations or items (batch_size), no steps", "item"),
+        (_grid("seed", "1000 5000 10000"), "configurations or items (seed), no steps", "item"),
+        (_grid("fold", "1 2 3 4 5 6"), None, "epoch"),  # each epoch of each fold: six trainings
+        (_grid("lr", "1 2 3 4 5 6 7 8 9 10 20"), None, "epoch"),
+        (
+            "trial,epoch,val_acc\n" + "".join(f"{k},{(7 * k) % 11 + 3},{k / 40}\n" for k in range(24)),
+            "configurations or items (trial), no steps",
+            "item",
+        ),
+    ],
+    ids=["grid", "seeds", "folds", "curves", "trials"],
+)
+def test_a_grid_of_results_is_one_table_of_them(
+    text: str, rows: str | None, axis: str, tmp_path: Path
+) -> None:
+    (tmp_path / "results.csv").write_text(text)
+    (attempt,) = read(tmp_path / "results.csv")
+    assert (attempt.facts.get("rows"), attempt.axis) == (rows, axis)
+    if axis == "item":
+        assert len(stitch([attempt]).attempts) == 1

@@ -11,7 +11,7 @@ from chronicle.build.entry import costs
 from chronicle.metrics.values import duration
 from chronicle.model import Change, Join, JoinKind
 from chronicle.story.measured import Axis
-from chronicle.story.restarts import Restart, change_words, gap, outcome, restart
+from chronicle.story.restarts import Restart, gap, outcome, restart
 from chronicle.timeline import stitch
 from chronicle.timeline.joins import Ending
 from chronicle.workspace.config import RunConfig
@@ -20,22 +20,19 @@ from chronicle.workspace.config import RunConfig
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (Change("learning rate", 3e-4, 1.5e-4, None, 800), "learning rate 3.00e-04 → 1.50e-04 at step 800"),
-        (
-            Change("samples read", 512_000.0, 0.0, "samples", 1000),
-            "samples read 512\u202f000 → 0 samples at step 1\u202f000: 512\u202f000 read again",
-        ),
-        (
-            Change("epochs read", 1.0, 2.5, "epochs", 10),
-            "epochs read 1 → 2.50 epochs at step 10: 1.50 left out",
-        ),
-        (Change("config/warm", None, True), "config/warm not stated → yes"),
-        (Change("world size", 64, 32, "processes"), "world size 64 → 32 processes"),
-        (Change("config/prompt", "x" * 200, "y"), f"config/prompt {'x' * 39}… → y"),
+        (Change("learning rate", 3e-4, 1.5e-4, None, 800), "the learning rate fell from 0.0003 to 0.00015"),
+        (Change("rate", 1e-4, 3e-4, None, 900), "the rate rose from 0.0001 to 0.0003 at step 900"),
+        (Change("schedule", "cosine", "linear", None, 9), "the schedule changed from cosine to linear"),
+        (Change("samples read", 512_000.0, 0.0, "samples", 1000), "512\u202f000 samples were read again"),
+        (Change("epochs read", 1.0, 2.5, "epochs", 10), "1.5 epochs were left out"),
+        (Change("config/warm", None, True), "the setting warm was stated as yes"),
+        (Change("world size", 64, 32, "processes"), "the world size changed from 64 to 32 processes"),
+        (Change("config/prompt", "x" * 200, "y"), f"the setting prompt changed from {'x' * 59}… to y"),
     ],
 )
-def test_changes(change, words):
-    assert change_words(change, Axis()) == words
+def test_changes_are_told_in_a_table_as_in_the_sentence_of_the_restart(change, words):
+    join = Join(JoinKind.ROLLBACK, 0, 1, 2000, 800, 1200, 60.0, changes=(change,))
+    assert restart(join, Axis()).changes == (words,)
 
 
 def test_a_join_in_full():
@@ -50,12 +47,11 @@ def test_a_join_in_full():
         JoinKind.ROLLBACK, 0, 1, 2000, 1000, 1000, 60.0, evidence=evidence, changes=(Change("seed", 1, 2),)
     )
     assert restart(join, Axis(), gpus=64, tokens_per_step=1e6) == Restart(
-        ("seed 1 → 2",),
+        ("the seed changed from 1 to 2",),
         ("1\u202f000 steps", "1\u202f000\u202f000\u202f000 tokens", "2 h", "128 GPU hours"),
         (
-            "did not go back far enough: step 1\u202f000 lies inside “Divergence without a spike” "
-            "from step 900",
-            "it came again at step 1\u202f200",
+            "the run did not go back far enough: the divergence had begun at step 900, "
+            "and came again at step 1\u202f200",
             "loss 2.31 → 2.33 at 200 equal steps",
             "learning rate as before",
             "another process on the same host",
@@ -70,12 +66,11 @@ def test_a_join_of_a_log_that_counts_tokens_says_so():
     moved = (Change("learning rate", 3e-4, 1.5e-4, None, 800),)
     join = Join(JoinKind.ROLLBACK, 0, 1, 2000, 1000, 1000, 60.0, evidence=evidence, changes=moved)
     assert restart(join, Axis("million tokens")) == Restart(
-        ("learning rate 3.00e-04 → 1.50e-04 at 800 million tokens",),
+        ("the learning rate fell from 0.0003 to 0.00015 at 800 million tokens",),
         ("1\u202f000 million tokens",),
         (
-            "did not go back far enough: 1\u202f000 million tokens lies inside “Divergence without a spike” "
-            "from 900 million tokens",
-            "it came again at 1\u202f200 million tokens",
+            "the run did not go back far enough: the divergence had begun at 900 million tokens, "
+            "and came again at 1\u202f200 million tokens",
         ),
     )
     assert outcome(Ending(0, "crashed", "rolled back", join), Axis("million tokens")) == (

@@ -31,7 +31,7 @@ GOLDEN = [
     (
         "algoperf-vit-noisy",
         "1",
-        "The loss fell from 6.91 to 2.20 over steps 0 to 186\u202f500, with noise of about "
+        "The loss fell from 6.91 to 2.20 over steps 0 to 186\u202f500, scattering by about "
         "46 % from value to value, and nothing disturbed it for long.",
     ),
     (
@@ -61,8 +61,8 @@ GOLDEN = [
         "idefics-losses-2023-06-04",
         "2",
         "The losses of cm4 and pmd rose together: the loss of pmd rose from 1.27 to at least 3.00 at "
-        "step 14\u202f026 and was back after about 78 steps. It does not count against the run (the loss "
-        "that decides the verdict did not rise with it).",
+        "step 14\u202f026 and was back after about 78 steps; that of cm4 rose from 1.76 to 1.92. It does "
+        "not count against the run (the loss that decides the verdict did not rise with it).",
     ),
     (
         "lab-optimizer-lost",
@@ -161,7 +161,7 @@ GOLDEN = [
         "lab-slow-node",
         "1",
         "The training became 43 % slower at step 500 and stayed so for 399 steps, which cost "
-        "the time of about 173 steps.",
+        "the time of about 170 steps.",
     ),
     (
         "lab-lr-kick",
@@ -311,8 +311,10 @@ def test_what_came_first_is_told_first() -> None:
     assert (
         "a fault was logged on nid001: “Slurm job 4713 cancelled: preemption”. The run went on at step 801"
     ) in faults
-    assert attempts.startswith("After the restart at 15\u202f689 million tokens the loss was 13 % higher")
-    assert attempts.endswith(" There were 2 more resume spikes over 3\u202f476 to 5\u202f182 million tokens.")
+    assert attempts.startswith(
+        "There were 2 resume spikes over 3\u202f476 to 5\u202f182 million tokens. "
+        "After the restart at 15\u202f689 million tokens the loss was 13 % higher"
+    )
 
 
 @pytest.mark.slow
@@ -500,7 +502,7 @@ def test_a_held_out_score_that_was_lost_is_told_by_its_highest_value() -> None:
     assert finding_words(RunView(timeline, judged), lost)[0][:2] == (
         "The validation score was highest at step 52 and fell by 39 % from there, while the training loss "
         "fell by a factor of 4.1.",
-        "39 % below its best, at step 52",
+        "39 % below its best at step 52",
     )
 
 

@@ -39,7 +39,7 @@ def numbers(text: str) -> set[str]:
 
 def recorded(specimen: Specimen) -> set[str]:
     """All numbers that the events of a run have, and the counts that are made of the events themselves."""
-    said = numbers(" ".join(f"{e.sentence} {e.mark} {e.title}" for e in specimen.story.events))
+    said = numbers(" ".join(f"{e.sentence} {e.mark} {e.title} {e.time}" for e in specimen.story.events))
     joins = specimen.diagnosis.joins
     lost = sum(join.discarded_steps for join in joins)
     few = {str(k) for k in range(max(100, len(specimen.story.events)))}

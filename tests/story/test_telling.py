@@ -28,8 +28,9 @@ from chronicle.model import (
 )
 from chronicle.story import deciding, tell
 from chronicle.story.measured import happenings
-from chronicle.story.telling import coarse
+from chronicle.story.telling import _ENDED, coarse
 from chronicle.timeline import stitch
+from chronicle.timeline.joins import _ASKED, FAULTS, HOWS
 from chronicle.workspace.config import RunConfig
 
 LONG = run(np.arange(900), falling(900))
@@ -388,6 +389,40 @@ def test_a_review_is_set_beside_the_classifier_where_they_differ() -> None:
     )
 
 
+def test_a_story_has_the_latest_decisions_and_outcome_of_people_and_what_is_open() -> None:
+    lost = finding("divergence-after-spike", 300, None)
+    kinds = "decision", "hypothesis", "decision", "outcome", "decision", "lesson", "hypothesis", ""
+    days = enumerate(kinds, 1)
+    notes = [Note(f"Text\nof {day}.", f"2026-11-0{day}T09:00Z", kind, None, "ada") for day, kind in days]
+    (said,) = tell(LONG, diagnosis(lost), RunConfig(), [*reversed(notes)]).paragraphs
+    assert said == (
+        "The hypothesis of 2026-11-02 (ada) was: “Text of 2.” "
+        "The decision of 2026-11-03 (ada) was: “Text of 3.” "
+        "The outcome of 2026-11-04 (ada) was: “Text of 4.” "
+        "The decision of 2026-11-05 (ada) was: “Text of 5.” "
+        "The lesson of 2026-11-06 (ada) was: “Text of 6.” "
+        "Still open is the hypothesis of 2026-11-07 (ada): “Text of 7.”"
+    )
+    undated = Note("Back.", kind="decision")
+    assert tell(LONG, diagnosis(lost), RunConfig(), [undated]).paragraphs == ("The decision was: “Back.”",)
+
+
+def test_every_end_that_a_log_can_state_has_its_sentence() -> None:
+    assert {*HOWS, *FAULTS, *_ASKED, "in NaN", "cut off", ""} == {*_ENDED}
+    assert all(sentence.endswith(".") and "{}" in sentence for sentence in _ENDED.values())
+
+
+def test_a_reason_why_findings_do_not_count_is_given_once() -> None:
+    spikes = [
+        replace(f, evidence={"explained_by": "an epoch ended there"})
+        for f in (finding("spike-fast-recovery", at, at + 5) for at in (100, 200))
+    ]
+    lost = finding("divergence-after-spike", 300, None)
+    first = tell(LONG, diagnosis(*spikes, lost)).paragraphs[0]
+    assert first.count("It does not count against the run (an epoch ended there).") == 1
+    assert first.endswith("It does not count either.")
+
+
 def test_what_nobody_logged_is_told_where_the_verdict_hangs_on_it() -> None:
     """How many patterns could not be judged stood in nearly every story, and said nothing."""
     slow = replace(
@@ -581,8 +616,8 @@ def test_of_several_trainings_the_headline_says_how_many_and_how_they_ended() ->
     headline, events = three_trainings(finding("spike-slow-recovery", 30, None, name="a.csv#2"))
     assert headline == (
         "In the second of 3 trainings the loss jumped at step 30 and had not come all the way back when the "
-        "training ended. The log holds 3 trainings, which end at steps 39 to 59. The loss ends between 0.577 "
-        "(the first) and 0.956 (the second)."
+        "training ended. The log holds 3 trainings, which end at steps 39 to 59. The loss ends at a level "
+        "between 0.577 (the first) and 0.956 (the second)."
     )
     assert events["end"] == "The log ends at step 49 of the third of 3 trainings."
 
@@ -596,6 +631,6 @@ def test_a_training_that_its_log_numbers_is_called_so() -> None:
     story = tell(stitch(folds), diagnosis(finding("spike-slow-recovery", 30, 35, name="a.csv#2")))
     assert story.headline == (
         "In fold 1, the second of 2 trainings, the loss jumped at step 30 and was back after 5 steps. "
-        "The log holds 2 trainings, which all end at step 39. The loss ends between 0.577 (fold 0) and "
-        "0.956 (fold 1)."
+        "The log holds 2 trainings, which both end at step 39. The loss ends at a level between 0.577 "
+        "(fold 0) and 0.956 (fold 1)."
     )

@@ -133,7 +133,7 @@ HISTORIES: dict[str, tuple[Any, ...]] = {
     # Starts from nothing
     "a crash loop at the start": (
         one_file(range(2), range(1), range(3), UP),
-        "f#1, relaunch 0 f#2, relaunch 0 f#3", "repeats", "relation"),
+        "f#1, relaunch 0 f#2, relaunch 0 f#3, relaunch 0 f#4", "", "relation"),
     "a short test, then the run": (
         [at("a", range(50)), at("b", UP, 1, 1)], "a, relaunch 0 b", "", "relation"),
     "NaN, then begun again": (

@@ -452,3 +452,65 @@ def test_every_fall_of_a_log_is_a_cut_or_told(attempts):
             assert attempt.name in disordered | cut
             assert attempt.name in logs | cut
     assert all(step_back_words(back) for back in timeline.step_backs)
+
+
+def test_a_launch_that_stopped_after_its_first_row() -> None:
+    """Keras' CSVLogger with `append=True`: the first launch ends after one epoch."""
+    timeline = stitch(one_file(range(1), range(8), range(8)))
+    assert names(timeline) == ["f#1", "f#2", "f#3"]
+    each_twice = one_file(range(1), range(8), range(1), range(8))  # each launch logs its first step twice
+    assert names(stitch(each_twice)) == ["f#1", "f#2"]
+
+
+def test_a_restart_from_a_checkpoint_whose_loss_is_nearly_the_same() -> None:
+    """Two launches from one checkpoint give losses that differ in the sixth digit: they are trained twice."""
+    whole = one_file(range(0, 7600, 20), range(7520, 7580, 20), range(7520, 7780, 20))
+    loss = whole.series["loss"]
+    loss.values[380:383] = loss.values[376:379] * 1.000003
+    loss.values[383:386] = loss.values[376:379] * 1.000007
+    assert names(stitch(whole)) == ["f#1", "f#2", "f#3"]
+
+
+def test_a_second_launch_far_below_the_first_is_no_block_out_of_order() -> None:
+    assert names(stitch(one_file(range(6001, 7000), range(1, 30)))) == ["f#1", "f#2"]
+    assert names(stitch(one_file(range(500, 1000), range(500)))) == ["f"]
+
+
+def test_a_counter_of_every_hundredth_episode_begins_again() -> None:
+    """The steps are those at which the hundredth episode ended, so they tell no launch."""
+    steps = [10315, 15983, 28469, 42320, 55278, 15452, 7632, 6233]
+    episodes = [100.0, 200.0, 300.0, 400.0, 500.0, 100.0, 100.0, 100.0]
+    more = [*np.cumsum(np.full(8, 6000)) + 6233], [200.0 + 100 * k for k in range(8)]
+    whole = log("f", [*steps, *more[0]], episodes=series("episodes", [*steps, *more[0]], episodes + more[1]))
+    assert names(stitch(whole)) == ["f#1", "f#2", "f#3", "f#4"]
+
+
+def test_a_score_of_few_evaluations_does_not_hide_a_launch() -> None:
+    """The judged score is logged every fiftieth step, and a launch of 30 steps has none."""
+    whole = one_file(range(500), range(30), range(500))
+    rows = np.flatnonzero(np.arange(1030) % 50 == 40)
+    steps = whole.series["loss"].steps[rows]
+    won = series("win_rate", steps, np.linspace(0.1, 0.9, len(rows)))
+    loss = replace(whole.series["loss"], role=Role.PART_LOSS)
+    both = {"loss": loss, "win_rate": replace(won, role=Role.OBJECTIVE)}
+    assert names(stitch(replace(whole, series=both))) == ["f#1", "f#2", "f#3"]
+
+
+def test_a_clock_that_leaps_where_a_step_is_logged_again_is_a_resume() -> None:
+    """Seconds since the start, and from a resume on Unix seconds, with the step of the checkpoint twice."""
+    steps = [*range(400), *range(399, 800)]
+    elapsed = np.where(np.arange(801) < 400, 0.0, 1.7e9) + np.arange(801.0)
+    whole = log("f", steps, time=series("time", steps, elapsed))
+    assert names(stitch(whole)) == ["f#1", "f#2"]
+    steady = log("f", steps, time=series("time", steps, np.arange(801.0)))
+    assert names(stitch(steady)) == ["f"]
+
+
+def test_a_stretch_that_a_file_holds_twice_is_used_once() -> None:
+    """As when the output of a launch is put into a log by hand, and a second time with what followed it."""
+    whole = timed(pauses({}), back=300)
+    loss = whole.series["loss"]
+    again = replace(loss, values=np.tile(loss.values[:300], 2), times=np.tile(loss.times[:300], 2))
+    assert names(stitch(replace(whole, series={"loss": again}))) == ["f#1"]
+    untimed = replace(again, times=np.full(600, np.nan))  # two launches with one seed look so, too
+    assert names(stitch(replace(whole, series={"loss": untimed}))) == ["f#1", "f#2"]

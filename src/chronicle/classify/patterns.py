@@ -127,11 +127,11 @@ PATTERNS: tuple[Pattern, ...] = (
             says="{what} was [lowest at {start} and rose by {rise_log:percent}|highest at {start} and fell "
                  "by {fall_share:hundredths}] from there[, while the training loss fell by "
                  "{training_fall_log:fallen}]",
-            short="[{rise_log:percent} above its lowest|{fall_share:hundredths} below its best], at {start}"),
+            short="[{rise_log:percent} above its lowest|{fall_share:hundredths} below its best] at {start}"),
     Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME,
             traits=ACROSS,
             says="the training became {slower_share:hundredths} slower at {start} and stayed so for "
-                 "{slow_steps:span}[, which cost the time of about {lost_steps:span}]",
+                 "{slow_steps:span}[, which cost the time of about {lost_steps:rough_span}]",
             short="{slower_share:hundredths} slower from {start}"),
     Pattern("hang", "Hang", WORRYING, (Role.STEP_TIME,), instead="times", traits=ACROSS | LEARNS,
             says="nothing was logged for [{gap_s:duration}|{gap_times_median:times} the usual time of a "

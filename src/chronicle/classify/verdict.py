@@ -28,7 +28,8 @@ from chronicle.classify.rules.loss_shapes import (
 )
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.roles import LOSSES, MIN_POINTS, SCORES, opposes
+from chronicle.metrics.names import LOSSES, opposes
+from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
 from chronicle.timeline.joins import FAULTS, last_ending
@@ -209,7 +210,8 @@ def explanation(view: View, finding: Finding) -> str:
         return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
-    return "restart of the schedule" if schedule.at_restart(view, finding, np.inf) else ""
+    again = schedule.at_restart(view, finding, np.inf)
+    return "the schedule of the learning rate started again there" if again else ""
 
 
 def part_alone(view: View, finding: Finding) -> bool:

@@ -22,7 +22,8 @@ from chronicle.classify.course import Contest, compete, reviewed
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
-from chronicle.metrics.roles import LOSSES, MIN_POINTS, SCORES, judged, judged_loss
+from chronicle.metrics.names import LOSSES
+from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import distinct
 

@@ -261,8 +261,7 @@ class JoinMarks:
             size_px = 10 if len(mark.text) == 1 else 8.5
             half = 7 if len(mark.text) == 1 else 7.5
             pane.sheet.box((x - half, y - 7, 2 * half, 14), "ink2", 9)
-            place = mark.text, x, y + CAPITAL * size_px, "page"
-            pane.sheet.write(*place, anchor="middle", size_px=size_px, bold=True)
+            pane.sheet.mark(mark.text, x, y, size_px, "page", anchor="middle", bold=True)
 
 
 class FaultMark(NamedTuple):
@@ -296,14 +295,13 @@ class FaultLane:
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
         """Crosses with their words; a thin line through the panels where there are few of them."""
-        y, half = pane.top + pane.height / 2, _CROSS_PX / 2 - 1
-        for mark in self.marks:
-            x = pane.left + mark.at_px
-            ways = np.array([-half, half, np.nan, -half, half]), np.array([-half, half, np.nan, half, -half])
-            pane.sheet.line(x + ways[0], y + ways[1], "ink", 8, 3)
+        y = pane.top + pane.height / 2
+        places = pane.left + np.array([mark.at_px for mark in self.marks])
+        pane.sheet.crosses(places, y, _CROSS_PX / 2 - 1, 3, "ink")
+        for mark, place in zip(self.marks, places, strict=True):
             if mark.side:
-                anchor, x = "start" if mark.side > 0 else "end", x + mark.side * (_CROSS_PX / 2 + _PAD_PX)
-                pane.sheet.write(mark.words, x, y + CAPITAL * _WORDS_PX, anchor=anchor, size_px=_WORDS_PX)
+                anchor, x = "start" if mark.side > 0 else "end", place + mark.side * (_CROSS_PX / 2 + _PAD_PX)
+                pane.sheet.mark(mark.words, x, y, _WORDS_PX, anchor=anchor)
         for panel in panels if len(self.marks) <= _MOST_FAULT_LINES else ():
             panel.uprights([mark.step for mark in self.marks], 0.8, 2.4, alpha=0.45)
 
@@ -316,11 +314,11 @@ def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: flo
         words, room, side = "", 0.0, 0
         distinct = list(dict.fromkeys(kinds))
         for most in (2, 1):  # ``Xid, NCCL +1``, and where there is no room for that ``Xid +2``
-            if not side:
-                more = f" +{len(distinct) - most}" if len(distinct) > most else ""
-                words = one_line(", ".join(distinct[:most]) + more, 40)
-                room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
-                side = 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0
+            more = f" +{len(distinct) - most}" if len(distinct) > most else ""
+            words = one_line(", ".join(distinct[:most]) + more, 40)
+            room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
+            if side := 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0:
+                break
         free_px = at_px + (room if side == 1 else _CROSS_PX)
         marks.append(FaultMark(step, at_px, words, side))
     return marks
@@ -372,8 +370,7 @@ class AttemptStrip(NamedTuple):
                     around = [y - half, y - half, y + half, y + half, y - half]
                     sheet.line([left, right, right, left, left], around, "dead", 1)
             if row == 0 or (attempt + 1) % every == 0:
-                place = pane.left - 10, y + CAPITAL * SMALL_PX
-                sheet.write(str(attempt + 1), *place, anchor="end", size_px=SMALL_PX)
+                sheet.mark(str(attempt + 1), pane.left - 10, y, SMALL_PX, anchor="end")
         for join in self.joins.joins:
             before, after = row_of.get(join.before, 1e9), row_of.get(join.after, -1)
             if join.to_step < join.from_step and before < after:

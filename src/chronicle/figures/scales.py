@@ -163,9 +163,11 @@ def value_ticks(scale: Scale, height_px: float) -> Ticks:
 
 
 def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
-    """Round values in [first, last] with at most ``most`` gaps between them; on request only whole ones."""
-    places = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=1).tick_values(first, last)
-    return _inside(places, first, last)
+    """Round values in [first, last], on request only whole ones: about ``most`` of them, and three or more
+    where there are so many, since fewer tell no scale."""
+    least = 1 if whole and last - first < 3 else 3
+    locator = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=least)
+    return _inside(locator.tick_values(first, last), first, last)
 
 
 def _decade(value: float) -> str:
@@ -236,7 +238,7 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 class Pane(NamedTuple):
     """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
 
-    ``ends`` is the y axis; without it values are shares of the height, from 0 at the foot to 1.
+    Without a y axis (``scale``) values are shares of the height, from 0 at the foot to 1.
     """
 
     sheet: Sheet
@@ -244,7 +246,7 @@ class Pane(NamedTuple):
     top: float
     height: float
     window: Window
-    ends: Scale | None = None
+    scale: Scale | None = None
 
     @property
     def foot(self) -> float:
@@ -262,24 +264,21 @@ class Pane(NamedTuple):
         return self.left + self.window.px(steps)
 
     def y(self, values: Floats) -> Floats:
-        shares = self.ends.share(values) if self.ends else values
+        shares = self.scale.share(values) if self.scale else values
         return np.asarray(self.foot - shares * self.height, np.float64)
 
     def uprights(self, steps: Sequence[float], px: float, z: float, **style: object) -> None:
         """Lines from the upper edge to the foot, as one path."""
-        x = np.repeat(self.x(np.asarray(steps, np.float64)), 3)
-        y = np.tile([self.top, self.foot, np.nan], len(steps))
-        self.sheet.line(x, y, "ink2", z, px, **style)
+        x = self.x(np.asarray(steps, np.float64))[:, None]
+        self.sheet.lines(x, np.array([[self.top, self.foot]]), "ink2", z, px, **style)
 
     def paint_values(self, ticks: Ticks) -> None:
         """The y axis: a line at the left, a grid line and a label at each tick."""
         self.sheet.line([self.left] * 2, [self.top, self.foot], "line", 2.6)
         heights = self.y(np.array([value for value, _ in ticks]))
-        x = np.tile([self.left, self.right, np.nan], len(ticks))
-        self.sheet.line(x, np.repeat(heights, 3), "grid", 0.5)
+        self.sheet.lines(np.array([[self.left, self.right]]), heights[:, None], "grid", 0.5)
         for y, (_, label) in zip(heights, ticks, strict=True):
-            place = self.left - _PAD_PX, y + CAPITAL * SMALL_PX
-            self.sheet.write(label, *place, anchor="end", size_px=SMALL_PX)
+            self.sheet.mark(label, self.left - _PAD_PX, y, SMALL_PX, anchor="end")
 
     def paint_steps(self, axis: str = "", most_ticks: int = 0) -> None:
         """The line at the foot; of the lowest pane also ticks, their labels, and what they count."""
@@ -293,8 +292,7 @@ class Pane(NamedTuple):
             steps = round_places(first, last, most_ticks, whole=True)
             ticks = list(zip(steps, step_labels(steps), strict=True))
         places = self.x(np.array([step for step, _ in ticks]))
-        y = np.tile([self.foot, self.foot + _TICK_PX, np.nan], len(ticks))
-        self.sheet.line(np.repeat(places, 3), y, "ink2", 2.7)
+        self.sheet.lines(places[:, None], np.array([[self.foot, self.foot + _TICK_PX]]), "ink2", 2.7)
         for x, (_, label) in zip(places, ticks, strict=True):
             if self.right + RIGHT_PX - 2 - x >= text_px(label, SMALL_PX) / 2:  # else the edge would cut it
                 place = x, self.foot + _TICK_PX + _PAD_PX + 2 * CAPITAL * SMALL_PX

@@ -110,18 +110,13 @@ def text_px(text: str, size_px: float = 11.5) -> float:
 
 def _boxed(text: str) -> str:
     """Text with boxes for what our font lacks. A reader's fonts may have it, about as wide as a box."""
-    glyphs = _glyphs()
-    return "".join(c if ord(c) in glyphs else "□" for c in text)
+    font = _font()
+    return "".join(c if font.get_char_index(ord(c)) else "□" for c in text)
 
 
 @cache
 def _font() -> FT2Font:
     return font_manager.get_font(font_manager.findfont(FONT))
-
-
-@cache
-def _glyphs() -> frozenset[int]:
-    return frozenset(_font().get_charmap())
 
 
 LABEL_PX, SMALL_PX = 11.5, 11
@@ -238,6 +233,21 @@ class Sheet:
         if len(across):
             insort(self._items, Ink(z, token, across, down, px, **style), key=_depth)
 
+    def lines(self, x: Floats, y: Floats, token: str, z: float, px: float = 1, **style: Any) -> None:
+        """Separate lines as one path: one through each row of ``x`` and ``y``, which numpy broadcasts."""
+        rows = np.broadcast_arrays(x, y)
+        gap = np.full((len(rows[0]), 1), np.nan)
+        across, down = (np.hstack([places, gap]).ravel() for places in rows)
+        self.line(across, down, token, z, px, **style)
+
+    def crosses(
+        self, x: Floats, y: float, half: float, px: float, token: str, within: Box | None = None
+    ) -> None:
+        """Diagonal crosses at one height, each ``half`` as wide to every side."""
+        across = np.array([-half, half])
+        for down in (across, -across):
+            self.lines(x[:, None] + across, y + down[None], token, 8, px, within=within)
+
     def area(self, x: Places, y: Places, token: str, z: float, **style: Any) -> None:
         self.line(x, y, token, z, 0, **style)
 
@@ -252,6 +262,10 @@ class Sheet:
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
         """A line of text; ``style`` is what else `Words` has."""
         insort(self._items, Words(10, token, words, x, y, **style), key=_depth)
+
+    def mark(self, words: str, x: float, y: float, size_px: float, token: str = "ink2", **style: Any) -> None:
+        """A short text, its capitals in the middle of the height ``y``."""
+        self.write(words, x, y + CAPITAL * size_px, token, size_px=size_px, **style)
 
     def svg(self, light: Tokens = LIGHT, dark: Tokens = DARK) -> bytes:
         """The file. Light is what shows where nothing says otherwise."""

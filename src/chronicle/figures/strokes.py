@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from chronicle.figures.panels import Line, Panel, Segment
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
-from chronicle.metrics.roles import LOSSES
+from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats
 from chronicle.story.measured import is_cut
 
@@ -63,9 +63,8 @@ class Stroke(NamedTuple):
             if self.live and parts:
                 edges = np.concatenate(across), np.concatenate(down)
                 sheet.area(*edges, token, z - 0.2, alpha=0.30, within=pane.box)
-            tall = self.tall
-            ends = np.column_stack([low[tall], high[tall], np.full(tall.sum(), np.nan)]).ravel()
-            sheet.line(np.repeat(x[tall], 3), ends, token, z - 0.1, 1.1, within=pane.box)
+            ends = np.column_stack([low, high])[self.tall]
+            sheet.lines(x[self.tall, None], ends, token, z - 0.1, 1.1, within=pane.box)
         dash, px = (self.dash, px) if self.live else (_DEAD_DASH, 1.5)
         if np.isfinite(mid[:-1] + mid[1:]).any():
             sheet.line(x, mid, token, z, px, dash=dash, within=pane.box)
@@ -342,9 +341,7 @@ def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: fl
 def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
     """A row of crosses below the upper edge, with the word where there is room for it."""
     x, y = pane.x(steps), pane.top + 0.08 * pane.height
-    ways = np.array([-1, 1, np.nan, -1, 1, np.nan]) * 2.5, np.array([-1, 1, np.nan, 1, -1, np.nan]) * 2.5
-    across, down = (x[:, None] + ways[0]).ravel(), np.tile(y + ways[1], len(x))
-    pane.sheet.line(across, down, "bad", 8, 1.3, within=pane.box)
+    pane.sheet.crosses(x, y, 2.5, 1.3, "bad", pane.box)
     room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
     ends = x[0] - 8 - label_px(word), x[-1] + 8, x[0] - 3
     room.write(word, [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends], "bad")

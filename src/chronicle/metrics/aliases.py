@@ -22,7 +22,7 @@ EVALUATED = (
 )
 PER_SECOND = r"(per|/|p) ?(s|sec|secs|second|gpu|device|day)\b"
 A_LOSS = (
-    r"\b(loss|losses|nll|neg(ative)? log ?likelihood|cross ?entropy|xent|m?logloss|ce mean|neg(ative)? elbo"
+    r"\b(loss|losses|nll|neg(ative)? ((log ?)?likelihood|elbo)|cross ?entropy|xent|m?logloss|ce mean"
     r"|objective|bpb|bpc|bpd|bits per (byte|character|dim))\b"
 )
 # What a training is judged by where it logs no loss: the whole name says that it is an error.
@@ -42,8 +42,10 @@ AN_ERROR = (
 )
 _STEERS = r"\b(losses|loss|coeff?|weight|scale|bonus|model|normalizer|threshold|clip\w*)\b"
 _SPREADS = r"\b(std|stdev|stddev|sd|var|variance|sem)\b"
+_A_WIN = r"win ?(rate|ratio|share|pct|percent|random)"  # of games, also of those against chance
+A_WIN = rf"\b{_A_WIN}\b"
 REWARDED = (
-    r"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|win ?rate"
+    rf"\b(rewards?|rew|rwd|returns?|fitness|utility|ep(isodic|isode)? (ret|rew|scores?)|ret mean|{_A_WIN}"
     r"|objective scores?)\b"
 )
 # The divergence of a policy from its reference, where a reward is logged; not that from its last update.
@@ -53,7 +55,7 @@ A_SCORE = (
     r"\b(acc|accuracy|bleu|rouge\w*|wer|cer|f1|f ?scores?|auc|auroc|map\d*|mrr|ndcg|iou|miou|dice|ssim|psnr"
     r"|fid|em|precision|recall|mcc|reward|rewards|rew|return|fitness|ep ret|top ?\d|hellaswag|hella|mmlu"
     r"|score|spearman|pearson|matthews\w*|r2|hits \d+|(si )?sdr|pesq|stoi|mean ?io?u"
-    r"|(win|success|solve) ?rate|(?<!neg )(?<!negative )log ?likelihood)\b"
+    rf"|{_A_WIN}|(success|solve) ?rate|(?<!neg )(?<!negative )(?<!log )(log ?)?likelihood)\b"
 )
 
 
@@ -124,12 +126,20 @@ PREFERENCES = word_set("chosen rejected margin margins")
 OF_AGENTS = word_set(
     "actor act policy p pg pi critic cri v value vf td qf qf1 qf2 q1 q2 alpha surrogate entropy bellman"
 )
+# Parts of a detector's loss, which some print without the word.
+OF_DETECTORS = word_set("box bbox obj cls dfl giou")
 # Those that no policy is judged by, even where one of them is all that a file holds.
 OF_PPO = word_set("policy pg surrogate entropy value vf")
+# A reward as the policy gets it, and the name of what the task gave for the same answer.
+SCORES_OF_TASKS = (("rewards", "score"), ("rewards", "raw reward"), ("rlhf reward", "scores"))
 BARE_SCORES = frozenset(("score", "scores", "episode score"))
+# What a loss is made of whose network learns what a search of moves found; a policy gradient logs more.
+OF_SEARCH = word_set("policy value")
+OF_POLICY_GRADIENT = word_set("clip clipfrac kl surrogate advantage advantages explained")
 # How much an agent tries out. A bare `r` beside it is what it was rewarded with.
 EXPLORING = frozenset(("eps", "epsilon", "ent", "entropy"))
-OF_EPISODES = word_set("ep episode episodes episodic return returns")
+OF_EPISODES = word_set("ep episode episodes episodic return returns cumulative")
+LOG_PROBABILITIES = frozenset(("logprob", "log prob", "logp", "log probability"))
 # Scores that are better the lower they are.
 BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
 # Names that only say whose value they are: of the training where one of the others stands beside it.
@@ -161,7 +171,8 @@ ALIASES: tuple[Alias, ...] = (
         r"\b(attn|attention|qk)\b.*\b(logits?|max)\b|\blogits?\b.*\b(attn|attention|qk)\b",
         "max_attention_logit, attn/logits_max, qk_max"),
     Alias(Role.OUTPUT_LOGIT,
-        r"\bz ?loss\b|\blog ?z\b|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
+        r"^(?!.*\b(router|gate|gating|moe|experts?)\b).*\bz ?loss\b|\blog ?z\b"
+        r"|\blog ?sum ?exp\b|\blse\b|(?<!pair )\blogits?\b(?! (scale|bias))",
         "z_loss, log Z, logsumexp, logits_mean, max_logit"),
     Alias(Role.POLICY_ENTROPY,
         rf"^(?!.*({EVALUATED}|{_SPREADS}|\b(loss|coeff?\w*|weight|bonus|cross|target|relative|router|gat\w+|moe"
@@ -205,18 +216,18 @@ ALIASES: tuple[Alias, ...] = (
         "num_env_steps_sampled_per_second, rollout/tokens_per_second, peak_flops"),
     Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|learning rate)\b",
         "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r."),
-    Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|avg)\b"
-        r"|\btime (per step|(per )?(iteration|iter|batch))\b"
+    Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"
+        r"|\btime (per step|(per )?(iteration|iter|batch))\b|\btiming (s|ms) step$"
         r"|\b((s|sec|seconds|ms) per|ms|sec) (step|iteration|iter|it|batch)\b"
         r"|^(dt|time)( (ms|s|sec|seconds))?$|^(ms|seconds)$|\btime this (iters?|step|batch)\b",
-        "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, dt, time, time_this_iter_s"),
+        "elapsed time per iteration (ms), train_step_time, step_avg, time/iter, batch_cost, dt, time"),
     Alias(Role.THROUGHPUT,
         r"\b(tokens?|toks?|samples?|examples?|sequences?|seqs?|images?|imgs?|frames?|words?|steps?|its?|iters?|iterations?"
         r"|batches|batch)( \w+)? "
         + PER_SECOND
         + r"|\b(tokens?|tok|samples?|images?|img|it|iter|steps?) (sec|s)\b"
-        r"|\bthroughput\b(?!.* total )|\b(wps|tps|sps|fps|ups|mfu|hfu)\b|\btflops?\b|\bflops\b",
-        "tokens_per_sec, tok/sec, samples per second, wps, SPS, throughput, TFLOPs per gpu, mfu"),
+        r"|\bthroughput\b(?!.* total )|\b(wps|tps|sps|fps|ups|ips|mfu|hfu)\b|\btflops?\b|\bflops\b",
+        "tokens_per_sec, tok/sec, samples per second, wps, SPS, ips, throughput, TFLOPs per gpu, mfu"),
     Alias(Role.RATIO,
         r"^(?!.*\b(clip|clipped|compression|acceptance|win|lr)\b).*\b(ratio|share|proportion)s?\b"
         r"|\b(mix|mixture|data|dataset|sampling)\b.*\b(weight|prob|fraction)s?\b",

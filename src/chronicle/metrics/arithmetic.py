@@ -90,8 +90,8 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
 
 def _may_be_sum(sums: Floats, terms: Floats) -> bool:
     """Whether a sum of all terms comes near the total in a few rows: a quick look, which most logs fail."""
-    some = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
-    off = sums[some] - terms[some] @ _weights(sums[some], terms[some])
+    sampled = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
+    off = sums[sampled] - terms[sampled] @ _weights(sums[sampled], terms[sampled])
     near = 2 * _COARSE * np.std(sums) + _NEAR * np.abs(sums).max()
     return bool(np.sqrt(np.mean(off**2)) <= near)
 
@@ -138,8 +138,8 @@ def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 def _in_unit_interval(series: Series) -> bool:
     if len(series) < FEWEST_ROWS or not 0 <= series.values[0] <= 1:
         return False
-    some = series.values[_some_rows(len(series))]
-    return bool(some.min() >= 0 and some.max() <= 1)  # a NaN is neither
+    sampled = series.values[_some_rows(len(series))]
+    return bool(sampled.min() >= 0 and sampled.max() <= 1)  # a NaN is neither
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names

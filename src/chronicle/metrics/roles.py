@@ -1,8 +1,7 @@
 """What a metric is, by its name, by its neighbours where the name alone does not tell, else by its values.
 
-`role_of` looks a name up in the ordered alias table; `assign` sees all series of a log, and decides what one
-name cannot tell: is ``loss_python`` a data set, or a part of the loss? `judged` says which of them a run is
-judged by, and `direction` whether more of it is better.
+`assign` sees all series of a log, and decides what one name cannot tell: is ``loss_python`` a data set, or a
+part of the loss? `judged` says which series a run is judged by, and `direction` whether more of it is better.
 """
 
 from __future__ import annotations
@@ -17,108 +16,32 @@ import numpy as np
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
 from chronicle.metrics.arithmetic import parts_of, retells, shares
+from chronicle.metrics.names import (
+    A_LOSS,
+    LOSSES,
+    dataset_of,
+    extreme,
+    names_a_loss,
+    opposes,
+    plain,
+    players,
+    rank,
+    role_of,
+    unit_of,
+    words_of,
+)
 from chronicle.model import Role, Series
 
-_COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
-_SPELLED = re.compile("|".join(aliases.SPELLED))
-_A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
-# A new word begins at "Norm" of "gradNorm" and at "Policy" of "MLPPolicy", not at the end of "TFLOPs".
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
-_WORD, _EVALUATED = re.compile(r"[^\W_]+"), re.compile(aliases.EVALUATED)
-_ITS_VALUE, _A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
-LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
 AnySeries = TypeVar("AnySeries", bound=Series)
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
+_NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
 _CLOCKS = ("time", "seconds")  # of a step, or since the start
 _MOST_NAMED = 4  # names that a reason lists
-_LONGEST = 1000  # characters of a name that is looked at: the work grows with their square, and more
-_MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
+_EVALUATED = re.compile(aliases.EVALUATED)
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
-_LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
-_LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
-_COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
-_UNITS = (
-    (r"\btflops?\b", "TFLOP/s"),
-    (r"\b(tokens?|toks?)\b", "tokens/s"),
-    (r"\b(words?|wps)\b", "words/s"),
-    (r"\b(samples?|examples?)\b", "samples/s"),
-    (r"\b(its?|iters?|iterations?|steps?)\b", "steps/s"),
-)
-
-
-@lru_cache(maxsize=_MOST_NAMES)
-def plain(metric: str) -> str:
-    """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
-    words = _HUMP.sub(" ", metric).lower()
-    for spelled, word in aliases.SPELLED.items() if _is_spelled(_LONG_NUMBER.sub("00", words)) else ():
-        words = re.sub(spelled, f" {word} ", words)
-    return " ".join(_WORD.findall(words))
-
-
-_is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
-
-
-@lru_cache(maxsize=_MOST_NAMES)
-def role_of(metric: str) -> Role:
-    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
-    if len(metric) > _LONGEST:
-        return Role.OTHER
-    return _role_of(_LONG_NUMBER.sub("00", metric))
-
-
-@lru_cache(maxsize=4096)
-def _role_of(metric: str) -> Role:
-    """The role of a name in which the numbers count for nothing: layers, heads and experts are alike."""
-    name = _A_NUMBER.sub("0", plain(metric))
-    role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
-    if role not in (Role.LOSS, Role.DATASET_LOSS):
-        return role
-    parts = set(words_of(name))
-    if not parts or not _A_LOSS.search(name):
-        return Role.LOSS
-    if role is Role.LOSS and parts & aliases.COMPONENTS:
-        return Role.PART_LOSS
-    return Role.DATASET_LOSS if parts & aliases.CORPORA else role
-
-
-def names_a_loss(metric: str) -> bool:
-    """Whether the name is that of a loss, or of a part of one."""
-    return role_of(metric) in (*LOSSES, Role.PART_LOSS)
-
-
-def says_nothing(word: str) -> bool:
-    """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
-    name = f"{word} loss"
-    parts = set(words_of(plain(name)))
-    return role_of(name) is Role.LOSS and bool(parts) and not parts & aliases.COMPONENTS
-
-
-def dataset_of(metric: str) -> str:
-    """The data set that a loss is named after, as it is spelled: "train/per_token_loss/code" gives "code"."""
-    match = _LOSS_NAME.fullmatch(metric)
-    for side in reversed(match.groups() if match else ()):
-        side = side.strip("/_. -")
-        while lead := _LEAD.match(side):
-            side = side[lead.end() :].strip("/_. -")
-        if set(plain(side).split()) - aliases.TOTALS:
-            return side
-    return metric
-
-
-@lru_cache(maxsize=_MOST_NAMES)
-def unit_of(metric: str, role: Role) -> str | None:
-    """The unit that the name states, for times, rates and counts; None where it states none."""
-    if role not in (Role.STEP_TIME, Role.THROUGHPUT):
-        return _COUNTED.get(role)
-    name = plain(metric)
-    if role is Role.STEP_TIME:
-        words = set(name.split())
-        return "ms" if "ms" in words else "s" if words & {"s", "sec", "secs", "seconds"} else None
-    per_second = re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name)
-    return next((unit for pattern, unit in _UNITS if per_second and re.search(pattern, name)), None)
 
 
 def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] = ()) -> dict[str, Series]:
@@ -164,7 +87,8 @@ def _assigned(
             if len(values) > 2 and values[-1] > values[0] and (np.diff(values) >= 0).all():
                 roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
-    roles |= _told_throughout(series, roles) | _held_out_unnamed(series, roles)
+    roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
+    roles |= _by_level(series, roles)
     roles |= given
     assigned = dict[str, Series]()
     for name, metric in series.items():
@@ -201,32 +125,44 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
+        if unnamed := role_of(total) is Role.OTHER:
+            candidates = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
         weights = parts_of(series[total], candidates)
-        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not known
+        mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
         role = Role.DATASET_LOSS if mean else Role.PART_LOSS
         fits = (n for n in weights if n in undecided and (role is Role.PART_LOSS or role_of(n) is Role.LOSS))
         decided |= dict.fromkeys(fits, ByValues(role, why))
+        decided |= {total: ByValues(Role.LOSS, why)} if unnamed and weights else {}
     return decided
 
 
 @lru_cache(maxsize=16)
 def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of a log that decide nothing, and those that say that they are the whole loss."""
+    """The names of a log that decide nothing, and those that say that they are the whole loss; where none
+    does, those that say that they are a whole."""
     losses = [n for n in names if role_of(n) is Role.LOSS and not re.search(aliases.AN_ERROR, plain(n))]
     totals = tuple(name for name in losses if not words_of(plain(name)))
     in_part = set(losses) - set(totals)
     unknown = [name for name in names if role_of(name) is Role.OTHER or name in in_part]
-    return tuple(unknown), totals
+    return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in ("total", "sum"))
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
 def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
     """The roles that the names of a whole log tell, beside those that are given."""
     known = dict(given)
-    in_phases = _phases({name: role_of(name) for name in names} | known)
+    logged = {plain(name) for name in names}
+    roles = {name: Role.OTHER if _of_games(plain(name), logged) else role_of(name) for name in names}
+    in_phases = _phases(roles | known)
     roles = _objectives(_losses(_errors(in_phases, known), known), known) | known
     return _totals(roles, Role.GRAD_NORM, Role.OTHER)
+
+
+def _of_games(name: str, logged: Collection[str]) -> bool:
+    """Whether a name that seems to be a loss counts lost games: `losses` beside `wins`."""
+    won = name.replace("losses", "wins").replace("loss rate", "win rate")
+    return won != name and won in logged
 
 
 def _matches(pattern: str, metric: str) -> bool:
@@ -257,7 +193,9 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
         roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
     if not parts:
         by_players = players(set(map(plain, others)))
+        of_detectors = [name for name in others if plain(name) in aliases.OF_DETECTORS]
         parts = [name for name in others if plain(name) in by_players]
+        parts += of_detectors if len(of_detectors) > 1 else []
         roles |= dict.fromkeys(parts, Role.PART_LOSS)
     of_an_agent = [name for name in parts if aliases.OF_PPO & set(words_of(plain(name)))]
     if not {Role.LOSS, Role.DATASET_LOSS} & set(roles.values()) and (len(parts) > 1 or not of_an_agent):
@@ -282,7 +220,9 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
         n for n in roles if "returns" in plain(n) and plain(n).replace("returns", "advantages") in names
     ]
     roles = dict(roles) | dict.fromkeys((n for n in learned if n not in given), Role.OTHER)
-    rewards = _named(roles, Role.OBJECTIVE, but=given)
+    logged = _named(roles, Role.OBJECTIVE, but=given)
+    rewards = _asked_for(logged, roles)
+    roles |= dict.fromkeys((n for n in logged if n not in rewards), Role.SCORE)
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
@@ -304,14 +244,41 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     roles = dict(roles) | dict.fromkeys(steering, Role.PART_LOSS) | dict.fromkeys(rewards, Role.OBJECTIVE)
     parts = _named(roles, Role.PART_LOSS, but=given)
     roles |= {n: Role.POLICY_ENTROPY for n in parts if re.search(r"(?<!cross )\bentropy\b", plain(n))}
-    unsaid = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
-    roles |= {n: Role.POLICY_KL for n in unsaid if re.search(aliases.FROM_REFERENCE, plain(n))}
+    of_policies = [n for n in _named(roles, Role.RATIO, but=given) if plain(n).endswith(("ratio", "ratios"))]
+    roles |= dict.fromkeys(of_policies, Role.OTHER)  # of the new policy to the old one, not of a mixture
+    may_be_kl = _named(roles, Role.OTHER, Role.PART_LOSS, but=given)
+    roles |= {n: Role.POLICY_KL for n in may_be_kl if re.search(aliases.FROM_REFERENCE, plain(n))}
     return _totals(roles, Role.OBJECTIVE, Role.SCORE)
+
+
+def _asked_for(rewards: list[str], roles: Mapping[str, Role]) -> list[str]:
+    """The rewards without those that only stand beside what a training is judged by. The score of the task
+    takes the place of a reward from which a penalty was taken, or which was scaled. Where answers are told,
+    each is an episode, and a `return` beside its `reward` is what a value function learns. Games won stand
+    beside any other reward, and beside the loss of a network that learns from a search: the sum of its
+    policy's and its value's."""
+    by_name = {plain(name): name for name in roles}
+    for of_policy, of_task in aliases.SCORES_OF_TASKS:
+        rewards = [by_name.get(plain(name).replace(of_policy, of_task), name) for name in rewards]
+    if Role.ANSWER_LENGTH in roles.values():
+        values = {name for name in by_name if name.replace("return", "reward") in {*by_name} - {name}}
+        rewards = [name for name in rewards if plain(name) not in values]
+    losses = [set(words_of(plain(n))) for n in _named(roles, *LOSSES, Role.PART_LOSS)]
+    words = {word for name in by_name for word in name.split()}
+    searches = set() in losses and all({word} in losses for word in aliases.OF_SEARCH)
+    given = [name for name in rewards if not re.search(aliases.A_WIN, plain(name))]
+    return given if given or (searches and not words & aliases.OF_POLICY_GRADIENT) else rewards
 
 
 def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
     """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
-    Beside a loss of the training they are something else: scores mostly."""
+    Beside a loss of the training they are something else: scores mostly. Where several names come again with
+    a `v_` before them, these were measured in a validation."""
+    names = {plain(name): role for name, role in roles.items()}
+    again = [name for name in roles if plain(name).startswith("v ") and plain(name)[2:] in names]
+    if len(again) > 1:
+        held_out = {Role.LOSS: Role.VALIDATION_LOSS, Role.SCORE: Role.VALIDATION_SCORE}
+        return dict(roles) | {n: held_out.get(names[plain(n)[2:]], Role.OTHER) for n in again}
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
@@ -357,7 +324,7 @@ def _may_be_whole(name: str) -> bool:
     """Whether a loss is not one of several whose names say what they are of."""
     if role_of(name) in (Role.OTHER, Role.PART_LOSS):
         return False
-    return not (role_of(name) is Role.LOSS and _A_LOSS.search(plain(name)) and words_of(plain(name)))
+    return not (role_of(name) is Role.LOSS and A_LOSS.search(plain(name)) and words_of(plain(name)))
 
 
 def _wholes(names: Sequence[str]) -> set[str]:
@@ -371,17 +338,17 @@ def _wholes(names: Sequence[str]) -> set[str]:
     return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
 
 
-def _told_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+def _logged_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
     """The rewards that go before an objective which is told over less than half of their steps."""
 
     def span(name: str) -> int:
         return int(np.ptp(series[name].steps)) if len(series[name]) else 0
 
-    told = max(map(span, _named(roles, Role.OBJECTIVE)), default=-1)
+    longest_span = max(map(span, _named(roles, Role.OBJECTIVE)), default=-1)
     rest = [name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE]
-    if told < 0 or 2 * told >= max(map(span, rest), default=0):
+    if longest_span < 0 or 2 * longest_span >= max(map(span, rest), default=0):
         return {}
-    whole = [name for name in rest if span(name) > 2 * told]
+    whole = [name for name in rest if span(name) > 2 * longest_span]
     longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
     return dict.fromkeys(_named(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
 
@@ -403,47 +370,40 @@ def _held_out_unnamed(series: Mapping[str, Series], roles: Mapping[str, Role]) -
     }
 
 
+def _by_level(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+    """What a level tells of names that may mean several things. `train` beside a loss, of which it goes along
+    the values, is that loss measured again, and so `val` is that of the validation. A logarithm of
+    probabilities that is never below zero is a negative one, a loss. A loss with the values of an opponent's
+    part is that part under another name."""
+    by_level: dict[str, Role] = {}
+    losses = _named(roles, Role.LOSS)
+    if not set(LOSSES) & set(roles.values()):
+        logs = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.LOG_PROBABILITIES]
+        return {n: Role.LOSS for n in logs if len(series[n]) and np.min(series[n].values) >= 0}
+    bare = [name for name in _named(roles, Role.OTHER) if plain(name) in ("train", "training")]
+    if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
+        evaluated = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
+        by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
+    opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if opposes(name)]
+    same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
+    return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
+
+
+def _goes_along(measured: Series, loss: Series) -> bool:
+    """Whether the values of a series are near those of a loss at the same steps, and vary as they do."""
+    if min(len(measured), len(loss)) < MIN_POINTS or (np.diff(loss.steps) < 0).any():
+        return False
+    there = np.interp(measured.steps, loss.steps, loss.values)
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+        near = np.median(np.abs(measured.values - there)) <= _NEAR_LOSS * np.median(np.abs(there))
+        return bool(near and np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
+
+
 def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:
     """Of several gradient norms, or objectives, those with the fewest words are wholes, the others parts."""
     n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is total}
     fewest = min(n_words.values(), default=0)
     return dict(roles) | {name: part for name, n in n_words.items() if n > fewest}
-
-
-_OF_PLAYERS = aliases.COMPONENTS | aliases.BESIDE_PLAYERS
-_OF_ONE_SIDE = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt", "identity"}
-
-
-def words_of(name: str) -> list[str]:
-    """The words beside "loss" that are not merely another way to say the whole loss."""
-    words = _ITS_VALUE.sub("loss", name.replace("cross entropy", "loss")).split()
-    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or _A_LOSS.fullmatch(w))]
-
-
-def players(names: Collection[str]) -> set[str]:
-    """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
-    None where either side is missing; letters alone are none among other letters.
-    """
-    words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
-    parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
-    if any(len(name) == 1 and name not in parts for name in names):
-        parts = {name for name in parts if len(name) > 1}
-    sides = aliases.GENERATORS, aliases.OPPONENTS
-    both = all(any(words_in[name] & side for name in parts) for side in sides)
-    return parts if both else set()
-
-
-def rank(name: str) -> int:
-    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not, and
-    what steers a model is no loss of it."""
-    words = set(words_of(name))
-    kinds = (aliases.DISTANCES, 0), (aliases.STEERING, 3)
-    return 2 if words & aliases.OPPONENTS else next((n for kind, n in kinds if words & kind), 1)
-
-
-def opposes(metric: str) -> bool:
-    """Whether a metric is the loss of an opponent, which rises where the other player learns."""
-    return rank(plain(metric)) == 2
 
 
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
@@ -471,25 +431,26 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
-    """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
-    One that says that it is a loss goes before others (`nll`), what is told as it is before its running mean,
-    precision and recall after what is of both."""
+    """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
+    most steps. One with a value a step goes before one with several, one that says that it is a loss before
+    others (`nll`), what is told as it is before its running mean, and precision and recall come after what is
+    of both. `train_loss` goes before a bare `loss`, which may be of anything."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
-    enough = _AS_LONG * max(map(len, of_kind), default=0)
-    longest = [s for s in of_kind if len(s) >= enough]
+    if len(of_kind) < 2:
+        return next(iter(of_kind), None)
+    n_steps = {s.metric: 1 + int(np.count_nonzero(s.steps[1:] != s.steps[:-1])) for s in of_kind}
+    enough = _AS_LONG * max(n_steps.values())
 
-    def order(metric: str) -> tuple[bool, bool, int]:
-        words = {*plain(metric).split()}
-        return "loss" not in words, bool(words & aliases.SECOND_CHOICE), len(metric)
+    def order(s: Series) -> tuple[bool, bool, bool, int]:
+        words = plain(s.metric).split()
+        repeats = len(s) >= 2 * n_steps[s.metric]
+        return repeats, "loss" not in words, bool({*words} & aliases.SECOND_CHOICE), len(s.metric)
 
-    return min(longest, key=lambda s: order(s.metric), default=None)
-
-
-def extreme(metric: str) -> bool:
-    """Whether a metric is the best or the worst of several values: it falls where they come closer."""
-    return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))
+    longest = {plain(s.metric): s for s in of_kind if n_steps[s.metric] >= enough}
+    best = min((s for s in of_kind if n_steps[s.metric] >= enough), key=order)
+    return longest.get(f"train {plain(best.metric)}", best)
 
 
 def direction(series: Series) -> int:

@@ -1,5 +1,5 @@
 """The log over all runs: their events by month and day, newest first; as a page, as data, as Markdown, as
-feeds: Atom (RFC 4287) and JSON Feed 1.1. Beside it the table of what was tried, and what came of it.
+feeds: Atom (RFC 4287) and JSON Feed 1.1.
 
 Ids of the feeds are UUIDs of the site's title, the run and the event, so that they outlive a move of the
 site. Without ``site_url`` links are relative in Atom, which allows that, and left out in JSON.
@@ -9,35 +9,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import escape, quoteattr
 
-from chronicle.metrics.values import clipped, level, moment
-from chronicle.model import Entry, EventKind, Join, JoinKind
+from chronicle.metrics.values import clipped, moment
+from chronicle.model import Entry
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 
 LISTED = 150  # rows of the list for browsers without scripts
-TRIED = 200  # rows of the table of experiments, the newest first
 MOST = 100  # events of a feed: a reader has fetched the older ones
 ATOM, JSON = "feed.xml", "feed.json"
 _LONGEST = 400  # characters of a sentence
-_SET = (EventKind.SCHEDULE, EventKind.BATCH)
-_COLUMNS = ("tried", "decision"), ("hypothesis",), ("outcome", "lesson")  # kinds of notes: done, why, outcome
-
-
-@dataclass(frozen=True)
-class Experiment(RunEvent):
-    """What was done about an event, why, and what came of it; ``hours`` is empty where unknown."""
-
-    done: tuple[str, ...]
-    why: tuple[str, ...]
-    outcome: tuple[str, ...]
-    hours: str
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
@@ -76,41 +62,6 @@ def events_js(site: SiteData) -> str:
         texts = row.time, row.kind, *about, row.run, row.title, row.href, row.entry.about.get("project", "")
         lines.append(as_json([plain(text) for text in texts]))
     return "window.chronicleEvents = [\n{}\n];\n".format(",\n".join(lines))
-
-
-def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
-    """experiments.md: the table over all runs, the newest first."""
-    tried = [row for entry in site.entries for row in experiments(entry)]
-    tried.sort(key=lambda row: -moment(row.time))
-    values = {"rows": tried[:TRIED], "more": len(tried[TRIED:])}
-    yield Page("experiments.md", render("experiments.md.j2", values))
-
-
-def experiments(entry: Entry) -> Iterator[Experiment]:
-    """The experiments of a run in the order of its events.
-
-    They are restarts that went back or at which something changed, changes of schedule and batch, and what
-    somebody noted as tried, decided, supposed or come out; each with the notes that speak of it.
-    """
-    joins = {f"{join.kind.value}-a{join.after + 1}": join for join in entry.diagnosis.joins}
-    for event in entry.events:
-        row, join = RunEvent(entry, event), joins.get(event.id)
-        notes = [row, *(RunEvent(entry, note) for note in row.notes)]
-        texts = [(note.note_kind, note.event.sentence) for note in notes]
-        done, why, outcome = ([text for kind, text in texts if kind in kinds] for kinds in _COLUMNS)
-        restarted = join is not None and bool(join.changes or join.kind is not JoinKind.RESUME)
-        changed = restarted or event.kind in _SET
-        if event.of or not (done or why or outcome or changed):
-            continue
-        done = [event.sentence] * changed + done
-        why = [event.sentence] * (event.kind is EventKind.FINDING) + why
-        outcome = outcome or [row.after] * bool(row.after)
-        yield Experiment(entry, event, tuple(done), tuple(why), tuple(outcome), _hours(join))
-
-
-def _hours(join: Join | None) -> str:
-    seconds = (join.evidence.get("discarded_s") or 0.0) + (join.gap_s or 0.0) if join else 0.0
-    return "" if not seconds else level(seconds / 3600) if seconds >= 36 else "< 0.01"
 
 
 def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:

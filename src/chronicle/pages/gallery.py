@@ -14,14 +14,13 @@ from typing import Any, Literal, TypeVar
 from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import moment
-from chronicle.model import Entry, Event, EventKind, Figure, JoinKind, Verdict
+from chronicle.model import Entry, Event, EventKind, Figure, Verdict
 from chronicle.pages.words import hour, place
-from chronicle.story import BY_PEOPLE, deciding
+from chronicle.story import BY_PEOPLE, JOINS, deciding
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, from_table
 
 _QUIET = having(Trait.CALM | Trait.PROPERTY)
-_JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 _OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes")
 
 
@@ -95,7 +94,7 @@ class RunEvent:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
             # That a log merely ends is no consequence of anything.
             is_end = other.kind is EventKind.END and other.ending not in ("", "in NaN")
-            if is_end or other.kind in _JOINS or (is_bad and not is_finding):
+            if is_end or other.kind in JOINS or (is_bad and not is_finding):
                 return other.sentence
         return ""
 
@@ -130,7 +129,7 @@ def listed(entry: Entry) -> Entry:
     return replace(
         entry,
         story=(),
-        events=tuple(replace(e, numbers=(), causes=(), signs={}, parts=(), also=()) for e in entry.events),
+        events=tuple(replace(e, numbers=(), signs={}, parts=(), also=()) for e in entry.events),
         diagnosis=replace(entry.diagnosis, findings=tuple(seen), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         costs=(),

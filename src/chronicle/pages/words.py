@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 from chronicle.errors import ConfigError
-from chronicle.metrics.values import clipped, count, duration, plural, unit_words, value_words
+from chronicle.metrics.values import clipped, count, duration, plural, share, unit_words, value_words
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
 from chronicle.story.restarts import gap as gap
 
@@ -94,12 +94,17 @@ def criterion_value(criterion: Criterion) -> str:
         return "not logged" if criterion.met is None else "never"
     if criterion.threshold in ("yes", "no"):
         return value_words(bool(criterion.value))
+    if criterion.unit.startswith("share"):  # a part of one is read more easily in hundredths
+        return f"{share(criterion.value)}{criterion.unit.removeprefix('share')}"
     return f"{value_words(criterion.value)} {criterion.unit}".strip()
 
 
 def threshold(criterion: Criterion) -> str:
     """What a criterion demands, with the signs of print: ``≥ 6 scales``."""
-    return criterion.threshold.replace(">=", "≥").replace("<=", "≤")
+    demand = criterion.threshold
+    if criterion.unit.startswith("share"):
+        demand = re.sub(r"\d+(?:\.\d+)?", lambda match: share(float(match[0])), demand)
+    return demand.replace(">=", "≥").replace("<=", "≤")
 
 
 def condition(runner_up_if: str) -> str:

@@ -267,8 +267,8 @@ def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:
-    what, remedy = errors.message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
-    return LogError(str(path), f"cannot be read ({what}). Remedy: {remedy}")
+    problem, remedy = errors.message_of(err).removeprefix(f"{err.filename}: ").split(". Remedy: ")
+    return LogError(str(path), f"cannot be read ({problem}). Remedy: {remedy}")
 
 
 def _plain(path: Path) -> list[Attempt]:
@@ -294,8 +294,8 @@ def _only(readers: list[Reader], path: Path) -> Reader:
         raise UnknownFormat(str(path), _UNKNOWN.format(known))
     if len(readers) > 1:
         names = " and ".join(repr(reader.NAME) for reader in readers)
-        what = f"readers {names} both claim it. Remedy: uninstall one of them"
-        raise errors.AmbiguousFormat(str(path), what)
+        problem = f"readers {names} both claim it. Remedy: uninstall one of them"
+        raise errors.AmbiguousFormat(str(path), problem)
     return readers[0]
 
 
@@ -305,8 +305,8 @@ def _require_regular(path: Path) -> None:
         info = path.stat()
     except FileNotFoundError:
         if path.is_symlink():
-            what = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
-            raise LogError(str(path), what) from None
+            problem = f"is a link to {path.readlink()}, which does not exist. {_LINK}"
+            raise LogError(str(path), problem) from None
         raise NothingToRead(f"{path}: no such file or folder. Remedy: check the path") from None
     except OSError as err:
         if err.errno == errno.ELOOP:

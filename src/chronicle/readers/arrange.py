@@ -165,10 +165,10 @@ def _episodes(monitors: Sequence[Attempt]) -> Attempt:
     steps = np.cumsum(lengths).astype(np.int64)
     series = dict[str, Series]()
     for metric in parts[0]:
-        told = [part[metric] for part in parts if metric in part and len(part[metric]) == len(part[LENGTH])]
-        if len(told) == len(parts):  # of every episode
-            values = np.concatenate([curve.values for curve in told])[order]
-            times = np.concatenate([curve.times for curve in told])[order]
+        logged = [part[metric] for part in parts if metric in part and len(part[metric]) == len(part[LENGTH])]
+        if len(logged) == len(parts):  # of every episode
+            values = np.concatenate([curve.values for curve in logged])[order]
+            times = np.concatenate([curve.times for curve in logged])[order]
             series[metric] = Series(metric, Role.OTHER, steps, values, times)
     first, *others = (_Written("", "", "", monitor) for monitor in monitors)
     return replace(_merged(first, others), series=series)

@@ -151,11 +151,11 @@ class Table:
         first, second = (self._under_header(cells) for cells in (above, row))
         if len(above) != len(row) or not first or not second:
             return []
-        found = [second] if len(before) == len(row) else [first, second]
-        self._n_wider += len(found)
-        if len(found) > 1 and self._faults and self._faults[-1].place.line == line_number - 1:
+        candidates = [second] if len(before) == len(row) else [first, second]
+        self._n_wider += len(candidates)
+        if len(candidates) > 1 and self._faults and self._faults[-1].place.line == line_number - 1:
             self._faults.pop()
-        return found
+        return candidates
 
     def _under_header(self, row: list[str]) -> list[str]:
         """The cells of a wider row that the header names: all but numbers behind them, or before the texts at

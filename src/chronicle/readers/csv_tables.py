@@ -24,7 +24,7 @@ import numpy as np
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
-from chronicle.metrics.roles import names_a_loss, role_of
+from chronicle.metrics.names import names_a_loss, role_of
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Place, Series
 from chronicle.readers import runs_in_table

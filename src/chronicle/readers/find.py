@@ -15,7 +15,7 @@ from pathlib import Path
 
 from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.roles import names_a_loss
+from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import natural
 from chronicle.readers.catalogue import Reader, all_readers, by_rank, hook
 from chronicle.readers.console.chunks import may_be_log

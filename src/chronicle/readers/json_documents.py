@@ -29,7 +29,7 @@ from typing import Any
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers import json_lines
 from chronicle.readers.columns import attempt_of
@@ -260,10 +260,10 @@ def read_state(path: Path) -> list[Attempt]:
     state, truncated = _parsed_state(text)
     history = state.pop("log_history", None)
     rows: list[Row] = []
-    said: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
-    config: dict[str, Any] = {key: said.pop(key) for key in CONFIG if key in said}
+    scalars: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
+    config: dict[str, Any] = {key: scalars.pop(key) for key in CONFIG if key in scalars}
     trial = state.get("trial_params")
-    facts = said | config_facts(config | (trial if isinstance(trial, dict) else {}))
+    facts = scalars | config_facts(config | (trial if isinstance(trial, dict) else {}))
     for entry in history if isinstance(history, list) else []:
         row = dict(flat(entry)) if isinstance(entry, dict) else {}
         if "train_runtime" in row:

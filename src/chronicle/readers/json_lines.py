@@ -21,7 +21,8 @@ import numpy as np
 import orjson
 
 from chronicle.errors import BadLog
-from chronicle.metrics.roles import LOSSES, SCORES, role_of
+from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Fault, Place, Role, Steps
 from chronicle.readers.columns import Builder, text_of
 from chronicle.readers.hyperparameters import below_config, named_facts
@@ -135,8 +136,8 @@ class JsonLog:
         if type(_record(line)) is not list:
             self.truncated |= line_number == last
             if line_number != last:
-                what = "list is damaged; what follows in the line is left out"
-                self._faults.add(what, line=line_number)
+                problem = "list is damaged; what follows in the line is left out"
+                self._faults.add(problem, line=line_number)
         return [json.dumps(entry).encode() for entry in entries]
 
     def _read(self, lines: Sequence[bytes], numbers: Sequence[int], *, unfinished: bool) -> None:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import runs_in_table
 from chronicle.readers.step_axis import Column, column_key, counted_by
@@ -103,8 +103,8 @@ def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, lis
                 try:
                     _add_group(columns, file, group, wanted, first_row)
                 except (pa.ArrowException, OSError, ValueError) as err:
-                    what = f"row group {group} is damaged ({_short(err)}); what follows in it is left out"
-                    faults.append(Fault(Place(str(path)), what))
+                    problem = f"row group {group} is damaged ({_short(err)}); what follows in it is left out"
+                    faults.append(Fault(Place(str(path)), problem))
                 first_row += file.metadata.row_group(group).num_rows
     except (pa.ArrowException, OSError, ValueError) as err:
         raise BadLog(str(path), f"is damaged ({_short(err)}). Remedy: fetch it again") from err

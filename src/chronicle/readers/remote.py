@@ -313,8 +313,8 @@ def _failed(address: str, err: Exception, refused: list[str]) -> LogError | Noth
         return LogError(address, refused[0])
     if isinstance(err, FileNotFoundError):
         return NothingToRead(f"{address}: no such file or folder. Remedy: check address and access")
-    what = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
-    return LogError(address, what)
+    problem = f"cannot be fetched ({type(err).__name__}: {str(err)[:200]}). Remedy: check address and access"
+    return LogError(address, problem)
 
 
 def _file_system(address: str, confines: Confines | None, refused: list[str]) -> Any:
@@ -365,8 +365,8 @@ def _objects(files: Any, address: str) -> Iterator[tuple[str, dict[str, Any]]]:
         for name, info in objects.items():
             count += 1
             if count > MOST_OBJECTS:
-                what = f"holds more than {MOST_OBJECTS:,} objects. Remedy: name a folder further down"
-                raise LogError(address, what)
+                problem = f"holds more than {MOST_OBJECTS:,} objects. Remedy: name a folder further down"
+                raise LogError(address, problem)
             if name and not name.startswith("."):
                 yield f"{folder.removeprefix(root).strip('/')}/{name}".lstrip("/"), info
     if not count:

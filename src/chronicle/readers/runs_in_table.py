@@ -20,9 +20,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, permutations
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
-from chronicle.metrics.roles import LOSSES, names_a_loss, plain, role_of, says_nothing
+from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import attempt_of, iso_seconds, number
 from chronicle.readers.step_axis import NO_COLUMN, Column, column_key, counted_by, is_counter
@@ -55,6 +55,8 @@ _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a 
 
 FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
 _RANKED = 8  # rows whose order is no chance
+_LARGEST_GRID = 10_000  # rows of a table of results
+_NUMBER_OF = re.compile(r"^(?:n|num|number_of|max)_")
 _A_WORD = re.compile(r"[^\W\d_]{2}")
 _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode)s?(?![a-z])"
@@ -68,6 +70,7 @@ _SETTING = re.compile(
 )
 _ITEM = re.compile(
     r"(?!(?:batch|step|epoch|episode|iter|iteration|round|gpu|rank|worker|process|env|device)\b)\w+ id"
+    r"|(?:trial|config|configuration)(?: (?:no|number|index))?"
 )
 
 Columns = Mapping[str, Column]
@@ -88,23 +91,67 @@ def attempts_of(
         try:
             name = f"{path.name}: {run}" if len(by_run) > 1 else ""
             own = {"run": run, **(facts or {})} if run else facts
-            attempt = attempt_of(path, n_rows, by_phase(of_run), name=name, facts=own, **known)
+            read = partial(attempt_of, path, n_rows, by_phase(of_run), name=name, facts=own, **known)
+            attempts.append(_course_or_items(read, of_run, n_rows))
         except BadLog as problem:
             problems.append(problem)
-            continue
-        names = item_columns(of_run, n_rows) if attempt.axis == "row" else []
-        if names:
-            rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))}), no steps"
-            attempt = replace(attempt, axis="item", facts={**attempt.facts, "rows": rows_are})
-        attempts.append(attempt)
     if not attempts:
         raise problems[0]
     return attempts
 
 
+def _course_or_items(read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
+    """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
+    Where steps without an order seem to count the rows, only numbers of items say so."""
+    names, attempt = grid_columns(columns, n_rows), read()
+    steps = max(attempt.series.values(), key=len).steps
+    if not names and attempt.axis == "row":
+        names = item_columns(columns, n_rows)
+    elif not names and 4 * np.count_nonzero(steps[1:] < steps[:-1]) > n_rows:
+        names = [name for name in item_columns(columns, n_rows) if _ITEM.fullmatch(plain(name))]
+    if not names:
+        return attempt
+    rows_are = f"configurations or items ({', '.join(map(clean, names[:_MOST_NAMED]))}), no steps"
+    attempt = read(counted=False)
+    return replace(attempt, axis="item", facts={**attempt.facts, "rows": rows_are})
+
+
 def places_rows(name: str) -> bool:
     """Whether a column of this name says where its rows belong: their step, clock, run, phase or metric."""
     return is_counter(name) or column_key(name) in _PLACES
+
+
+def grid_columns(columns: Columns, n_rows: int) -> list[str]:
+    """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
+    epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
+    and nowhere else. A training that is logged counts from its first step on, by equal ones."""
+    if not FEWEST_ITEMS <= n_rows <= _LARGEST_GRID:
+        return []
+    whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
+    for name, steps in whole.items():
+        if columns[name].is_text or not _may_count(name) or not np.array_equal(steps, np.floor(steps)):
+            continue
+        begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
+        parts = np.split(steps, begins)
+        longest = max(parts, key=len)
+        gaps = np.diff(longest)
+        logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
+        if len(parts) >= FEWEST_ITEMS and len(longest) < _RANKED and not logged:
+            return [n for n, cells in whole.items() if n != name and _is_setting(n, cells, begins)]
+    return []
+
+
+def _may_count(name: str) -> bool:
+    return is_counter(name) or is_counter(_NUMBER_OF.sub("", column_key(name)))
+
+
+def _is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> bool:
+    """Whether the cells change only where steps begin again, and come again or stay for several rows."""
+    if role_of(name) in (*LOSSES, *_SCORES) or _may_count(name) or column_key(name) in _PLACES:
+        return False
+    changes = np.flatnonzero(cells[1:] != cells[:-1]) + 1
+    stays = 2 * (len(begins) + 1) <= len(cells) or 2 * len(set(cells.tolist())) <= len(cells)
+    return bool(len(changes) and np.isin(changes, begins).all() and stays)
 
 
 def item_columns(columns: Columns, n_rows: int) -> list[str]:
@@ -155,10 +202,10 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
         return False
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
-    told = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
+    are_flags_or_counts = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
         map(bool, map(_COUNTED.search, texts))
     ) > len(texts)
-    return 2 * words > len(texts) and not told
+    return 2 * words > len(texts) and not are_flags_or_counts
 
 
 # --- runs ---
@@ -376,8 +423,8 @@ def names_of(path: Path, rows: Sequence[Sequence[str]]) -> list[str]:
         return []
     steps, values = [row[0] for row in cells], [row[-1] for row in cells]
     counted = dated or (_are_whole(steps) and all(before < after for before, after in pairwise(steps)))
-    told = role is Role.OBJECTIVE or not _are_whole(values)
-    known = told and (width == 1 or (counted and len(cells) > 1))
+    may_be_metric = role is Role.OBJECTIVE or not _are_whole(values)
+    known = may_be_metric and (width == 1 or (counted and len(cells) > 1))
     return ["datetime" if dated else "step", metric][-width:] if known else []
 
 

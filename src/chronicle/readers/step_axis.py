@@ -262,10 +262,12 @@ def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Co
     ``columns`` are values and the rows they stand in. A metric of these ``names`` is such a one where it
     changes once in most of the epochs; one that is frozen does not change.
     """
-    told, in_rows = next((column for name, column in columns.items() if name.lower() == "epoch"), ((), ()))
-    for name in names if len(told) else ():
+    epoch_values, in_rows = next(
+        (column for name, column in columns.items() if name.lower() == "epoch"), ((), ())
+    )
+    for name in names if len(epoch_values) else ():
         values, rows = (np.array(cells) for cells in columns[name])
-        epochs = np.array(told)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
+        epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
         ends = np.flatnonzero(np.append(epochs[1:] != epochs[:-1], True))
         same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
         changes = 1 + np.flatnonzero(~same)
@@ -303,8 +305,8 @@ def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tup
     known, steps = column.rows[whole], column.values[whole].astype(np.int64)
     latest = np.maximum(np.searchsorted(known, np.arange(n_rows), side="right") - 1, 0)
     broken = len(whole) - len(known)
-    what = "step is no whole number; taken from the row before"
-    return steps[latest], (Fault(Place(str(path)), what, broken),) if broken else ()
+    problem = "step is no whole number; taken from the row before"
+    return steps[latest], (Fault(Place(str(path)), problem, broken),) if broken else ()
 
 
 # --- epochs ---

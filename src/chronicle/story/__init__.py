@@ -7,6 +7,7 @@ pages and the command line speak from it and measure nothing themselves.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -14,7 +15,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from chronicle.classify.patterns import Trait, having
-from chronicle.metrics.values import clipped, count, ordinal, plainly, plural
+from chronicle.metrics.values import clipped, count, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
 from chronicle.story.measured import OVERALL, RISES, RunView, came_to
 from chronicle.story.measured import picture_edge as picture_edge
@@ -27,17 +28,20 @@ from chronicle.workspace.notes import last_review, verdict_of
 
 CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
+JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
+CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
 _RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
 _LOSS = Role.LOSS.value
 _MOST_FINDINGS = 6  # findings in the first paragraph
+_MOST_DECISIONS = 2  # of people that the story quotes: the latest
 _MOST_JOINS = 4
 _LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
-_CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
+_UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
+_SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
 _ALIKE = 2  # events of one title told one by one
-_JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 
 
 class Story(NamedTuple):
@@ -72,6 +76,7 @@ def tell(
     shown = _shown(run, happened, chosen)
     paragraphs = [
         _sequence(run, happened, chosen, shown),
+        _people(notes),
         _reviewed(review, diagnosis) if review else "",
         _decides(
             run, happened, [] if differs else chosen, "The classifier's verdict" if differs else "The verdict"
@@ -79,15 +84,44 @@ def tell(
     ]
     paragraphs.append(_open(run, happened, shown, " ".join([headline, *paragraphs])))
     badge = CANNOT_TELL if is_open else verdict.value
-    told = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
-    return Story(verdict, badge, headline, tuple(told), happened)
+    new = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
+    return Story(verdict, badge, headline, tuple(new), happened)
+
+
+def _people(notes: Sequence[Note]) -> str:
+    """The latest decisions and lesson of people, their outcome with what it answers, and what is open."""
+    notes = sorted(notes, key=lambda note: moment(note.at_time))
+    decisions, outcomes, lessons, supposed = (
+        [place for place, note in enumerate(notes) if note.kind == kind]
+        for kind in ("decision", "outcome", "lesson", "hypothesis")
+    )
+    quoted = [*decisions[-_MOST_DECISIONS:], *outcomes[-1:], *lessons[-1:]]
+    for outcome in outcomes[-1:]:
+        about = (k for k in supposed if k < outcome and notes[k].event == notes[outcome].event)
+        quoted += [*about][-1:]
+    settled = max((k for k, note in enumerate(notes) if note.kind in _SETTLING), default=-1)
+    open_ = [k for k in supposed[-1:] if k > settled]
+    return " ".join([
+        *(f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)),
+        *(f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_),
+    ])  # fmt: skip
+
+
+def _by_whom(note: Note) -> str:
+    """When and by whom a note was written: `` of 2026-10-14 (ada)``."""
+    day, who = f" of {note.at_time[:10]}" if note.at_time else "", f" ({note.author})" if note.author else ""
+    return f"{day}{who}"
+
+
+def _quoted(note: Note) -> str:
+    return f"“{clipped(' '.join(note.text.split()), 300)}”"
 
 
 def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
     who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
     verdict, classifier = verdict_of(review), diagnosis.verdict
     stance = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
-    words = f": “{clipped(' '.join(review.text.split()), 300)}”" if review.text.strip() else "."
+    words = f": {_quoted(review)}" if review.text.strip() else "."
     return f"{who} judged this run {verdict}{day}, {stance}{words}"
 
 
@@ -142,7 +176,7 @@ def _trainings(run: RunView) -> str:
     last = {max(int(s.steps.max()) for s in a.series.values() if len(s)) for a in attempts.values()}
     hows = Counter(end.how for end in latest.values() if end.how not in ("", "finished"))
     others = "".join(f", {count(often)} {_ENDS.get(how, how)}" for how, often in hows.items())
-    ends = "all end" if len(last) == 1 else "end"
+    ends = "end" if len(last) > 1 else "both end" if run.n_trainings == 2 else "all end"
     holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
     where = f"{ends} at {run.axis.place(*sorted({min(last), max(last)}))}"
     return (
@@ -164,7 +198,7 @@ def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
         for level, k in (ends[0], ends[-1])
     )
     name = run.name(None)
-    return f" {name[:1].upper()}{name[1:]} ends between {low} and {high}."
+    return f" {name[:1].upper()}{name[1:]} ends at a level between {low} and {high}."
 
 
 def _restarts(run: RunView) -> str:
@@ -183,9 +217,9 @@ def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> 
     headline above all; restarts where they are few, with what they discarded; and what may be the cause of
     these."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
-    same = (events for events in _alike([e for e in grave if _counts(e)]).values())
-    shown = sorted(chain.from_iterable(one[:_ALIKE] for one in same), key=grave.index)[:_MOST_FINDINGS]
-    joins = [e for e in happened if e.kind in _JOINS]
+    by_name = _alike([e for e in grave if _counts(e)]).values()
+    shown = sorted(chain.from_iterable(same[:_ALIKE] for same in by_name), key=grave.index)[:_MOST_FINDINGS]
+    joins = [e for e in happened if e.kind in JOINS]
     if len(joins) <= _MOST_JOINS:
         gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
         shown += [*joins, *(e for e in gone if not set(e.patterns) & OVERALL)]
@@ -196,10 +230,10 @@ def _counts(event: Event) -> bool:
     return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & OVERALL
 
 
-def _alike(listed: Sequence[Event]) -> dict[str, list[Event]]:
+def _alike(findings: Sequence[Event]) -> dict[str, list[Event]]:
     """Findings by what they are called inside a sentence."""
     alike: dict[str, list[Event]] = {}
-    for event in listed:
+    for event in findings:
         alike.setdefault(named(event), []).append(event)
     return alike
 
@@ -211,34 +245,49 @@ def _sequence(
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]
     several = len(left) > _ALIKE
-    told = [e for e in (*shown, *([] if several else left)) if e not in chosen]
-    plainly = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
-    told = [e for e in told if e.sentence not in plainly]  # what begins with a restart tells of it
-    parts = [(happened.index(e), e.sentence) for e in told]
+    # What begins with a restart tells of it.
+    known = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
+    events = [e for e in (*shown, *([] if several else left)) if e not in chosen and e.sentence not in known]
+    parts = [(happened.index(e), e.sentence) for e in events]
     for name, same in _alike([e for e in happened if _counts(e)]).items():
         if rest := [event for event in same if event not in shown]:
-            more = "more " if len(rest) < len(same) else ""
+            are_first = rest == same[: len(rest)]
+            more = "" if are_first else "more "
             number = f"was one {more}{name}" if len(rest) == 1 else f"were {plural(len(rest), more + name)}"
-            parts.append((happened.index(same[-1]), f"There {number} {_where(run, rest)}."))
+            place = happened.index(rest[-1] if are_first else same[-1])
+            parts.append((place, f"There {number} {_where(run, rest)}."))
     if several:
         more = "more " if len(left) < len(faults) else ""
         parts.append((len(happened), f"{plural(len(left), f'{more}fault')} of machines or jobs were logged."))
-    sentences = [sentence for _, sentence in sorted(parts, key=itemgetter(0))]
-    first = min(told, key=happened.index, default=None)
-    if lead := _lead(chosen, first) if first is not None and first.sentence == sentences[0] else "":
+    sentences = _once([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
+    first = min(events, key=happened.index, default=None)
+    if lead := _lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
         sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
     return " ".join(sentences)
 
 
-def _lead(chosen: Sequence[Event], first: Event) -> str:
+def _once(sentences: Sequence[str]) -> list[str]:
+    """Sentences of which each reason why a finding does not count is given once."""
+    given: set[str] = set()
+
+    def shortened(match: re.Match[str]) -> str:
+        is_known = match[0] in given
+        given.add(match[0])
+        return "It does not count either." if is_known else match[0]
+
+    return [_UNCOUNTED.sub(shortened, sentence) for sentence in sentences]
+
+
+def _lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
     """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
-    steps = [e.step for e in chosen if _counts(e) and e.step is not None]
-    if first.kind not in (EventKind.FINDING, *_CHANGES) or first.step is None or not steps:
+    single = [e for e in chosen if _counts(e) and not set(e.patterns) & _RUN]
+    steps = [e.step for e in single if e.step is not None]
+    if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
     if first.step < min(steps):
-        (name, *others) = sorted({named(e) for e in chosen if e.step == min(steps)})
-        again = sum(named(e) == name for e in chosen) > 1 or name == named(first)
-        return "Earlier, " if again or others else f"Before the {name}, "
+        (name, *others) = sorted({named(e) for e in single if e.step == min(steps)})
+        several = sum(named(e) == name for e in happened) > 1
+        return "Earlier, " if several or others else f"Before the {name}, "
     return "Later, " if first.step > max(steps) else ""
 
 
@@ -248,21 +297,21 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
     causes: dict[str, Event] = {}
     for event in shown:
         earlier = [e for e in happened[: happened.index(event)] if e.step is not None]
-        if event.kind in _JOINS:
+        if event.kind in JOINS:
             faults = [e for e in earlier if e.kind is EventKind.FAULT and e.attempt != event.attempt]
             last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
             near = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap][:1]
         else:
             least = (event.step or 0) - shortly(run) if set(event.patterns) & RISES else math.inf
-            near = [e for e in earlier if e.kind in _CHANGES and e.attempt == event.attempt][-1:]
+            near = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
             near = [e for e in near if (e.step or 0) >= least]
         causes |= {e.id: e for e in near if e not in shown}
     return list(causes.values())
 
 
-def _where(run: RunView, listed: Sequence[Event]) -> str:
+def _where(run: RunView, findings: Sequence[Event]) -> str:
     """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
-    steps = [e.step for e in listed if e.step is not None and not set(e.patterns) & _RUN]
+    steps = [*{e.step for e in findings if e.step is not None and not set(e.patterns) & _RUN}]
     if len(steps) < 2:
         return f"at {run.axis.place(steps[0])}" if steps else ""
     return f"over {run.axis.place(min(steps), max(steps))}"
@@ -284,14 +333,14 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
     return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 
-def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], said: str) -> str:
+def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:
     """What else one has to know of the verdict: what was discarded, whether the loss is missing (of an agent
-    the reward is judged), what is in doubt; ``said`` is what the other paragraphs say."""
+    the reward is judged), what is in doubt; ``before`` is the text of the other paragraphs."""
     parts = []
     if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
         lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
         parts.append(f"{plural(gone, 'finding')} {lie} not count.")
-    no_loss = any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss" not in said
+    no_loss = any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss" not in before
     if no_loss and not any(s.role is Role.OBJECTIVE for s in run.timeline.series.values()):
         rests = ": the verdict rests on other series" if deciding(happened, run.diagnosis.verdict) else ""
         parts.append(f"No loss was logged that could be judged{rests}.")

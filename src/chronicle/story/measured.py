@@ -24,7 +24,8 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.metrics.aliases import median_gap
-from chronicle.metrics.roles import LOSSES, shown_metric
+from chronicle.metrics.names import LOSSES
+from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
 from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
 from chronicle.timeline.trainings import numbers_of
@@ -85,6 +86,10 @@ class Axis:
         """``240 steps``, ``1 step``, ``145 million tokens``."""
         digits = count(number)
         return f"{digits} {self.noun}" + ("" if self.noun.endswith("s") or digits == "1" else "s")
+
+    def rough_span(self, number: float) -> str:
+        """The same to two digits: ``170 steps``."""
+        return self.span(float(f"{number:.2g}"))
 
     def lost(self, number: float) -> str:
         """``39 steps were discarded``, ``1 epoch was discarded``."""
@@ -156,9 +161,9 @@ class RunView:
         several = number and self.n_trainings > 1
         return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
 
-    def said_of(self, attempt: str | None, sentence: str) -> str:
-        """A sentence about an attempt; where there are several trainings it says of which, ``In fold 1, the
-        second of 5 trainings, the loss ..``."""
+    def in_training(self, attempt: str | None, sentence: str) -> str:
+        """A sentence about an attempt that says of which of several trainings it is: ``In fold 1, the second
+        of 5 trainings, the loss ..``."""
         if not (where := self.training(attempt)):
             return sentence
         trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.metrics.values import clipped, count, duration, level, plural, stated, value_words
+from chronicle.metrics.values import count, duration, level, plural, stated, value_words
 from chronicle.model import Change, Diagnosis, Event, EventKind, Join, JoinKind, StepBack
 from chronicle.story.measured import Axis, RunView
 from chronicle.story.sentences import listed, noun
@@ -68,7 +68,7 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         f"{join.kind.value}-a{join.after + 1}",
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{run.said_of(name, sentence)}.{_moved(run, join)}{_reach(run, join)}",
+        f"{run.in_training(name, sentence)}.{_moved(axis, join)}{_reach(axis, join)}",
         short,
         letter,
         step=join.to_step,
@@ -78,14 +78,14 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
     )
 
 
-def _moved(run: RunView, join: Join) -> str:
-    phrases = [_changed(run, join, change) for change in join.changes[:_SHOWN_CHANGES]]
+def _moved(axis: Axis, join: Join) -> str:
+    phrases = [_changed(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
     rest = len(join.changes[_SHOWN_CHANGES:])
-    said = listed([*phrases, *[f"{plural(rest, 'more value')} changed"] * bool(rest)])
-    return f" {said[:1].upper()}{said[1:]}." if said else ""
+    sentence = listed([*phrases, *[f"{plural(rest, 'more value')} changed"] * bool(rest)])
+    return f" {sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
-def _changed(run: RunView, join: Join, change: Change) -> str:
+def _changed(axis: Axis, join: Join, change: Change) -> str:
     """``the learning rate rose from 0.0003 to 0.001``; ``the seed changed from 1 to 2``."""
     before, after = change.before, change.after
     unit = f" {change.unit}" if change.unit else ""
@@ -98,29 +98,30 @@ def _changed(run: RunView, join: Join, change: Change) -> str:
         what = change.unit or change.quantity.removesuffix(" read")
         off = "left out" if after > before else "read again"
         return f"{stated(abs(after - before))} {what} were {off}"
-    if change.at_step is not None:
-        place = "" if change.at_step == join.to_step else f" at {run.axis.place(change.at_step)}"
+    is_number = not {str} & {type(before), type(after)}
+    if change.at_step is not None and is_number:
+        place = "" if change.at_step == join.to_step else f" at {axis.place(change.at_step)}"
         ends = f"from {stated(before)} to {stated(after)}{unit}{place}"
         return f"the {change.quantity} {'rose' if after > before else 'fell'} {ends}"
     return f"the {name} changed from {stated(before)} to {stated(after)}{unit}"
 
 
-def _reach(run: RunView, join: Join) -> str:
+def _reach(axis: Axis, join: Join) -> str:
     """Whether a rollback went back far enough, and whether what it left came again."""
-    seen, words = join.evidence, ""
+    seen, reach = join.evidence, ""
     left = seen.get("left_pattern") or seen.get("inside_pattern")
     what = f"the {noun(left)}" if left else "what had begun"
-    again = f" came again at {run.axis.place(seen['again_step'])}" if "again_step" in seen else ""
+    again = f" came again at {axis.place(seen['again_step'])}" if "again_step" in seen else ""
     if "inside_start_step" in seen:
-        begun = run.axis.place(seen["inside_start_step"])
-        words = f" The run did not go back far enough: {what} had begun at {begun}"
-        words += f", and{again}." if again else "."
+        begun = axis.place(seen["inside_start_step"])
+        reach = f" The run did not go back far enough: {what} had begun at {begun}"
+        reach += f", and{again}." if again else "."
     elif "left_start_step" in seen:
-        words = f" It was taken up {run.axis.span(seen['margin_steps'])} before {what} began"
-        words += f", which{again}." if again else "."
+        reach = f" It was taken up {axis.span(seen['margin_steps'])} before {what} began"
+        reach += f", which{again}." if again else "."
     elif again:
-        words = f" {what[:1].upper()}{what[1:]}{again}."
-    return words
+        reach = f" {what[:1].upper()}{what[1:]}{again}."
+    return reach
 
 
 class Restart(NamedTuple):
@@ -134,7 +135,7 @@ class Restart(NamedTuple):
 def restart(join: Join, axis: Axis, gpus: float = 0, tokens_per_step: float = 0.0) -> Restart:
     """The words of a join; ``gpus`` and ``tokens_per_step`` are those of run.toml (0: not stated)."""
     costs = tuple(_costs(join, axis, gpus, tokens_per_step))
-    return Restart(tuple(change_words(c, axis) for c in join.changes), costs, tuple(_why(join, axis)))
+    return Restart(tuple(_changed(axis, join, c) for c in join.changes), costs, tuple(_why(join, axis)))
 
 
 def outcome(ending: Ending, axis: Axis) -> str:
@@ -187,23 +188,12 @@ def gap(seconds: float | None) -> str:
     return f"after {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} before that one ended"
 
 
-def change_words(change: Change, axis: Axis) -> str:
-    """``learning rate 0.0003 → 0.00015 at step 800``; ``seed 1 → 2``."""
-    unit = f" {change.unit}" if change.unit else ""
-    at = f" at {axis.place(change.at_step)}" if change.at_step is not None else ""
-    moved = f"{change.quantity} {_stated(change.before)} → {_stated(change.after)}{unit}{at}"
-    if change.quantity.endswith(" read"):
-        off = change.after - change.before
-        moved += f": {_stated(abs(off))} {'left out' if off > 0 else 'read again'}"
-    return moved
-
-
 def _costs(join: Join, axis: Axis, gpus: float, tokens_per_step: float) -> Iterator[str]:
     lost, seconds = join.discarded_steps, join.evidence.get("discarded_s") or 0.0
     if lost:
         yield axis.span(lost)
     if tokens := join.evidence.get("discarded_tokens", lost * tokens_per_step):
-        yield f"{_stated(float(tokens))} tokens"
+        yield f"{value_words(float(tokens))} tokens"
     if seconds >= 1:
         yield duration(seconds)
         if gpus:
@@ -212,15 +202,8 @@ def _costs(join: Join, axis: Axis, gpus: float, tokens_per_step: float) -> Itera
 
 def _why(join: Join, axis: Axis) -> Iterator[str]:
     evidence = join.evidence
-    if "inside_pattern" in evidence:
-        inside, start = _title(evidence["inside_pattern"]), axis.place(evidence["inside_start_step"])
-        far = f"{axis.place(join.to_step)} lies inside “{inside}” from {start}"
-        yield f"did not go back far enough: {far}"
-    if "left_pattern" in evidence:
-        margin = axis.span(evidence["margin_steps"])
-        yield f"went back to {margin} before “{_title(evidence['left_pattern'])}”"
-    if "again_step" in evidence:
-        yield f"it came again at {axis.place(evidence['again_step'])}"
+    if reach := _reach(axis, join).strip(" ."):
+        yield f"{reach[:1].lower()}{reach[1:]}"
     if "metric" in evidence:
         equal = evidence.get("common_samples", 0)
         where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"
@@ -239,8 +222,3 @@ def _why(join: Join, axis: Axis) -> Iterator[str]:
 
 def _title(pattern: str) -> str:
     return BY_ID[pattern].title if pattern in BY_ID else pattern
-
-
-def _stated(value: Any) -> str:
-    # A seed of 19 digits is told by its size; a configuration may hold whole prompts.
-    return clipped(value_words(float(value) if type(value) is int else value), 40) or "not stated"

@@ -133,13 +133,14 @@ class Sentences(Teller):
         risen, short = self.risen("rose")
         left, end = self.value("residual_log", self.value("step_log")), self.finding.end_step
         above = self.above(left) if left > 0 else "up"
-        until = f" until {self.run.axis.place(end)}" if end is not None else ""
+        until = f" until {self.run.axis.place(end)}" if end not in (None, self.finding.start_step) else ""
         return Words(f"{self.what} {risen} and stayed {above}{until}", short, "stayed up")
 
     def multi_dataset_spike(self) -> Words:
         moved = [str(name) for name in self.finding.evidence.get("data_sets", ())]
         tellers = [Sentences(self.run, self.finding, self.numbers, metric) for metric in moved]
-        tallest = max(tellers, key=lambda t: t.rise.peak - t.rise.before if t.rise else 0.0, default=self)
+        heights = sorted(tellers, key=lambda t: t.rise.peak - t.rise.before if t.rise else 0.0)
+        tallest = heights[-1] if heights else self
         names = [self.run.name(metric) for metric in moved]
         risen, short = tallest.risen("rose")
         ended, ending = self.ended()
@@ -152,6 +153,9 @@ class Sentences(Teller):
         who = f"the losses of {listed(few) or 'several data sets'}"
         who += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         together = f"{who} rose together: {self.run.name(tallest.metric)} {risen} and {ended}"
+        if len(moved) == 2 and (rise := heights[0].rise) is not None:
+            name = self.run.name(heights[0].metric).removeprefix("the loss of ")
+            together += f"; that of {name} rose {heights[0].from_to(rise)}"
         return Words(together, short, ending)
 
     def resume_spike(self) -> Words:
@@ -267,7 +271,7 @@ class Sentences(Teller):
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
         sentence = f"{self.what} {course}{unit} over {self.run.axis.place(*steps[rows].tolist())}"
         if self.finding.pattern == "noisy-healthy":
-            sentence += f", with noise of about {self.say('noise', 'noise_log', percent)} from value to value"
+            sentence += f", scattering by about {self.say('noise', 'noise_log', percent)} from value to value"
         short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
         return Words(f"{sentence}, and nothing disturbed it for long", short)
 
@@ -290,5 +294,5 @@ def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity
         words = Words(f"{noun(pattern)} at {teller.start}", f"at {teller.start}")
     if pattern in RISES | {"plateau"} and teller.falls:  # what ought to rise, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
-    sentence = run.said_of(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
+    sentence = run.in_training(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
     return words._replace(sentence=sentence), tuple(dict.fromkeys(teller.numbers))

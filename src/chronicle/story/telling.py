@@ -38,6 +38,17 @@ _ENDED = {
     "crashed": "The process crashed after {}.",
     "killed": "The process was killed after {}.",
     "aborted": "The process was aborted after {}.",
+    "preempted": "The job was preempted after {}.",
+    "cancelled": "The job was cancelled after {}.",
+    "time limit": "The job reached its time limit after {}.",
+    "out of memory": "The process ran out of memory after {}.",
+    "loss scale gave up": "The trainer gave up after {}: the loss scale could fall no further.",
+    "node failure": "A node failed after {}, and the training ended.",
+    "GPU failed": "A GPU failed after {}, and the training ended.",
+    "memory error": "A memory error ended the training after {}.",
+    "no storage": "A fault of the storage ended the training after {}.",
+    "CUDA error": "A CUDA error ended the training after {}.",
+    "NCCL error": "An NCCL error ended the training after {}.",
     "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
@@ -55,9 +66,9 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     joined = [join_event(run, letter, join) for letter, join in lettered(run.diagnosis)]
     plain = [*_launch(run), *joined, *changes(run), *_faults(run), *_end(run)]
     findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
-    placed = [*map(clock.placed, _with_ids([*plain, *findings]))]
-    placed, spoken = _with_notes([around(run, event, placed) for event in placed], notes)
-    return tuple(sorted([*placed, *map(clock.placed, spoken)], key=partial(_order, owners(run.timeline))))
+    logged = [*map(clock.placed, _with_ids([*plain, *findings]))]
+    logged, noted = _with_notes([around(run, event, logged) for event in logged], notes)
+    return tuple(sorted([*logged, *map(clock.placed, noted)], key=partial(_order, owners(run.timeline))))
 
 
 def _launch(run: RunView) -> Iterator[Event]:
@@ -74,10 +85,10 @@ def _faults(run: RunView) -> Iterator[Event]:
     groups: dict[tuple[object, ...], list[Fault]] = {}
     for fault in run.timeline.faults:
         groups.setdefault((fault.kind, fault.what, fault.at_step), []).append(fault)
-    listed = list(groups.values())
-    for faults in listed[: _MOST_FAULTS - 1]:
+    in_order = list(groups.values())
+    for faults in in_order[: _MOST_FAULTS - 1]:
         yield _fault(run, faults)
-    if rest := [fault for faults in listed[_MOST_FAULTS - 1 :] for fault in faults]:
+    if rest := [*chain.from_iterable(in_order[_MOST_FAULTS - 1 :])]:
         yield replace(_fault(run, rest), sentence=f"{plural(len(rest), 'more fault')} followed.")
 
 
@@ -113,7 +124,7 @@ def _end(run: RunView) -> Iterator[Event]:
     if steps := [int(s.steps.max()) for s in attempt.series.values() if len(s)]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
-        words = _ENDED.get(how, f"The log ends at {{}}: {how}.").format(place)
+        words = _ENDED[how].format(place)
         short = f"{how or 'ends'} at {place}"
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
 
@@ -125,15 +136,15 @@ def _of_group(run: RunView, group: Happening) -> Event:
     often = sum(p.pattern == lead.pattern and p.metric == lead.metric for p in group.parts)
     stages = f"came in {count(often)} stages" if lead.pattern in DIVERGES else f"peaked {times_over(often)}"
     again = f" It {stages}." if often > 1 else ""
-    seen = [(lead.start_step, f"{words.sentence}{again}")]
+    placed = [(lead.start_step, f"{words.sentence}{again}")]
     others: dict[str, Finding] = {}
     for part in sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True):
         if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
             others.setdefault(_FAMILY if part.pattern in RISES else part.pattern, part)
     for part, (more, further) in [(part, finding_words(run, part)) for part in others.values()]:
-        seen.append((part.start_step, more.sentence))
+        placed.append((part.start_step, more.sentence))
         numbers += further
-    sentences, shorts = [sentence for _, sentence in sorted(seen, key=itemgetter(0))], words.short
+    sentences, shorts = [sentence for _, sentence in sorted(placed, key=itemgetter(0))], words.short
     if explained := lead.evidence.get("explained_by"):
         sentences.append(f"It does not count against the run ({explained}).")
     if not (live := lead.pattern == "failed-run" or run.is_live(lead.attempt, lead.start_step)):
@@ -161,19 +172,19 @@ def _of_group(run: RunView, group: Happening) -> Event:
     )
 
 
-def _numbered(listed: Iterable[Event]) -> list[Event]:
-    seen: Counter[str] = Counter()
-    named = []
-    for event in listed:
-        seen[event.id] += 1
-        n = seen[event.id]
-        named.append(replace(event, id=f"{event.id}.{n}") if n > 1 else event)
-    return named
+def _numbered(events: Iterable[Event]) -> list[Event]:
+    often: Counter[str] = Counter()
+    numbered = []
+    for event in events:
+        often[event.id] += 1
+        number = often[event.id]
+        numbered.append(replace(event, id=f"{event.id}.{number}") if number > 1 else event)
+    return numbered
 
 
-def _with_ids(listed: Iterable[Event]) -> list[Event]:
+def _with_ids(events: Iterable[Event]) -> list[Event]:
     """Events with an id each; a finding is known by those of the neighbouring places too."""
-    named = _numbered(listed)
+    named = _numbered(events)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
         if event.kind is EventKind.FINDING and (match := _ID.fullmatch(event.id)):
@@ -193,7 +204,7 @@ def coarse(step: int) -> int:
 
 def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
     """Events with the ids by which notes know them, and the notes as events of their own."""
-    known, spoken = list(happened), []
+    known, noted = list(happened), []
     for note in notes:
         event = Event(
             f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
@@ -211,27 +222,27 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
                 known[place] = replace(of, also=(*of.also, note.event))
             step = of.step if note.step is None else note.step
             event = replace(event, step=step, attempt=of.attempt, of=of.id)
-        spoken.append(event)
-    return known, _numbered(spoken)
+        noted.append(event)
+    return known, _numbered(noted)
 
 
-def _meant(note: Note, listed: Sequence[Event]) -> int | None:
+def _meant(note: Note, events: Sequence[Event]) -> int | None:
     """Which event a note speaks of: the one it names, else the finding or join that lies around its step."""
-    for place, event in enumerate(listed):
+    for place, event in enumerate(events):
         if note.event and note.event in (event.id, *event.also):
             return place
     match = _ID.fullmatch(note.event) if note.event else None
     if match is not None:  # the event was found elsewhere, or under another name, when the note was written
         step = int(match["place"])
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
-        of_family = ((place, e.step) for place, e in enumerate(listed) if e.id.startswith(family))
+        of_family = ((place, e.step) for place, e in enumerate(events) if e.id.startswith(family))
         near = [(abs(at - step), place) for place, at in of_family if at is not None]
         return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
     if note.step is None or note.event:
         return None
     around = [
         (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
-        for place, event in enumerate(listed)
+        for place, event in enumerate(events)
         if event.step is not None and _covers(event, note.step) and not set(event.patterns) & OVERALL
     ]
     return min(around)[2] if around else None
@@ -345,7 +356,7 @@ def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Eve
         f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
         kind,
         kind.value.capitalize(),
-        run.said_of(owner, f"The {name} {form.format(*words)}."),
+        run.in_training(owner, f"The {name} {form.format(*words)}."),
         f"{name} {short.format(*words)}",
         step=begin,
         end_step=end if len(jumps) > 1 else None,

@@ -219,7 +219,12 @@ def _by_seed(attempt: Attempt) -> list[Attempt]:
     every metric was logged in every row, and not where the seed is another one from row to row."""
     column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
     rest = {m: s for m, s in attempt.series.items() if s is not column}
-    if column is None or not rest or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
+    if (
+        column is None
+        or attempt.axis == "item"
+        or not rest
+        or not all(np.array_equal(s.steps, column.steps) for s in rest.values())
+    ):
         return [attempt]
     seeds, which = np.unique(column.values, return_inverse=True)
     if not 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2):

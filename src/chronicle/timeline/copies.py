@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from chronicle.metrics.roles import LOSSES
+from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course

@@ -132,6 +132,12 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     return bool(off <= _NOISE * noise and median(apart_s) <= SAME_TIME_S)
 
 
+def _are_one(a: Series, b: Series) -> bool:
+    """Whether steps, values and times of both are equal to the last digit."""
+    floats = ((a.values, b.values), (a.times, b.times))
+    return np.array_equal(a.steps, b.steps) and all(np.array_equal(x, y, equal_nan=True) for x, y in floats)
+
+
 def pairs(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
     """The first series of a role that both have under one name, else the first of either."""
     old, new = ([s for s in a.by_role(role) if len(s)] for a in (before, after))
@@ -224,14 +230,24 @@ class Pair:
         a, b = self.before, self.after
         if a.last < b.first or b.last < a.first or a.clock.role in SCHEDULES:
             return None
-        if a.attempt.sources and a.attempt.sources == b.attempt.sources:
-            return None  # two attempts of one file
+        if a.attempt.sources and a.attempt.sources == b.attempt.sources:  # two stretches of one file
+            return 0 if self._written_twice() else None
         ranks = self.same_writer() is False  # of one job, if they log one loss at one time
         apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
         for by in (0, apart) if abs(apart) == 1 else (0,):
             if are_equal(a.clock, moved(b.clock, by), timed=ranks):
                 return by
         return 0 if not ranks and self._equal_throughout() else None
+
+    def _written_twice(self) -> bool:
+        """Whether all values and times of both are equal to the last digit, as in a file that holds a stretch
+        of its rows twice. Where no time and no speed is logged, a launch with the same seed looks so, too."""
+        old, new = self.before.attempt.series, self.after.attempt.series
+        if old.keys() != new.keys() or len(self.before.clock) < _COMMON_SAMPLES:
+            return False
+        speeds = (s.values for s in old.values() if s.role in (Role.STEP_TIME, Role.THROUGHPUT))
+        timed = math.isfinite(self.before.started) or any(len(np.unique(v)) > 1 for v in speeds)
+        return timed and all(_are_one(series, new[metric]) for metric, series in old.items())
 
     def _equal_throughout(self) -> bool:
         """Whether several metrics are in common, all with the same values at the same steps. A clock of few

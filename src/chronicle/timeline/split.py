@@ -16,8 +16,7 @@ import numpy as np
 
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, clock, distinct
-from chronicle.timeline.relation import same
+from chronicle.timeline.courses import Index, Mask, clock, distinct
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
@@ -28,6 +27,7 @@ _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that 
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
 _LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `resumes`
+_OFTEN = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
@@ -58,15 +58,13 @@ def split(
     backs: list[StepBack | None] = []
     for attempt in attempts:
         happened = _in_order(attempt, _by_wall_clock)
-        logged, ticks = clock(attempt), clock(happened)
+        logged, ticks = _ticks(attempt), _ticks(happened)
         if logged is None or ticks is None:
             parts.append(attempt)
             continue
         cuts = counted_anew(happened, ticks) or starts(ticks)
         resumed = resumes(happened, ticks, cuts)
-        # One attempt whose blocks of rows were put together wrongly: no two pieces share a step.
-        blocks = not relation_given and pairwise(sorted(_ranges(ticks.steps, cuts)))
-        if cuts and blocks and all(a[1] < b[0] for a, b in blocks):
+        if cuts and not relation_given and _are_blocks(ticks.steps, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
         elif not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
@@ -79,6 +77,15 @@ def split(
         parts += pieces
         backs += [_disorder(attempt.name, logged, ticks, len(cuts)), *map(_repeats, pieces)]
     return parts, doubts, [back for back in backs if back is not None]
+
+
+def _ticks(attempt: Attempt) -> Series | None:
+    """The clock of an attempt, or a loss that is logged more than twice as often: a score of few evaluations
+    passes over the launches between them."""
+    judged = clock(attempt)
+    losses = (*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS))
+    often = max(losses, key=len, default=judged)
+    return often if judged and often and len(judged) < _OFTEN * len(often) else judged
 
 
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
@@ -129,19 +136,20 @@ def _not_growing(steps: Steps) -> int:
 
 
 def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
-    """Rows of the clock at which another counter, told with it, begins again, if the step goes back at no
-    other row.
+    """Rows of the clock at which another counter that is logged with it begins again, if the step goes back
+    at no other row.
 
-    An agent's episodes are counted from 1 again when its program is started, while its steps begin wherever
-    the first episode ends.
+    When a program is started again, it counts an agent's episodes from the first again (or from the 100th, if
+    it logs every 100th), while its steps begin wherever that episode ends.
     """
     down = falls(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values
-        if series is ticks or not np.array_equal(series.steps, ticks.steps) or values[0] not in (0, 1):
+        if series is ticks or not np.array_equal(series.steps, ticks.steps):
             continue
         begins = np.flatnonzero(values[1:] <= values[:-1]) + 1
         again = (values[begins] == values[0]).all() and np.isin(down, begins).all()
+        again &= values[0] in (0, 1) or len(begins) == len(down)  # every 50th batch comes again in each epoch
         whole = np.isfinite(values).all() and (values == np.floor(values)).all()
         if again and whole and len(values) > _SHORT_SAMPLES * len(begins):
             return begins.tolist()
@@ -150,7 +158,7 @@ def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
 
 def starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
-    down = falls(series.steps)
+    down = _begins_again(series)
     steps, most = series.steps, _most_cuts(series.steps)
     # A log to which every launch appends, of which some got no further than a few rows. Rows out of order,
     # and ranks that write by turns, fall to other steps than the first.
@@ -179,16 +187,31 @@ def starts(series: Series) -> list[int]:
     return cuts if len(cuts) <= most else []
 
 
+def _begins_again(series: Series) -> Index:
+    """Rows whose step is lower than the row before, and in a log that has such rows also those that repeat
+    the first step of the log: a launch before them stopped after one row. Where any other step is repeated,
+    or each launch repeats its first, or no time passes between the two, the rows are samples of one step."""
+    steps, times = series.steps, series.times
+    down, repeats = falls(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
+    if not 0 < len(repeats) <= len(down) or (steps[repeats] != steps[0]).any():
+        return down
+    at_once = times[repeats] - times[repeats - 1] < np.median(np.diff(times))  # never with an unknown time
+    return down if at_once.any() else np.union1d(down, repeats)
+
+
 def _most_cuts(steps: Steps) -> float:
     return max(_FEW_CUTS, min(_MANY_CUTS, len(steps) / _ROWS_BETWEEN_CUTS))
 
 
 def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     """Rows of the clock at which a process went on from where another one had ended, beside the ``cuts``. A
-    clock of the process begins anew there; or there is a pause half as long as that of a launch, ten times as
-    long as any other, and no more often than twice as many launches, since what comes again is an evaluation
-    or a checkpoint. A hang as long as a launch is taken for a resume, by which nothing is judged."""
-    return sorted({*_pauses(ticks.times, cuts), *_clock_restarts(attempt, ticks, cuts)})
+    clock of the process begins anew there, or leaps at a step that is logged again. Or there is a pause half
+    as long as that of a launch and ten times as long as any other, for at most two such rows a launch: what
+    comes again more often is an evaluation or a checkpoint. A hang as long as a launch is taken for a resume,
+    too, by which nothing is judged."""
+    elapsed = _elapsed(attempt, ticks)
+    restarts = _clock_restarts(attempt, ticks, elapsed, cuts) + _clock_leaps(ticks, elapsed)
+    return sorted({*_pauses(ticks.times, cuts), *restarts})
 
 
 def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
@@ -202,11 +225,26 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
     return long.tolist() if clear and launch >= _LEAST_S and len(long) <= _AS_MANY * len(cuts) else []
 
 
-def _clock_restarts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
-    """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
+def _elapsed(attempt: Attempt, ticks: Series) -> Floats:
+    """The seconds of a process that are logged in each row of the clock; none where nothing logs them."""
     clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
-    elapsed = next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), None)
-    if elapsed is None or not len(down := np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1):
+    return next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
+
+
+def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:
+    """Rows that repeat a step, at each of which the seconds of the process move farther than at any other
+    row: the process that goes on from there counts them from another moment."""
+    again = np.flatnonzero(ticks.steps[1:] == ticks.steps[:-1]) if len(elapsed) else np.empty(0, np.intp)
+    if not 0 < len(again) <= _rare(ticks):
+        return []
+    moves = np.abs(np.diff(elapsed))
+    leaps = moves[again].min() > _FAR_ABOVE * np.delete(moves, again).max(initial=0.0)
+    return (again + 1).tolist() if leaps else []
+
+
+def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequence[int]) -> list[int]:
+    """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
+    if not len(down := np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1):
         return []
     begin = elapsed[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(elapsed)))
     restarts = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
@@ -229,7 +267,7 @@ def _quiet(series: Series, down: Index) -> list[bool]:
     parts = np.array_split(down, len(down) // _AT_ONCE + 1)
     few = [np.count_nonzero(windows[at] >= steps[at, None], axis=1) <= _SHORT_SAMPLES for at in parts]
     _, first, step = np.unique(steps, return_index=True, return_inverse=True)
-    twice = (np.bincount(step, ~same(series.values, series.values[first][step])) > 0)[step]
+    twice = (np.bincount(step, ~_equal(series.values, series.values[first][step])) > 0)[step]
     quiet: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
     return quiet
 
@@ -240,7 +278,20 @@ def _rare(series: Series) -> float:
 
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
     _, i, j = np.intersect1d(series.steps[old], series.steps[new], return_indices=True)
-    return not same(series.values[old][i], series.values[new][j]).all()
+    return not _equal(series.values[old][i], series.values[new][j]).all()
+
+
+def _equal(a: Floats, b: Floats) -> Mask:
+    """Where values of one log are the same, to the last digit: one program wrote both."""
+    return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
+
+
+def _are_blocks(steps: Steps, cuts: list[int]) -> bool:
+    """Whether the pieces are blocks of the rows of one attempt, put together in a wrong order: no two of them
+    have a step in common, and each goes on where another one ends."""
+    lengths = [high - low for low, high in _ranges(steps, cuts)]
+    gaps = [b[0] - a[1] for a, b in pairwise(sorted(_ranges(steps, cuts)))]
+    return all(0 < gap <= max(lengths) for gap in gaps)
 
 
 def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
@@ -305,5 +356,5 @@ def _repeats(attempt: Attempt) -> StepBack | None:
     if ticks is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
         return None
     a, b = ticks.values[1:][again], ticks.values[:-1][again]
-    equal = int(np.count_nonzero((a == b) | (np.isnan(a) & np.isnan(b))))
+    equal = int(np.count_nonzero(_equal(a, b)))
     return StepBack("repeats", (attempt.name,), len(a), {"rows": len(ticks), "equal_values": equal})

@@ -110,8 +110,8 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # one doubt of each such log
     in_one = (len({log_of[name] for name in names} - appended) == 0 for _, names in backs)
     backs = [
-        ("appended" if one and APART[why] else why, names)
-        for (why, names), one in zip(backs, in_one, strict=True)
+        ("appended" if appended_log and APART[why] else why, names)
+        for (why, names), appended_log in zip(backs, in_one, strict=True)
     ]
     for why, words in APART.items():
         names = [name for because, both in backs if because == why for name in both]
@@ -134,10 +134,10 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
 
 def _listed(names: Sequence[str]) -> str:
     """``a, b, c and 9 more``; each name once."""
-    *some, last = dict.fromkeys(names)
-    if len(some) > _MOST_NAMES:
-        some, last = some[:_MOST_NAMES], f"{len(some) + 1 - _MOST_NAMES} more"
-    return f"{', '.join(some)} and {last}" if some else last
+    *listed, last = dict.fromkeys(names)
+    if len(listed) > _MOST_NAMES:
+        listed, last = listed[:_MOST_NAMES], f"{len(listed) + 1 - _MOST_NAMES} more"
+    return f"{', '.join(listed)} and {last}" if listed else last
 
 
 class Tips:
@@ -406,7 +406,7 @@ def discarded(timeline: Timeline) -> dict[str, Any]:
     live_steps = sum(max(span) - min(span) for span in ends.values())
     return {
         "discarded_steps": steps,
-        **{name: sum(told) if told and None not in told else None for name, told in costs.items()},
+        **{name: sum(each) if each and None not in each else None for name, each in costs.items()},
         "live_steps": live_steps,
         "total_steps": live_steps + steps,
     }

@@ -628,6 +628,17 @@ def test_a_configuration_that_each_launch_prints_is_no_course_of_losses(tmp_path
     assert attempt.series["total_loss"].steps.tolist() == [*range(19, 800, 20)]
 
 
+def test_a_long_line_of_pairs_is_read_to_its_end(tmp_path):
+    """As verl prints them, in some 2,400 characters; of a long line of prose the beginning is enough."""
+    line = "step:{step} - " + "".join(f"timing_per_token_ms/x{k}:np.float64(0.{k}) - " for k in range(40))
+    prose = "The agent said that a reward of 1.5 was enough. " * 40 + "loss: 7.5\n"
+    text = "".join(line.format(step=i) + f"actor/pg_loss:{1 / i:.3f}\n{prose}" for i in range(1, 13))
+    assert len(line) > 1500
+    attempt = read_text(tmp_path, text)
+    assert attempt.series["actor/pg_loss"].values.tolist() == [round(1 / i, 3) for i in range(1, 13)]
+    assert "loss" not in attempt.series
+
+
 def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):
     log = tmp_path / "federated.log"
     line = "[Client {}] Epoch {} - Loss: {:.2f} | val acc: {:.2f}\n"

@@ -121,6 +121,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(100, 2.5), (200, 2.25), (300, 2.0)], "epoch": [(100, 0.1), (200, 0.2), (300, 0.3)]},
         "step",
     ),
+    "lines behind the only bar, as W&B keeps what a terminal showed": (
+        "hf-console",
+        "  0%|  | 0/100 [00:00<?]\n 42%|▏ | 40/100 [28:49<39:13]Traceback (most recent call last):\n"
+        "{'loss': 2.5, 'epoch': 0.1}\n{'loss': 2.25, 'epoch': 0.2}\n{'loss': 2.0, 'epoch': 0.4}\n",
+        {"loss": [(10, 2.5), (20, 2.25), (40, 2.0)], "epoch": [(10, 0.1), (20, 0.2), (40, 0.4)]},
+        "step",
+    ),
     "a line that a buffer held back to the summary": (
         "hf-console",
         "  0%|  | 0/2 [00:00<?]\n 50%|▏ | 1/2 [00:01<00:01]\n{'loss': 2.5, 'epoch': 1.0}\n"

@@ -75,7 +75,7 @@ from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.roles import extreme, plain
+from chronicle.metrics.names import extreme, plain
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"

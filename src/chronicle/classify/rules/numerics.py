@@ -61,7 +61,7 @@ import numpy as np
 from chronicle.classify.measure import finite, median, running, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.roles import plain
+from chronicle.metrics.names import plain
 from chronicle.model import Finding, Floats, Role, Series
 
 START_SHARE = 0.1  # share of a log in which a level settles

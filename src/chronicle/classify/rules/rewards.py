@@ -47,7 +47,8 @@ from chronicle.classify.measure import finite, median, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, Ascent, ascent
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.roles import direction, extreme
+from chronicle.metrics.names import extreme
+from chronicle.metrics.roles import direction
 from chronicle.model import Finding, Floats, Role, Series
 
 COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"

@@ -66,7 +66,8 @@ from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
-from chronicle.metrics.roles import MIN_POINTS, SCORES, direction, opposes, plain, words_of
+from chronicle.metrics.names import opposes, plain, words_of
+from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, PERFECT, NOISY = "failed-run", "plateau", "near-perfect", "noisy-healthy"
@@ -147,8 +148,15 @@ def improves(series: Series) -> bool:
     if way is None:
         return rises(direction(series) * series.values)
     if series.role is Role.OBJECTIVE:
-        return way.learned or at_its_best(series, way)
+        return way.learned or at_its_best(series, way) or _at_a_ceiling(series)
     return way.learned and way.best - way.first >= MOVES * max(abs(way.best), abs(way.first))
+
+
+def _at_a_ceiling(reward: Series) -> bool:
+    """Whether a reward rose and its later half stays at nine tenths of what it gained, as where a task is
+    solved within the first points: its blocks hold the whole rise, and seem noisy."""
+    v = finite(reward).values
+    return rises(v) and median(v[len(v) // 2 :]) - v[0] >= CEILING * (v.max() - v[0])
 
 
 def rises(values: Floats) -> bool:

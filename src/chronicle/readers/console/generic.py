@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chronicle.metrics.roles import LOSSES, SCORES, role_of
+from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
 from chronicle.readers.console.counting import Course, Plan

@@ -106,9 +106,10 @@ class Bars:
         """The lines of a log that is over. The last bar stands for those that a buffer kept back: several, or
         one before the summary."""
         ended = not math.isnan(self.end_epoch)
-        if not self.total and ended:
+        kept_back = sum("loss" in row.values for row in self.waiting) > 1 - ended
+        if not self.total and (ended or kept_back):
             self.total = next(iter(self.drawn), "")
-        if sum("loss" in row.values for row in self.waiting) > 1 - ended and self.total:
+        if kept_back and self.total:
             self._place(self.drawn[self.total], self.drawn[self.total], True)
         return self.placed()
 
@@ -133,6 +134,8 @@ class Bars:
         places = sorted(self.places.get(self.total, ()))
         if rows and self.end_epoch > 0 and places[-1] == int(self.total):
             return places[-1] / self.end_epoch
+        if rows and len(places) - (0 in places) == 1:  # the last of the lines is nearest to it
+            return places[-1] / rows[-1].epoch
         asked = rows[:: len(rows) // _ASKED + 1]
         maybe = [n / row.epoch for row in asked for n in (row.after, row.before) if n]
 

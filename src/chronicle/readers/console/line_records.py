@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Any
 
 from chronicle.metrics.aliases import in_english
-from chronicle.metrics.roles import role_of
+from chronicle.metrics.names import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import MAYBE, begin, time_in
@@ -33,6 +33,7 @@ from chronicle.readers.console.pairs import (
     is_judged,
     key_of,
     last_word,
+    looked_at,
     names_best_and_loss,
     names_epoch,
     pairs,
@@ -239,7 +240,6 @@ _BULLET = " \t|>*#•▶:-{'\""
 _SUMMARY = re.compile(r"\bbest iteration(?: is)?:?$|^best (?:iteration|epoch|step)\b", re.IGNORECASE)
 _RUNS = re.compile(rb"\d+")
 FEWEST_EPOCHS = 5  # lines of a log that tells each epoch in one line, with its loss
-_LONGEST = 1000  # characters of a line that are looked at
 _MOST_SHAPES = 500  # of lines, the most frequent first
 
 
@@ -248,7 +248,7 @@ def may_be_record(text: str, *, bars: bool) -> bool:
 
     What ``bars`` count will do where something else says that they are of a training.
     """
-    text = in_english(text[:_LONGEST])
+    text = in_english(looked_at(text))
     if "loss" in text.lower() or header(text) or _BOX.fullmatch(text):
         return True
     return any(
@@ -314,7 +314,7 @@ class Gatherer:
     def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record or a part of a block wherever it stands; None for any other."""
         who, at = begin(text)
-        words = in_english(text[at:].strip()[:_LONGEST])
+        words = in_english(looked_at(text[at:].strip()))
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
         vars(table := Table()).update(vars(self._table))
@@ -327,7 +327,7 @@ class Gatherer:
 
     def take(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
-        text = in_english(source.words[:_LONGEST])
+        text = in_english(looked_at(source.words))
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self.end()

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
-from chronicle.metrics.roles import LOSSES, role_of
+from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Role, Steps
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
@@ -91,6 +91,8 @@ _ROUND = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]\s| \| )")  # of gradient boosting
 _MEMBER = re.compile(r"(?i)\s{0,8}\[((?:client|party|site|peer|silo|agent)[ _#-]{0,2}\d{1,6})\][\s:|-]*")
 _GROUP = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,60})\[(?=[A-Za-z_]\w{0,60}=)([^\[\]]{0,400})\]")
 _LONGEST, _LONGEST_SETTINGS = 1000, 20_000  # characters of a line
+_LONGEST_DENSE, _DENSE = 3500, 20  # of one that begins with so many pairs
+_A_PAIR = re.compile(r"[\w\])][:=]\s?(?:\w+\.\w+\()?[-+.\d]")
 # "loss is 2.5" names a loss; a number behind one of the others belongs to no name.
 _COPULA = {"is", "was", "are", "equals"}
 _PREPOSITIONS = word_set("""
@@ -110,17 +112,24 @@ class Pair(NamedTuple):
     of: int = 0
 
 
+def looked_at(text: str) -> str:
+    """As much of a line as is looked at: its beginning, and more of one with pair behind pair (verl)."""
+    if len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE:
+        return text[:_LONGEST_DENSE]
+    return text[:_LONGEST]
+
+
 def pairs(text: str) -> list[Pair]:
     """All pairs of a line in their order; numbers without a name as progress, or in rows of known order."""
     named, nobody = _without_names(text) or list[Pair](), -1
     if named:
         return named
     if member := _MEMBER.match(text):
-        own = pairs(text[member.end() : _LONGEST])
+        own = pairs(looked_at(text)[member.end() :])
         return [
             pair if is_counter(pair.name) else pair._replace(name=f"{member[1]}/{pair.name}") for pair in own
         ]
-    text = reworded(text[:_LONGEST])
+    text = reworded(looked_at(text))
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     if round_ := _ROUND.match(text):
         named.append(Pair("progress", float(round_[1])))

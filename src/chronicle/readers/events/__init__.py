@@ -88,13 +88,13 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 def _attempts(log: Log) -> list[Attempt]:
     series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns().items()}
     if not series and log.damage:
-        at, what = min(log.damage)
-        raise BadLog(f"{log.path}@{at}", f"{what}; and no scalar is left")
+        at, problem = min(log.damage)
+        raise BadLog(f"{log.path}@{at}", f"{problem}; and no scalar is left")
     if not series and not log.texts:
         return []
     facts, faults = facts_of(log.texts.values()) if log.texts else {}, Faults(log.path)
-    for at, what in sorted(log.damage):
-        faults.add(what, byte=at)
+    for at, problem in sorted(log.damage):
+        faults.add(problem, byte=at)
     listed = tuple(faults.all("more records are damaged; skipped"))
     return [Attempt(log.path.name, (str(log.path),), series, facts, listed, log.truncated)]
 
@@ -327,10 +327,10 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
         batch.pieces[number].log.parts.setdefault(tag, []).append(column)
     for number, text in texts:
         batch.pieces[number].log.texts[text.tag] = text
-    damage += [(n, at, what) for n, part in enumerate(batch.frames) for at, what in part.damage]
-    for number, at, what in damage:
+    damage += [(n, at, problem) for n, part in enumerate(batch.frames) for at, problem in part.damage]
+    for number, at, problem in damage:
         piece = batch.pieces[number]
-        piece.log.damage.append((at + piece.base - piece.low, what))
+        piece.log.damage.append((at + piece.base - piece.low, problem))
     for piece, part in zip(batch.pieces, batch.frames, strict=True):
         piece.log.truncated |= part.truncated
         if piece.is_last:

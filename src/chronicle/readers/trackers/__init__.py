@@ -210,8 +210,8 @@ class Store:
         except _DAMAGE as err:
             if strict:
                 raise _bad(self.path, err) from err
-            what = f"table {table!r} is damaged ({_reason(err)}); the rows before that are kept"
-            self.faults.append(Fault(Place(str(self.path)), what))
+            problem = f"table {table!r} is damaged ({_reason(err)}); the rows before that are kept"
+            self.faults.append(Fault(Place(str(self.path)), problem))
 
     def rows_within(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
         """The rows of a query, as long as their texts take no more than so many bytes."""

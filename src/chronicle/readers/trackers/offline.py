@@ -268,8 +268,8 @@ def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
                         _swanlab_record(n, content, log)
             except (ValueError, struct.error):
                 faults.add("record is no protobuf message; skipped")
-    for at, what in frames.damage:
-        faults.add(what, byte=at)
+    for at, problem in frames.damage:
+        faults.add(problem, byte=at)
     return frames.truncated or "ended" not in log.facts
 
 

@@ -80,9 +80,9 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
     alerts: dict[tuple[Any, Any], list[Fault]] = {}
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
-        what = f"alert ({level}): {title}" + (f": {text}" if text else "")
+        alert = f"alert ({level}): {title}" + (f": {text}" if text else "")
         at_time, at_step = moment(str(timestamp), math.nan), step if isinstance(step, int) else None
-        fault = Fault(Place(str(path)), what[:500], at_time=at_time, kind="alert", at_step=at_step)
+        fault = Fault(Place(str(path)), alert[:500], at_time=at_time, kind="alert", at_step=at_step)
         alerts.setdefault((run_id, run_name), []).append(fault)
     return alerts
 

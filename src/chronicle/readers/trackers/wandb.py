@@ -57,7 +57,7 @@ def read(path: Path) -> list[Attempt]:
                 run.add(*body(record))
             except ValueError:
                 unreadable += 1
-    faults = [Fault(Place(str(path), byte=at), what) for at, what in frames.damage]
+    faults = [Fault(Place(str(path), byte=at), problem) for at, problem in frames.damage]
     if unreadable:
         faults.append(Fault(Place(str(path)), "record is no protobuf message; skipped", unreadable))
     return [run.attempt(faults, frames.truncated)]
@@ -114,8 +114,8 @@ class _Run:
     def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
         """The finished run. Raises BadLog where it logged nothing."""
         if not self.history.n_rows:
-            what = "no metric was logged. Remedy: remove it, or wait until it is written to"
-            raise BadLog(str(self.path), what)
+            problem = "no metric was logged. Remedy: remove it, or wait until it is written to"
+            raise BadLog(str(self.path), problem)
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
@@ -179,8 +179,8 @@ class _Console:
 
     def alert(self, message: bytes) -> None:
         parts = texts(message, {1: "title", 2: "text", 3: "level"})
-        what = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
-        self._report(what[:500], "alert")
+        alert = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
+        self._report(alert[:500], "alert")
 
     def preempting(self, _: bytes) -> None:
         self._report("marked as about to be preempted", "preemption")
@@ -194,8 +194,8 @@ class _Console:
         self._open.clear()
         faults = [*self.machine.listed(self._time), *self._reported]
         if self._dropped:
-            what = f"W&B dropped rows that were logged below the step it was at, {self._below}"
-            faults.append(Fault(Place(str(self.path)), what, self._dropped))
+            problem = f"W&B dropped rows that were logged below the step it was at, {self._below}"
+            faults.append(Fault(Place(str(self.path)), problem, self._dropped))
         return faults
 
     def _lines(self, stream: int, text: str) -> Iterator[str]:

@@ -1,0 +1,146 @@
+"""What the name of a metric says alone, in whatever log it stands: its role, its data set and its unit.
+
+`role_of` looks a name up in the ordered alias table. What the other names and the values of a log say beside
+it is in `chronicle.metrics.roles`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+
+from chronicle.metrics import aliases
+from chronicle.model import Role
+
+_COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
+_SPELLED = re.compile("|".join(aliases.SPELLED))
+_A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
+# A new word begins at "Norm" of "gradNorm" and at "Policy" of "MLPPolicy", not at the end of "TFLOPs".
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
+_WORD = re.compile(r"[^\W_]+")
+_ITS_VALUE, A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
+_LONGEST = 1000  # characters of a name that is looked at: the work grows with their square, and more
+_MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
+_LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
+_LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
+_COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
+_UNITS = (
+    (r"\btflops?\b", "TFLOP/s"),
+    (r"\b(tokens?|toks?)\b", "tokens/s"),
+    (r"\b(words?|wps)\b", "words/s"),
+    (r"\b(samples?|examples?)\b", "samples/s"),
+    (r"\b(its?|iters?|iterations?|steps?)\b", "steps/s"),
+)
+_OF_PLAYERS = aliases.COMPONENTS | aliases.BESIDE_PLAYERS
+_OF_ONE_SIDE = aliases.GENERATORS | aliases.OPPONENTS | aliases.DISTANCES | {"idt", "identity"}
+LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def plain(metric: str) -> str:
+    """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
+    words = _HUMP.sub(" ", metric).lower()
+    for spelled, word in aliases.SPELLED.items() if _is_spelled(_LONG_NUMBER.sub("00", words)) else ():
+        words = re.sub(spelled, f" {word} ", words)
+    return " ".join(_WORD.findall(words))
+
+
+_is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def role_of(metric: str) -> Role:
+    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
+    if len(metric) > _LONGEST:
+        return Role.OTHER
+    return _role_of_numbered(_LONG_NUMBER.sub("00", metric))
+
+
+@lru_cache(maxsize=4096)
+def _role_of_numbered(metric: str) -> Role:
+    """The role of a name, whatever numbers it has: layers, heads and experts are alike."""
+    name = _A_NUMBER.sub("0", plain(metric))
+    role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
+    if role not in (Role.LOSS, Role.DATASET_LOSS):
+        return role
+    parts = set(words_of(name))
+    if not parts or not A_LOSS.search(name):
+        return Role.LOSS
+    if role is Role.LOSS and parts & aliases.COMPONENTS:
+        return Role.PART_LOSS
+    return Role.DATASET_LOSS if parts & aliases.CORPORA else role
+
+
+def names_a_loss(metric: str) -> bool:
+    """Whether the name is that of a loss, or of a part of one."""
+    return role_of(metric) in (*LOSSES, Role.PART_LOSS)
+
+
+def says_nothing(word: str) -> bool:
+    """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
+    name = f"{word} loss"
+    parts = set(words_of(plain(name)))
+    return role_of(name) is Role.LOSS and bool(parts) and not parts & aliases.COMPONENTS
+
+
+def dataset_of(metric: str) -> str:
+    """The data set that a loss is named after, as it is spelled: "train/per_token_loss/code" gives "code"."""
+    match = _LOSS_NAME.fullmatch(metric)
+    for side in reversed(match.groups() if match else ()):
+        side = side.strip("/_. -")
+        while lead := _LEAD.match(side):
+            side = side[lead.end() :].strip("/_. -")
+        if set(plain(side).split()) - aliases.TOTALS:
+            return side
+    return metric
+
+
+@lru_cache(maxsize=_MOST_NAMES)
+def unit_of(metric: str, role: Role) -> str | None:
+    """The unit that the name states, for times, rates and counts; None where it states none."""
+    if role not in (Role.STEP_TIME, Role.THROUGHPUT):
+        return _COUNTED.get(role)
+    name = plain(metric)
+    if role is Role.STEP_TIME:
+        words = set(name.split())
+        return "ms" if "ms" in words else "s" if words & {"s", "sec", "secs", "seconds"} else None
+    per_second = re.search(r"\b(s|sec|secs|second|wps|tflops?)\b", name)
+    return next((unit for pattern, unit in _UNITS if per_second and re.search(pattern, name)), None)
+
+
+def words_of(name: str) -> list[str]:
+    """The words beside "loss" that are not merely another way to say the whole loss."""
+    words = _ITS_VALUE.sub("loss", name.replace("cross entropy", "loss")).split()
+    return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or A_LOSS.fullmatch(w))]
+
+
+def players(names: Collection[str]) -> set[str]:
+    """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
+    None where either side is missing; letters alone are none among other letters.
+    """
+    words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
+    parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
+    if any(len(name) == 1 and name not in parts for name in names):
+        parts = {name for name in parts if len(name) > 1}
+    sides = aliases.GENERATORS, aliases.OPPONENTS
+    both = all(any(words_in[name] & side for name in parts) for side in sides)
+    return parts if both else set()
+
+
+def rank(name: str) -> int:
+    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not, and
+    what steers a model is no loss of it."""
+    words = set(words_of(name))
+    kinds = (aliases.DISTANCES, 0), (aliases.STEERING, 3)
+    return 2 if words & aliases.OPPONENTS else next((n for kind, n in kinds if words & kind), 1)
+
+
+def opposes(metric: str) -> bool:
+    """Whether a metric is the loss of an opponent, which rises where the other player learns."""
+    return rank(plain(metric)) == 2
+
+
+def extreme(metric: str) -> bool:
+    """Whether a metric is the best or the worst of several values: it falls where they come closer."""
+    return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))
