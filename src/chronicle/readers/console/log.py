@@ -246,6 +246,13 @@ class Log:
         self.step, self.time = step, time if time == time else self.time
         return True
 
+    def take(self, rows: Rows) -> None:
+        """Records that waited for their steps."""
+        self.rows.join(rows)
+        if len(rows):
+            self.step = rows.steps[-1]
+            self.time = next((time for time in reversed(rows.times) if time == time), self.time)
+
     def _said(self, step: int, names: frozenset[str], who: str) -> bool:
         first, latest = self._first_who.setdefault(names, (who, deque(maxlen=_IN_STEP)))
         if who != first and step in latest:
@@ -404,6 +411,22 @@ class Rows:
         _append(self.lines, lines)
         _append(self.steps, steps)
         _append(self.times, times)
+
+    def join(self, other: Rows) -> None:
+        """All rows of another one, behind those that are here."""
+        n_before = len(self.steps)
+        for name, (values, at) in other.columns.items():
+            self.fill(name, np.array(at, np.int64) + n_before, np.array(values))
+        self.lines += other.lines
+        self.steps += other.steps
+        self.times += other.times
+
+    def column(self, name: str) -> Floats:
+        """A metric in every row, NaN where it has none."""
+        values, at = self.columns.get(name, ((), ()))
+        whole = np.full(len(self), np.nan)
+        whole[np.array(at, np.int64)] = values
+        return whole
 
     def fill(self, name: str, rows: Steps, values: Floats) -> None:
         if len(rows):
