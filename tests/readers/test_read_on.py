@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -239,7 +240,7 @@ def test_what_is_kept_of_bars_takes_as_many_steps_whatever_they_tell(tmp_path: P
             assert list(bars.draw(step, "1000")) == []
         return bars
 
-    few, many = (n_calls(lambda bars=bars(n): state_of(bars, [])) for n in (100, 800))
+    few, many = (n_calls(partial(state_of, bars(n), [])) for n in (100, 800))
     assert few == many
     arrays: list[Any] = []
     known = restored(state_of(bars(800), arrays), iter(arrays))
