@@ -24,7 +24,7 @@ from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.roles import LOSSES, MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
-from chronicle.timeline.courses import distinct
+from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -185,7 +185,7 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
     """The view of a timeline."""
     none = np.iinfo(np.int64).min
     last = np.full(len(timeline.attempts), none)
-    for track in distinct(timeline.series.values()):
+    for track in distinct_in(timeline):
         np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
     attempts = (
         AttemptView(i, a.name, a, settled(written(a.series)), None if last[i] == none else int(last[i]))

@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, clock, distinct
+from chronicle.timeline.courses import Index, clock, distinct_in
 from chronicle.timeline.relation import same
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
@@ -100,7 +100,7 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
 
 def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
     """The attempt with each series put in an order, where a step goes back in any."""
-    if not any(len(falls(s.steps)) for s in distinct(attempt.series.values())):
+    if not any(len(falls(s.steps)) for s in distinct_in(attempt)):
         return attempt
     return replace(attempt, series={m: order(s) for m, s in attempt.series.items()})
 
