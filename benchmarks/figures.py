@@ -21,7 +21,7 @@ from matplotlib.figure import Figure
 
 from benchmarks.page import arguments, count, markdown, show
 from benchmarks.pictures import DPI
-from chronicle.build.produce import diagnose
+from chronicle.build.produce import Run
 from chronicle.build.sources import spread
 from chronicle.figures import draw
 from chronicle.figures.layout import scene, whole, zoom
@@ -29,7 +29,6 @@ from chronicle.figures.sheet import NARROW, WIDE
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series, Timeline, Verdict
 from chronicle.story import tell
 from chronicle.timeline import stitch
-from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import run_in
 
 GOAL = 0.25
@@ -40,7 +39,7 @@ def specimens(runs: Path, folder: Path) -> list[tuple[object, ...]]:
     spent: list[float] = []
     figures = 0
     for run in spread([run_in(path) for path in sorted(runs.iterdir()) if path.is_dir()]):
-        timeline, diagnosis, _ = diagnose(run, WorkspaceConfig())
+        timeline, diagnosis, _ = Run(run).diagnose()
         events = tell(timeline, diagnosis, run.config, run.notes).events
         out = folder / run.run_id
         out.mkdir()

@@ -59,8 +59,9 @@ def timed(module, name):
         return result
     setattr(module, name, measured)
 
-for name in ("fingerprint", "read_run", "diagnose", "produce"):
-    timed(produce, name)
+for module, name in ((produce, "fingerprint"), (produce.Run, "read"), (produce.Run, "diagnose")):
+    timed(module, name)
+timed(produce, "produce")
 timed(import_module("chronicle.figures"), "draw")
 
 def looked(run, folder):
@@ -70,7 +71,7 @@ def looked(run, folder):
     assert product.cached() is None
     made = produce.produce(product)
     assert made.entry and not made.problems, made
-    hashed, read, drawn = (spent[name] for name in ("fingerprint", "read_run", "draw"))
+    hashed, read, drawn = (spent[name] for name in ("fingerprint", "read", "draw"))
     judged, whole = spent["diagnose"] - read, time.process_time() - start
     told = whole - hashed - read - judged - drawn
     return (read, hashed, judged, told, drawn, whole), (folder / "entry.json").read_bytes()
@@ -87,7 +88,7 @@ for look, folder in enumerate((None, on, on, whole)):
         made.append(looked(run, folder))
     else:
         with kept_in(on.parent.with_name("read-on"), produce.code_sha256()):
-            produce.read_run(run, WorkspaceConfig())
+            produce.Run(run).read()
 assert made[1][1] == made[2][1], "another entry"
 stages = (*made[1][0], made[2][0][0], made[2][0][-1])
 kept = sum(file.stat().st_size for file in (root / "on" / "build" / "read-on").glob("*"))

@@ -23,7 +23,7 @@ from exam.pointers import Pointer, chosen
 
 from benchmarks.exam import HEAD, row
 from benchmarks.page import arguments, markdown, replace
-from chronicle.build.produce import diagnose
+from chronicle.build.produce import Run
 from chronicle.build.sources import expand
 from chronicle.classify import VERSION
 from chronicle.cli.commands import predict
@@ -32,7 +32,6 @@ from chronicle.metrics.roles import shown_metric
 from chronicle.model import Role, Timeline, Track
 from chronicle.pages.lists import wilson
 from chronicle.score import score_folder, unlabelled
-from chronicle.workspace.config import WorkspaceConfig
 
 PAGE = Path(__file__).parent.parent / "exam" / "README.md"
 CHECKS = ("read", "series", "points", "steps", "judged", "validation", "rate", "attempts")
@@ -66,7 +65,7 @@ def seen(pointer: Pointer, folder: Path) -> Seen:
     """What chronicle reads of a pointer, against its truth."""
     with unlabelled(folder) as copy:
         try:
-            timelines = [diagnose(run, WorkspaceConfig())[0] for run in expand([copy])]
+            timelines = [Run(run).diagnose()[0] for run in expand([copy])]
         except ChronicleError as err:
             return Seen(pointer, {"read": False}, (f"not read: {_short(str(err).replace(str(copy), ''))}",))
     found = {"read": (bool(timelines), "no run")}

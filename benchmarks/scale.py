@@ -28,19 +28,20 @@ from chronicle.workspace.config import WorkspaceConfig
 
 produce = import_module("chronicle.build.produce")
 
-points, spent = 0, {"read_run": 0.0, "diagnose": 0.0, "produce": 0.0}
+points, spent = 0, {"read": 0.0, "diagnose": 0.0, "produce": 0.0}
 
-def timed(name):
-    call = getattr(produce, name)
+def timed(module, name):
+    call = getattr(module, name)
     def measured(*args):
         start = time.process_time()
         result = call(*args)
         spent[name] += time.process_time() - start
         return result
-    setattr(produce, name, measured)
+    setattr(module, name, measured)
 
-for name in spent:
-    timed(name)
+timed(produce.Run, "read")
+timed(produce.Run, "diagnose")
+timed(produce, "produce")
 folder = Path(sys.argv[2])
 for run in expand([Path(sys.argv[1])]):
     made = produce.produce(produce.Product(run, WorkspaceConfig(), folder))

@@ -14,7 +14,8 @@ from html import escape
 from pathlib import Path
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.figures.sheet import DARK, LIGHT, Tokens
+from chronicle.figures.sheet import DARK, LIGHT, Tokens, on
+from chronicle.model import VERDICTS
 from lab.sketches import SHAPES, Curve, Point, Sketch
 
 STYLES = {
@@ -57,15 +58,18 @@ def drawings() -> Iterator[tuple[str, str]]:
 
 
 def css() -> str:
-    """The tokens as custom properties ``--c-…`` for both schemes; a dark reader prints the light ones."""
+    """The tokens as custom properties ``--c-…``, the dark ones only on screens, as paper is always light.
+    In an element with a verdict, ``--v`` is its colour and ``--on`` that of text on it."""
 
     def block(selector: str, tokens: Tokens) -> str:
         lines = (f"  --c-{name.replace('_', '-')}: {colour};" for name, colour in tokens.items())
         return "\n".join([f"{selector} {{", *lines, "}"])
 
-    default, slate = (f'[data-md-color-scheme="{name}"]' for name in ("default", "slate"))
-    printed = block("[data-md-color-scheme]", LIGHT)
-    return "\n".join([block(default, LIGHT), block(slate, DARK), f"@media print {{\n{printed}\n}}\n"])
+    dark = block('[data-md-color-scheme="slate"]', DARK)
+    verdicts = (
+        f'[data-v="{v}"] {{ --v: var(--c-{v}); --on: var(--c-{on(v).replace("_", "-")}); }}' for v in VERDICTS
+    )
+    return "\n".join([block("[data-md-color-scheme]", LIGHT), f"@media screen {{\n{dark}\n}}", *verdicts, ""])
 
 
 def _svg(pattern_id: str, canvas: Canvas) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.classifier import folders, page
 from benchmarks.page import arguments, markdown
-from chronicle.build.produce import read_run
+from chronicle.build.produce import Run
 from chronicle.build.sources import expand
 from chronicle.classify import classify
 from chronicle.classify.patterns import BY_ID
@@ -26,7 +26,6 @@ from chronicle.model import Attempt, Diagnosis, Floats, Role, Series, Timeline, 
 from chronicle.score import labelled, load_label, unlabelled
 from chronicle.score.labels import Label
 from chronicle.timeline import stitch
-from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import RunFolder
 
 LOSSES = (Role.LOSS, Role.VALIDATION_LOSS)
@@ -157,7 +156,7 @@ def of_folder(folder: Path) -> Iterator[Answer]:
 
 
 def _timeline(run: RunFolder) -> Timeline:
-    attempts, _ = read_run(run, WorkspaceConfig())
+    attempts, _ = Run(run).read()
     return stitch(attempts, run_id=run.run_id, relation=run.config.relation or None)
 
 

@@ -42,7 +42,7 @@ class Judged:
     @property
     def found(self) -> bool:
         """Every event that had to be found was, under whatever name."""
-        return all(e.found for e in self.result.asked)
+        return all(e.is_found for e in self.result.asked)
 
     @property
     def strict(self) -> bool:

@@ -20,7 +20,7 @@ from benchmarks.classifier.judging import Judged, judged
 from benchmarks.curves.cases import Case, confounded, contexts, healthy, injected
 from benchmarks.page import arguments, markdown
 from chronicle.build.entry import diagnosis_json
-from chronicle.build.produce import read_run
+from chronicle.build.produce import Run
 from chronicle.build.sources import expand
 from chronicle.classify import DEFAULTS, Thresholds, classify, kernel
 from chronicle.errors import ChronicleError
@@ -28,7 +28,6 @@ from chronicle.model import Timeline
 from chronicle.score import judge, labelled, load_label, one_answer, unlabelled
 from chronicle.score.labels import Label
 from chronicle.timeline import stitch
-from chronicle.workspace.config import WorkspaceConfig
 
 FACTORS = (0.7, 1.3)
 SEED = 700
@@ -112,10 +111,7 @@ def _specimens(folder: Path) -> list[tuple[Label, list[Timeline]]]:
     for run in labelled(folder):
         try:
             with unlabelled(run) as copy:
-                timelines = [
-                    stitch(read_run(r, WorkspaceConfig())[0], order=r.config.order or None)
-                    for r in expand([copy])
-                ]
+                timelines = [stitch(Run(r).read()[0], order=r.config.order or None) for r in expand([copy])]
         except ChronicleError:
             continue
         found.append((load_label(run), timelines))

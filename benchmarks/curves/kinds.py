@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.curves import runs, series
 from benchmarks.curves.curve import Curve, Run
+from chronicle.model import Role
 
 Generator = np.random.Generator
 BACK = float(np.log(1 / 0.15))  # time constants until 15 % of a height is left
@@ -114,8 +115,8 @@ def _shift(c: Curve, height: float, rng: Generator) -> Curve:
 
 
 def _shift_down(c: Curve, height: float, rng: Generator) -> Curve:
-    """Small steps down only: a tall one is a sudden improvement."""
-    c.shift(rng.uniform(0.4, 0.75), -height)
+    """Small steps down only: a tall one is a sudden improvement. The log tells that the rate did not fall."""
+    c.shift(rng.uniform(0.4, 0.75), -height).log("lr", Role.LEARNING_RATE, np.full(c.n, 1e-3))
     c.events[-1] = replace(c.events[-1], also_ok=("grokking",))
     return c
 

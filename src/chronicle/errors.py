@@ -21,6 +21,13 @@ class ChronicleError(Exception):
 
     exit_code = 1
 
+    def __init__(self, *parts: str, remedy: str = "") -> None:
+        *where, problem = parts
+        super().__init__(*where, f"{problem}. Remedy: {remedy}" if remedy else problem)
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, self.args))  # where, if anything is named, then the problem
+
 
 class UsageError(ChronicleError):
     """A command was called with something that does not exist or does not fit."""
@@ -33,19 +40,13 @@ class ConfigError(ChronicleError):
 
     exit_code = 2
 
-    def __str__(self) -> str:
-        return ": ".join(filter(None, self.args))  # file, key (or ""), problem
-
 
 class LogError(ChronicleError):
     """A log could not be read. ``where`` is the file, or file:line."""
 
-    def __init__(self, where: str, problem: str) -> None:
-        super().__init__(where, problem)
-        self.where, self.problem = where, problem
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.problem}"
+    def __init__(self, where: str, problem: str, *, remedy: str = "") -> None:
+        super().__init__(where, problem, remedy=remedy)
+        self.where, self.problem = self.args
 
 
 class UnknownFormat(LogError):
@@ -62,12 +63,6 @@ class BadLog(LogError):
 
 class Defect(LogError):
     """A reader, stitching, a rule or drawing failed on a log: a defect of chronicle, to be reported."""
-
-    def __init__(self, where: str, failure: str) -> None:
-        what = f"chronicle failed on it, which is a defect ({failure})"
-        remedy = f"report what `{DEBUG}=1 chronicle classify` prints for it, with the log if you may"
-        super().__init__(where, f"{what}. Remedy: {remedy}")
-        self.args, self.failure = (where, failure), failure
 
 
 class NothingToRead(ChronicleError):
@@ -110,7 +105,10 @@ def contained(where: str) -> Iterator[None]:
             raise
         place = traceback.extract_tb(err.__traceback__)[-1]
         failure = ": ".join(filter(None, (type(err).__name__, " ".join(str(err).split())[:200])))
-        raise Defect(where, f"{failure}, {Path(place.filename).name}:{place.lineno}") from err
+        failure += f", {Path(place.filename).name}:{place.lineno}"
+        remedy = f"report what `{DEBUG}=1 chronicle classify` prints for it, with the log if you may"
+        problem = f"chronicle failed on it, which is a defect ({failure})"
+        raise Defect(where, problem, remedy=remedy) from err
 
 
 _REMEDIES = {

@@ -37,14 +37,7 @@
 
   const state = { words: "", sort: "bad", shown: PAGE };
   const label = (facet, value) => facet.key === "pattern" ? titles[value] || value : value;
-  const make = (tag, properties = {}, ...children) => {
-    const { verdict, ...rest } = properties;
-    const element = Object.assign(document.createElement(tag), rest);
-    if (verdict) element.dataset.v = verdict;
-    element.append(...children);
-    return element;
-  };
-  const find = selector => root.querySelector(selector);
+  const make = window.chronicleMake, find = selector => root.querySelector(selector);
   const side = find(".ch-facets"), grid = find(".ch-cards"), chips = find(".ch-chips"), more = find(".ch-more"),
         compare = find(".ch-compare"), box = find("input[type=search]"), order = find("select"), status = find("[role=status]");
 
@@ -105,8 +98,8 @@
       const input = make("input", { type: "checkbox" });
       input.onchange = () => { facet.chosen[input.checked ? "add" : "delete"](value); change(); };
       const count = make("span", { className: "ch-count" });
-      const text = make("span", { textContent: label(facet, value) });
-      if (facet.key === "verdict") Object.assign(text, { className: "ch-verdict" }).dataset.v = value;
+      const look = facet.key === "verdict" ? { className: "ch-verdict", dataset: { v: value } } : {};
+      const text = make("span", look, label(facet, value));
       const row = make("label", { className: i < ROWS ? "" : "ch-rest" }, input, text, count);
       set.append(row);
       return { value, input, count, row };
@@ -127,11 +120,10 @@
     const picture = entry.thumb
       ? make("img", { className: "ch-thumb", src: entry.thumb, width: 320, height: 160, alt: "" })
       : make("span", { className: "ch-thumb" });
-    const tick = make("input", { type: "checkbox", checked: ticked.has(entry.href) });
-    tick.setAttribute("aria-label", `Compare ${entry.title}`);
+    const tick = make("input", { type: "checkbox", checked: ticked.has(entry.href), ariaLabel: `Compare ${entry.title}` });
     tick.onchange = () => { ticked[tick.checked ? "add" : "delete"](entry.href); drawCompare(); };
     return make("li", {}, make("label", { className: "ch-tick" }, tick, "compare"), make("a", { className: "ch-card", href: entry.href }, picture,
-      make("span", { className: "ch-verdict", verdict: entry.verdict }, entry.verdict),
+      make("span", { className: "ch-verdict", dataset: { v: entry.verdict } }, entry.verdict),
       make("strong", {}, entry.title),
       make("span", { className: "ch-measure" }, entry.measure),
       make("span", { className: "ch-meta" }, entry.meta)));
@@ -175,7 +167,7 @@
       }
     }
     grid.replaceChildren(...hits.slice(0, state.shown).map(card));
-    if (!hits.length) grid.append(make("li", {}, "No run is all of this: take away a word or a filter."));
+    if (!hits.length) grid.append(make("li", {}, "No run matches. Remove a word or a filter."));
     status.textContent = `${hits.length} of ${all.length} runs`;
     more.hidden = hits.length <= state.shown;
     more.textContent = `Show ${Math.min(PAGE, hits.length - state.shown)} more`;

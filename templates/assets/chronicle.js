@@ -8,37 +8,25 @@
     Object.assign({}, ...FIELDS.map((name, i) => ({ [name]: row[i] }))));
   all.forEach(e => { e.text = [e.title, e.sentence, e.who, e.run, e.name, e.kind].join(" ").toLowerCase(); });
 
-  const find = selector => root.querySelector(selector);
-  const make = (tag, properties = {}, ...children) => {
-    const element = Object.assign(document.createElement(tag), properties);
-    element.append(...children);
-    return element;
-  };
+  const make = window.chronicleMake, find = selector => root.querySelector(selector);
   const box = find("input"), days = find(".ch-days"), more = find(".ch-more"), status = find("[role=status]");
-  const [kind, who, project, run] = root.querySelectorAll("select");
-  const FILTERS = [
-    { key: "kind", select: kind, of: e => e.kind, label: e => e.kind, any: "All kinds" },
-    { key: "who", select: who, of: e => e.who, label: e => e.who, any: "Everybody" },
-    { key: "project", select: project, of: e => e.project, label: e => e.project, any: "All projects" },
-    { key: "run", select: run, of: e => e.run, label: e => e.name, any: "All runs" },
-  ];
+  const ANY = { kind: "All kinds", who: "Everybody", project: "All projects", run: "All runs" };
+  const FILTERS = Object.keys(ANY).map((key, i) => ({ key, select: root.querySelectorAll("select")[i] }));
   const SAID = ["note", "decision", "lesson", "hypothesis", "tried", "outcome", "review"];
   const PAGE = 150, given = [...days.childNodes];
   let shown = PAGE;
 
-  const MONTHS = ["January", "February", "March", "April", "May", "June", "July", "August", "September",
-                  "October", "November", "December"];
-  const monthOf = e => /^\d{4}-\d\d/.test(e.time) ? `${MONTHS[+e.time.slice(5, 7) - 1]} ${e.time.slice(0, 4)}` : "No date";
-  const dayOf = e => /^\d{4}-\d\d-\d\d/.test(e.time) ? `${+e.time.slice(8, 10)} ${MONTHS[+e.time.slice(5, 7) - 1]}` : "";
+  const dated = (day, parts) => new Date(day).toLocaleDateString("en-GB", { month: "long", timeZone: "UTC", ...parts });
+  const monthOf = e => /^\d{4}-\d\d/.test(e.time) ? dated(e.time.slice(0, 7), { year: "numeric" }) : "No date";
+  const dayOf = e => /^\d{4}-\d\d-\d\d/.test(e.time) ? dated(e.time.slice(0, 10), { day: "numeric" }) : "";
   const hourOf = e => {
     const clock = /^[T ](\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)?$/.exec(e.time.slice(10));
     return clock ? clock[1] + (clock[2] || "") : dayOf(e) ? "day only" : "no date";
   };
 
   function badge(e) {
-    const mark = make("span", { className: e.verdict ? "ch-n" : e.mark ? "ch-n join" : "ch-n dot", textContent: e.mark });
-    if (e.verdict) mark.dataset.v = e.verdict; else mark.dataset.kind = e.kind;
-    return mark;
+    const dataset = e.verdict ? { v: e.verdict } : { kind: e.kind };
+    return make("span", { className: e.verdict ? "ch-n" : e.mark ? "ch-n join" : "ch-n dot", dataset }, e.mark);
   }
 
   function row(e) {
@@ -51,7 +39,7 @@
   function draw() {
     const words = box.value.trim().toLowerCase().split(/\s+/).filter(Boolean);
     const hits = all.filter(e => words.every(w => e.text.includes(w)) &&
-      FILTERS.every(f => !f.select.value || f.of(e) === f.select.value));
+      FILTERS.every(f => !f.select.value || e[f.key] === f.select.value));
     const filtered = words.length || FILTERS.some(f => f.select.value);
     status.textContent = filtered ? `${hits.length} of ${all.length} events` : `${all.length} events`;
     more.hidden = hits.length <= shown;
@@ -74,7 +62,7 @@
       }
       list.append(row(e));
     }
-    if (!hits.length) days.append(make("p", { textContent: "No event is all of this: widen a filter." }));
+    if (!hits.length) days.append(make("p", { textContent: "No event matches. Remove a word or a filter." }));
   }
 
   function change() {
@@ -95,9 +83,9 @@
 
   FILTERS.forEach(f => {
     const seen = new Map();
-    all.forEach(e => { if (f.of(e)) seen.set(f.of(e), f.label(e)); });
+    all.forEach(e => { if (e[f.key]) seen.set(e[f.key], f.key === "run" ? e.name : e[f.key]); });
     const options = [...seen].sort((a, b) => a[1].localeCompare(b[1], undefined, { numeric: true }));
-    f.select.append(make("option", { value: "", textContent: f.any }),
+    f.select.append(make("option", { value: "", textContent: ANY[f.key] }),
       ...options.map(([value, text]) => make("option", { value, textContent: text })));
     f.select.hidden = !options.length;
     f.select.onchange = change;

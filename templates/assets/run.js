@@ -1,19 +1,19 @@
 /* Each event of a run as Markdown to paste elsewhere, and its data as CSV, out of the script of the interactive view. */
 (() => {
   "use strict";
-  const make = (text, onclick) => Object.assign(document.createElement("button"), { type: "button", className: "ch-link", textContent: text, onclick });
+  const make = window.chronicleMake, button = (text, onclick) => make("button", { type: "button", className: "ch-link", onclick }, text);
   const words = (item, selector) => item.querySelector(selector)?.innerText.replace(/\s+/g, " ").trim() || "";
   const escaped = text => text.replace(/[\\`*_[\]<>#|]/g, "\\$&");
 
   function markdown(item) {
     const link = `${location.href.split("#")[0]}#${item.id}`, run = document.querySelector("h1").firstChild.textContent.trim();
-    const when = words(item, ".ch-when"), told = words(item, "h3 ~ p");
-    return `**[${escaped(words(item, "h3"))}](${link})** (${escaped([run, when].filter(Boolean).join(", "))}): ${escaped(told)}\n`;
+    const when = words(item, ".ch-when"), sentence = words(item, "h3 ~ p");
+    return `**[${escaped(words(item, "h3"))}](${link})** (${escaped([run, when].filter(Boolean).join(", "))}): ${escaped(sentence)}\n`;
   }
 
   async function copy(text) {
     try { await navigator.clipboard.writeText(text); } catch { // closed to some pages from disk
-      const area = Object.assign(document.createElement("textarea"), { value: text });
+      const area = make("textarea", { value: text });
       document.body.append(area);
       area.select();
       document.execCommand("copy");
@@ -21,10 +21,10 @@
     }
   }
 
-  let told = null;
-  const data = () => told ||= new Promise((done, failed) => {
+  let loading = null;
+  const data = () => loading ||= new Promise((done, failed) => {
     window.chronicleView = done;
-    document.head.append(Object.assign(document.createElement("script"), { src: "view.js", onerror: failed }));
+    document.head.append(make("script", { src: "view.js", onerror: failed }));
   }).then(async view => {
     const bytes = Uint8Array.from(atob(view.block), c => c.charCodeAt(0));
     const block = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer();
@@ -33,7 +33,7 @@
 
   /* The points of an event, and as many steps before it and after it as it took. */
   async function csv(id) {
-    const view = await data(), event = view.events.find(one => one.id === id);
+    const view = await data(), event = view.events.find(other => other.id === id);
     const [from, to] = event.x.step, ends = view.panels.flatMap(p => p.lines.flatMap(l => l.parts.map(part => view.column(part.x.step).at(-1))));
     const last = to ?? Math.max(...ends), wide = Math.max(last - from, 20);
     const quoted = text => `"${String(text).replaceAll('"', '""')}"`, rows = ["attempt,metric,live,step,value"];
@@ -52,15 +52,13 @@
     fold.addEventListener("click", () => fold.parentElement.classList.toggle("ch-read"));
 
   for (const item of document.querySelectorAll(".ch-log > li[id]")) {
-    const place = document.createElement("p"), said = Object.assign(document.createElement("span"), { className: "ch-no" });
-    said.setAttribute("role", "status");
-    place.className = "ch-do";
-    place.append(make("copy as Markdown", async () => { await copy(markdown(item)); said.textContent = "copied"; }));
-    if (item.querySelector("figure")) place.append(make("data as CSV", async () => {
+    const status = make("span", { className: "ch-no", role: "status" });
+    const place = make("p", { className: "ch-do" }, button("copy as Markdown", async () => { await copy(markdown(item)); status.textContent = "copied"; }));
+    if (item.querySelector("figure")) place.append(button("data as CSV", async () => {
       const address = URL.createObjectURL(new Blob([await csv(item.id)], { type: "text/csv" }));
-      Object.assign(document.createElement("a"), { href: address, download: `${item.id}.csv` }).click();
+      make("a", { href: address, download: `${item.id}.csv` }).click();
     }));
-    place.append(said);
+    place.append(status);
     item.lastElementChild.append(place);
   }
 })();

@@ -1,12 +1,14 @@
-/* The search of the site. What it knows stands in two scripts, of the runs and of the guide, that are loaded when
-   somebody asks: a page that is opened from disk may not fetch, and no other page has to carry them. */
+/* The search of the site. Its index is two scripts, one of the runs and one of the guide, which are loaded only when
+   somebody searches: a page that is opened from disk may not fetch, and no other page has to carry them.
+   Every page loads this file before its own scripts, which build their elements with chronicleMake too. */
 (() => {
   "use strict";
   const root = document.currentScript.src.replace(/assets\/search\.js.*$/, "");
   const SHOWN = 8;
   const docs = [];
-  const make = (tag, properties = {}, ...children) => {
+  const make = window.chronicleMake = (tag, { dataset, ...properties } = {}, ...children) => {
     const element = Object.assign(document.createElement(tag), properties);
+    Object.assign(element.dataset, dataset);
     element.append(...children);
     return element;
   };
@@ -64,13 +66,13 @@
   }
 
   function scores(word, share = 1) { // of each document that has the word; a run has those of its patterns too
-    const found = new Map();
+    const scored = new Map();
     for (const doc of docs) {
       const own = doc.fields.map(([text, weight]) => share * weight * place(text, word));
-      const best = Math.max(...own, ...doc.of.map(pattern => .6 * (found.get(pattern) || 0)));
-      if (best) found.set(doc, best);
+      const best = Math.max(...own, ...doc.of.map(pattern => .6 * (scored.get(pattern) || 0)));
+      if (best) scored.set(doc, best);
     }
-    return found;
+    return scored;
   }
 
   /* The words that somebody may have meant; a compound is also known without its dash: blowup is blow-up. */
@@ -88,7 +90,7 @@
     return [...vocabulary.keys()].filter(known => !far(word, known, most)).map(known => vocabulary.get(known));
   }
 
-  function found(word) {
+  function matches(word) { // of the word itself, or else of those that may have been meant
     const hits = scores(word);
     if (!hits.size) for (const near of meant(word))
       for (const [doc, score] of scores(near, .4)) hits.set(doc, Math.max(score, hits.get(doc) || 0));
@@ -98,7 +100,7 @@
   function ask(text) {
     const sum = new Map(), asked = fold(text).trim();
     for (const word of asked.split(" ").filter(Boolean))
-      for (const [doc, score] of found(word)) sum.set(doc, (sum.get(doc) || 0) + score + 100);
+      for (const [doc, score] of matches(word)) sum.set(doc, (sum.get(doc) || 0) + score + 100);
     const most = Math.max(0, ...[...sum.values()].map(score => Math.floor(score / 100)));
     return [...sum].filter(([, score]) => score >= 100 * most) // what has most of the words, in the better places
       .map(([doc, score]) => [doc, score + 20 * place(doc.fields[0][0], asked)])
@@ -106,35 +108,31 @@
   }
   window.chronicleAsk = text => load().then(() => ask(text));
 
-  const box = make("input", { type: "search", placeholder: "A run, a pattern, a word of a note", autocomplete: "off" });
-  box.setAttribute("aria-label", "Search");
-  const said = make("p", { className: "ch-small" }), list = make("div", { className: "ch-found" });
-  said.setAttribute("role", "status");
+  const box = make("input", { type: "search", ariaLabel: "Search", placeholder: "A run, a pattern, a word of a note", autocomplete: "off" });
+  const status = make("p", { className: "ch-small", role: "status" }), list = make("div", { className: "ch-found" });
   const close = make("button", { type: "button", textContent: "Close", className: "ch-link", onclick: () => dialog.close() });
-  const dialog = make("dialog", { className: "ch-search md-typeset" }, make("div", { className: "ch-bar" }, box, close), said, list);
-  dialog.setAttribute("aria-label", "Search");
+  const dialog = make("dialog", { className: "ch-search md-typeset", ariaLabel: "Search" }, make("div", { className: "ch-bar" }, box, close), status, list);
   dialog.onclick = event => { if (event.target === dialog) dialog.close(); };
 
   function hit(doc) {
-    const title = make("span", { className: doc.badge ? "ch-verdict" : "" }, doc.title);
-    if (doc.badge) title.dataset.v = doc.badge;
+    const title = make("span", doc.badge ? { className: "ch-verdict", dataset: { v: doc.badge } } : {}, doc.title);
     return make("li", {}, make("a", { href: root + doc.href }, title, make("small", {}, doc.more)));
   }
 
   async function show() {
     const text = box.value.trim();
-    said.textContent = text ? "Searching …" : "";
+    status.textContent = text ? "Searching …" : "";
     if (!text) return list.replaceChildren();
-    const found = await window.chronicleAsk(text).catch(() => null);
+    const hits = await window.chronicleAsk(text).catch(() => null);
     if (text !== box.value.trim()) return;
-    list.replaceChildren(...found ? KINDS.flatMap(([kind, name]) => {
-      const same = found.filter(doc => doc.kind === kind);
+    list.replaceChildren(...hits ? KINDS.flatMap(([kind, name]) => {
+      const same = hits.filter(doc => doc.kind === kind);
       if (!same.length) return [];
       const more = same.length > SHOWN ? `, the first ${SHOWN} of ${same.length}` : "";
       return [make("h2", { textContent: name + more }), make("ul", {}, ...same.slice(0, SHOWN).map(hit))];
     }) : []);
-    said.textContent = !found ? "The index of the search could not be loaded."
-      : found.length ? `${found.length} found` : "Nothing is called so. Fewer words find more.";
+    status.textContent = !hits ? "The index of the search could not be loaded."
+      : hits.length ? `${hits.length} found` : "Nothing matches. Try fewer words.";
   }
 
   box.oninput = show;
@@ -151,9 +149,8 @@
     box.select();
     load().catch(() => {});
   }
-  const button = make("button", { type: "button", className: "ch-ask", onclick: open }, "Search");
-  button.title = "Search (/)";
-  document.querySelector(".md-header__inner").append(button);
+  document.querySelector(".md-header__inner").append(
+    make("button", { type: "button", className: "ch-ask", title: "Search (/)", onclick: open }, "Search"));
   addEventListener("keydown", event => {
     const typing = event.target.closest("input, textarea, select, dialog, [contenteditable]");
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) { event.preventDefault(); open(); }

@@ -1,4 +1,4 @@
-// The interactive view of one run. Its data are a script (chronicle/figures/interactive.py), since a page that is
+// The interactive view of one run. Its data are a script (view_script in chronicle/figures), since a page that is
 // opened from disk may not fetch; `#run=ID` names it, and the hash holds what is seen, so that it can be sent. With
 // `#run=A&run=B` the runs are laid over each other: panels of one name together, a colour and a dash for each run.
 "use strict";
@@ -51,16 +51,16 @@
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
     return new Response(stream).arrayBuffer();
   }
-  window.chronicleView = told => loaded.push(told);
-  async function opened(told) { // with its columns as arrays
-    const block = await unpacked(told.block);
+  window.chronicleView = view => loaded.push(view);
+  async function opened(view) { // with its columns as arrays
+    const block = await unpacked(view.block);
     const column = ([kind, place, length]) =>
       kind === "d" ? new Float64Array(block, place, length) : new Float32Array(block, place, length);
-    for (const panel of told.panels) for (const line of panel.lines) for (const part of line.parts) {
+    for (const panel of view.panels) for (const line of panel.lines) for (const part of line.parts) {
       part.y = column(part.y);
       for (const axis of Object.keys(part.x)) part.x[axis] = column(part.x[axis]);
     }
-    return told;
+    return view;
   }
   function together(runs) { // several runs as one: the judged metrics share a panel, others by what they are, else by name
     const panels = new Map(), attempts = [];
@@ -310,8 +310,8 @@
     $("events").style.setProperty("--runs", run.runs.length);
     const reached = []; // each run keeps its own order: a rollback stands where it happened, and what came then behind it
     const order = new Map(run.events.map(e => [e, reached[e.run ?? 0] = Math.max(reached[e.run ?? 0] ?? -Infinity, at(e))]));
-    const told = several ? [...run.events].sort((a, b) => order.get(a) - order.get(b)) : run.events;
-    $("events").replaceChildren(...told.map(event => {
+    const listed = several ? [...run.events].sort((a, b) => order.get(a) - order.get(b)) : run.events;
+    $("events").replaceChildren(...listed.map(event => {
       const go = element("button", { type: "button" }, event.title);
       go.addEventListener("click", () => { const [a, b] = event.x[state.x], [first, last] = extent(), end = b ?? last; const w = Math.max(end - a, (last - first) * .004); show(a - w, end + w); $("panels").focus(); });
       const mark = element("span", { className: "mark" }, event.mark || "·");
@@ -374,11 +374,11 @@
   readHash();
   document.body.dataset.mdColorScheme = isDark() ? "slate" : "default";
   const isName = name => /^[\w.%~-]+$/.test(name) && !/^\.*$/.test(name);
-  if (!state.runs.length || !state.runs.every(isName)) { $("title").textContent = "No run is named."; return; }
+  if (!state.runs.length || !state.runs.every(isName)) { $("title").textContent = "The address names no run."; return; }
   const folder = name => `../runs/${encodeURIComponent(name)}`;
   $("back").href = state.runs.length > 1 ? "../browse.html" : `${folder(state.runs[0])}/index.html`;
   if (state.runs.length > 1) $("back").textContent = "Browse";
   const script = name => new Promise((done, failed) => document.body.append(element("script", { src: `${folder(name)}/view.js`, onload: done, onerror: failed })));
   state.runs.reduce((before, name) => before.then(() => script(name)), Promise.resolve())
-    .then(start, () => { $("title").textContent = "A run that is named has no data for the view."; });
+    .then(start, () => { $("title").textContent = "There are no data for a run that the address names."; });
 })();

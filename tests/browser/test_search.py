@@ -145,4 +145,4 @@ def test_nothing_is_said_to_be_nothing(opened: Opened) -> None:
     page = opened.go("index.html")
     page.get_by_role("button", name="Search").click()
     page.get_by_role("searchbox").fill("qqqqzzzzxxxx")
-    page.get_by_text("Nothing is called so. Fewer words find more.").wait_for()
+    page.get_by_text("Nothing matches. Try fewer words.").wait_for()

@@ -198,5 +198,5 @@ def test_a_link_followed_on_the_page_itself_is_another_view(opened: Opened) -> N
 @pytest.mark.parametrize("name", ["", "..", "../x", "a/b", "%2e%2e"])
 def test_the_hash_leads_nowhere_else(opened: Opened, name: str) -> None:
     page = opened.go(f"assets/view.html#run={name}")
-    assert page.inner_text("#title") == "No run is named."
+    assert page.inner_text("#title") == "The address names no run."
     assert page.locator("script").count() == 1

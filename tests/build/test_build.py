@@ -10,8 +10,8 @@ import sys
 
 import jsonschema
 import pytest
-from tests.cli.test_cli import healthy, plain_engine
 from tests.depth import LONG, few
+from tests.logs import healthy, plain_engine
 
 from chronicle.build.entry import json_schema
 

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from tests.cli.test_cli import healthy, plain_engine
+from tests.logs import healthy, plain_engine
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import dask
 import pytest
 from distributed import LocalCluster
 from tests.build.tasks import double, killed_at_seven, lost
-from tests.cli.test_cli import healthy
+from tests.logs import healthy
 
 from chronicle.build import build, make_entries, places
 from chronicle.build.sources import expand

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.cli.test_cli import healthy
+from tests.logs import healthy
 from tests.readers.writers import event_log
 
-from chronicle.build.produce import Product, diagnose, last_entry, produce
+from chronicle.build.produce import Product, Run, last_entry, produce
 from chronicle.build.store import damaged, forget
 from chronicle.errors import Defect
 from chronicle.model import Attempt, Role, Series
@@ -38,17 +38,17 @@ def product(tmp_path: Path) -> Product:
 def test_rows_that_come_in_while_a_log_is_read_are_for_the_next_build(
     product: Product, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = module.diagnose
+    real = Run.diagnose
 
-    def while_it_grows(run: RunFolder, config: WorkspaceConfig) -> object:
-        diagnosed = real(run, config)
-        with run.logs[0].open("a") as log:
+    def while_it_grows(run: Run) -> object:
+        diagnosed = real(run)
+        with run.folder.logs[0].open("a") as log:
             log.writelines(f"{step},nan\n" for step in range(401, 2401))
         return diagnosed
 
-    monkeypatch.setattr(module, "diagnose", while_it_grows)
+    monkeypatch.setattr(Run, "diagnose", while_it_grows)
     assert produce(product).entry.verdict == "good"
-    monkeypatch.setattr(module, "diagnose", real)
+    monkeypatch.setattr(Run, "diagnose", real)
     assert product.cached() is None
     assert produce(product).entry.verdict == "bad"
     assert product.cached().entry.verdict == "bad"
@@ -91,7 +91,7 @@ def test_a_cut_table_a_changed_verdict_and_a_lost_file_are_made_again(kept: Prod
 def test_the_packed_table_of_points_has_all_of_them_and_the_same_bytes_again(kept: Product) -> None:
     table = kept.folder / "series.csv.gz"
     before = table.read_bytes()
-    timeline, _, _ = diagnose(kept.run, kept.config)
+    timeline, _, _ = Run(kept.run, kept.config).diagnose()
     assert len(pd.read_csv(table)) == sum(map(len, timeline.series.values()))
     produce(kept)
     assert table.read_bytes() == before
@@ -169,7 +169,8 @@ def test_a_reader_that_fails_costs_one_log(tmp_path: Path, monkeypatch: pytest.M
     (problem,) = reading.problems
     assert isinstance(problem, Defect)
     assert problem.where == str(tmp_path / "b.csv")
-    assert problem.failure.startswith("IndexError: index 7 is out of bounds for axis 0 with size 3, ")
+    failure = "IndexError: index 7 is out of bounds for axis 0 with size 3, "
+    assert problem.problem.startswith(f"chronicle failed on it, which is a defect ({failure}")
 
 
 def test_one_event_file_that_a_reader_of_many_fails_on_costs_that_one(

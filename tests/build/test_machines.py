@@ -11,7 +11,7 @@ import pytest
 from chronicle.build import make_entries, with_machines
 from chronicle.build.entry import make_entry
 from chronicle.build.produce import Outcome
-from chronicle.build.sources import expand, only_machines, remedy, runs_concerned
+from chronicle.build.sources import expand, only_machines, runs_concerned
 from chronicle.classify import classify
 from chronicle.model import Attempt, Entry, Fault, Place, Role, Series
 from chronicle.story import tell
@@ -58,23 +58,23 @@ def fault(seconds: float, host: str = "") -> Fault:
 def test_a_fault_tells_of_the_run_that_was_there(seconds: float, told_of: list[str]) -> None:
     runs = [training("early"), training("late", START + 8000)]
     both = machine(fault(seconds)) if seconds != 4400 else machine(fault(200), fault(4400 + 4000))
-    assert runs_concerned([both], runs) == told_of
+    assert runs_concerned([both], runs)[0] == told_of
 
 
 def test_of_several_runs_at_one_time_job_or_node_decide() -> None:
     a, b = training("a", job="7", nodes="n[1-2]"), training("b", job="8", nodes="n[3-4]")
-    assert runs_concerned([machine(fault(100))], [a, b]) == []
-    assert runs_concerned([machine(fault(100), job="8")], [a, b]) == ["b"]
-    assert runs_concerned([machine(fault(9e6), job="8")], [a, b]) == ["b"]
-    assert runs_concerned([machine(fault(100, "n2.cluster.local"))], [a, b]) == ["a"]
-    assert runs_concerned([machine(fault(100, "n9"))], [a, b]) == []
-    assert runs_concerned([machine(job="9")], [a, training("c")]) == []
+    assert runs_concerned([machine(fault(100))], [a, b])[0] == []
+    assert runs_concerned([machine(fault(100), job="8")], [a, b])[0] == ["b"]
+    assert runs_concerned([machine(fault(9e6), job="8")], [a, b])[0] == ["b"]
+    assert runs_concerned([machine(fault(100, "n2.cluster.local"))], [a, b])[0] == ["a"]
+    assert runs_concerned([machine(fault(100, "n9"))], [a, b])[0] == []
+    assert runs_concerned([machine(job="9")], [a, training("c")])[0] == []
 
 
 def test_a_run_without_times_is_told_of_by_its_job_alone() -> None:
     timeless = training("a", math.nan, job="7")
-    assert runs_concerned([machine(fault(100))], [timeless]) == []
-    assert runs_concerned([machine(fault(100), job="7")], [timeless]) == ["a"]
+    assert runs_concerned([machine(fault(100))], [timeless])[0] == []
+    assert runs_concerned([machine(fault(100), job="7")], [timeless])[0] == ["a"]
 
 
 def test_between_distant_attempts_a_run_was_not_there() -> None:
@@ -86,22 +86,26 @@ def test_between_distant_attempts_a_run_was_not_there() -> None:
     timeline = stitch(attempts, run_id="a")
     judged = classify(timeline)
     run = make_entry("a", timeline, judged, RunConfig(), story=tell(timeline, judged))
-    assert runs_concerned([machine(fault(5e5))], [run]) == []
-    assert runs_concerned([machine(fault(1e6))], [run]) == ["a"]
+    assert runs_concerned([machine(fault(5e5))], [run])[0] == []
+    assert runs_concerned([machine(fault(1e6))], [run])[0] == ["a"]
 
 
 def test_what_is_said_of_logs_that_tell_of_no_run() -> None:
     what = "Remedy: put it into the folder of its run, or name it among the paths of its run.toml"
     logs = [machine(fault(100, "n1"), fault(200, "n1"))]
-    assert remedy(logs, [training("a", START + 1e6)]) == (
+    assert runs_concerned(logs, [training("a", START + 1e6)]) == (
+        [],
         "tells of machines and no training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
-        f"no run here names its job or ran then. {what}"
+        f"no run here names its job or ran then. {what}",
     )
-    assert remedy(logs, [training(name) for name in "dcba"]) == (
+    assert runs_concerned(logs, [training(name) for name in "dcba"]) == (
+        [],
         "tells of machines and no training (2 faults, first: Xid 79 (2023-11-20T09:05:00Z, n1)); "
-        f"may be of a, b, c, …, which ran at one time. {what}"
+        f"may be of a, b, c, …, which ran at one time. {what}",
     )
-    assert remedy([machine()], []).startswith("tells of machines and no training (0 faults); no run")
+    assert runs_concerned([machine()], [])[1].startswith(
+        "tells of machines and no training (0 faults); no run"
+    )
 
 
 def logs(folder: Path, **started: float) -> Path:

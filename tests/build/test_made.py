@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.build.test_build import snapshot
-from tests.cli.test_cli import healthy
 from tests.depth import LONG, few
+from tests.logs import healthy
 
 from chronicle.build import site as made
 from chronicle.cli import cli

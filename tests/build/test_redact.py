@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.cli.test_cli import plain_engine
 from tests.depth import LONG
+from tests.logs import plain_engine
 
 from chronicle.build import build, places
 from chronicle.build.produce import Product, produce

@@ -10,9 +10,8 @@ import pytest
 from tests.readers.writers import csv_log, event_log, json_log
 from tests.work import n_calls
 
-from chronicle.build.produce import diagnose, read_run
+from chronicle.build.produce import Run
 from chronicle.build.sources import expand
-from chronicle.workspace.config import WorkspaceConfig
 
 
 def points(steps: range, seed: int = 0, metric: str = "loss") -> dict[str, list[tuple[int, float]]]:
@@ -65,7 +64,7 @@ def test_three_launches_are_stitched_into_one_course(tmp_path: Path) -> None:
     parts = {"a": range(0, 400, 2), "a_resume": range(300, 700, 2), "a_resume2": range(700, 900, 2)}
     runs(tmp_path, {name: points(steps, 3) for name, steps in parts.items()} | {"b": points(FROM_0)})
     (run, _) = expand([tmp_path])
-    timeline, _, problems = diagnose(run, WorkspaceConfig())
+    timeline, _, problems = Run(run).diagnose()
     assert [attempt.name for attempt in timeline.attempts] == [f"{name}/metrics.csv" for name in parts]
     assert [(join.kind, join.to_step) for join in timeline.joins] == [("rollback", 300), ("resume", 700)]
     assert problems == []
@@ -134,7 +133,7 @@ def test_two_trackers_of_one_process_tell_one_run(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
         write(tmp_path / folder / f"a.{'jsonl' if write is json_log else 'tfevents.1'}", points(FROM_0))
     (run,) = expand([tmp_path])
-    timeline, _, problems = diagnose(run, WorkspaceConfig())
+    timeline, _, problems = Run(run).diagnose()
     assert (len(timeline.attempts), problems) == (1, [])
 
 
@@ -145,11 +144,9 @@ def test_what_was_read_to_tell_runs_apart_is_not_read_again(seed: int, tmp_path:
     printed(tmp_path / "train.log", points(FROM_0, seed))
     for run in expand([tmp_path]):
         anew = replace(run, readings={})
-        read, again = (read_run(folder, WorkspaceConfig()) for folder in (run, anew))
+        read, again = (Run(folder).read() for folder in (run, anew))
         assert repr(read) == repr(again)
-        calls, calls_anew = (
-            n_calls(lambda folder=folder: read_run(folder, WorkspaceConfig())) for folder in (run, anew)
-        )
+        calls, calls_anew = (n_calls(lambda folder=folder: Run(folder).read()) for folder in (run, anew))
         assert 4 * calls < calls_anew
 
 
@@ -163,7 +160,7 @@ def test_a_run_of_a_store_is_not_put_together_with_a_log_of_the_same_values(tmp_
     (tmp_path / "store").mkdir()
     (tmp_path / "store" / "both.csv").write_text("run,step,loss\n" + "".join(rows))
     json_log(tmp_path / "lines.jsonl", points(FROM_0))
-    diagnosed = [diagnose(run, WorkspaceConfig()) for run in expand([tmp_path])]
+    diagnosed = [Run(run).diagnose() for run in expand([tmp_path])]
     assert [(len(timeline.attempts), problems) for timeline, _, problems in diagnosed] == [(1, [])] * 3
 
 

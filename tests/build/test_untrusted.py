@@ -4,7 +4,7 @@ import os
 
 import pytest
 from click.testing import CliRunner
-from tests.cli.test_cli import plain_engine
+from tests.logs import plain_engine
 
 from chronicle.build import build, places
 from chronicle.cli import cli

@@ -71,13 +71,6 @@ def run_gap(kind: str) -> int:
     return KINDS[kind].get("every", 1)
 
 
-def test_a_skew_is_seen_where_the_loss_alone_would_be_too_quiet_to_tell() -> None:
-    curve = ratio(Curve(2, noise=0.01), at=(0.5,), height=5)
-    assert patterns(curve.run()) == {"resume-ratio-skew"}
-    del curve.extra["mix/images"]
-    assert "resume-ratio-skew" not in patterns(curve.run())
-
-
 def test_a_real_spike_under_a_skewed_mixture_keeps_its_name() -> None:
     """The single data sets are up as well: then it is not the mixture."""
     curve = datasets(ratio(Curve(6), at=(0.5,), height=0.0).spike(0.5, 25, fall=15))

@@ -106,3 +106,23 @@ def test_a_reward_that_only_swings_hacks_nothing() -> None:
     noise = np.random.default_rng(1).standard_normal(400)
     reward = -100 + noise + 1.5 * np.exp(-(((T - 0.5) / 0.15) ** 2)) + 0.1 * T
     assert "reward-hacking" not in told(EpRewMean=reward, TotalRewardMean=np.cumsum(reward))[1]
+
+
+@pytest.mark.parametrize(("kept", "lost"), [(0.65, False), (0.2, True)])
+def test_the_highest_of_many_blocks_is_so_by_chance(kept: float, lost: bool) -> None:
+    """Rewards with heavy tails that rise in the second eighth and stay there, or come down half-way."""
+    r, t = np.random.default_rng(2), np.arange(8000) / 8000
+    level = 10 * np.interp(t, [0, 0.12, 0.2, 0.8, 0.85, 1], [0, 0, 1, 1, kept, kept])
+    reward = level + r.exponential(10, 8000) - 10
+    assert ("divergence-no-spike" in classify({"reward": reward}).patterns) is lost
+
+
+def test_a_score_that_only_falls_says_that_a_short_training_lost_what_it_had() -> None:
+    """A policy that was trained before, and refuses everything after a few updates."""
+    r = np.random.default_rng(1)
+    reward = np.r_[0.6, 0.0, 0.4, 0.5, 0.3, r.normal(0.05, 0.15, 15)]
+    accuracy = np.r_[0.99, 0.74, 0.66, 0.68, np.full(16, 0.6)]
+    judged = classify({"mean_reward": reward, "accuracy": accuracy})
+    (fall,) = judged.findings
+    assert (judged.verdict, fall.pattern, fall.metric) == ("worrying", "divergence-no-spike", "accuracy")
+    assert classify({"mean_reward": reward, "accuracy": accuracy[::-1]}).patterns == ()

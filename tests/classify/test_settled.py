@@ -90,13 +90,25 @@ def test_of_a_mean_since_the_start_what_was_added_between_rows() -> None:
     steps = 50 * np.arange(1, 401)
     for change in (np.repeat([1.0, 0.5], 200), 1 - 0.8 * (np.arange(400) == 100)):
         speed = 900 * change * np.exp(0.01 * z)
-        mean = np.array([speed[: i + 1].mean() for i in range(400)])
-        seen = settled({"v": series(mean, steps, Role.THROUGHPUT)})["v"].values
-        np.testing.assert_allclose(seen, speed, rtol=1e-6)
+        times = np.array([(1 / speed[: i + 1]).mean() for i in range(400)])  # so many steps in so much time
+        for role, mean, each in ((Role.THROUGHPUT, 1 / times, speed), (Role.STEP_TIME, times, 1 / speed)):
+            seen = settled({"v": series(mean, steps, role)})["v"].values
+            np.testing.assert_allclose(seen, each, rtol=1e-6)
+        mean = 1 / times
         named = classify({"loss": (steps, 3 - steps / 20_000), "throughput": (steps, mean)}).findings
         assert [f.start_step for f in named if f.pattern == "throughput-drop"] == (
             [10_050] if change[-1] < 1 else []
         )
+
+
+def test_a_mean_speed_of_few_rows_that_evaluations_hold_up_is_no_drop() -> None:
+    """Every 100 steps an evaluation takes as long as 30 steps, and its row repeats the step. The first step
+    is slower than others."""
+    steps = np.sort(np.r_[1, np.arange(10, 450, 10), 100, 200, 300, 400])
+    evaluated = np.cumsum(np.diff(steps, prepend=0) == 0)
+    seconds = 2 + 5 * steps + 150 * evaluated + 0.05 * np.random.default_rng(3).standard_normal(len(steps))
+    judged = classify({"loss": (steps, 3 - steps / 400), "train_speed(iter/s)": (steps, steps / seconds)})
+    assert (judged.verdict, judged.patterns) == ("good", ("near-perfect",))
 
 
 def test_an_epoch_that_is_not_over_has_not_settled() -> None:

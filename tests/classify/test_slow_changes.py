@@ -13,9 +13,15 @@ from chronicle.classify.rules.slow_changes import design, kernel
 from chronicle.model import Role
 
 
+def logged(course: Curve) -> Curve:
+    """The course with a learning rate that stays."""
+    return course.log("lr", Role.LEARNING_RATE, np.full(course.n, 1e-3))
+
+
 @pytest.mark.parametrize("scales", [3.0, -3.0, -5.0])
 def test_steps_of_a_few_noise_scales_are_found_where_they_are(scales: float) -> None:
-    by_seed = [findings(Curve(seed, 3000).shift(0.5, scales).run(), "level-shift") for seed in range(8)]
+    courses = (logged(Curve(seed, 3000).shift(0.5, scales)) for seed in range(8))
+    by_seed = [findings(course.run(), "level-shift") for course in courses]
     right = [f for f, *more in filter(None, by_seed) if not more and abs(f.start_step - 1500) <= 16]
     assert len(right) >= 4
     steps = [f.evidence["step_log"] for f in right if "step_log" in f.evidence]
@@ -134,9 +140,11 @@ def test_diagnosis_of_a_shift_says_its_step() -> None:
     assert shifted.because.startswith("Worrying: Level shift in loss from step 1")
 
 
-def test_a_step_down_is_named_and_worries_nobody() -> None:
-    shifted = diagnosis(Curve(0, 3000).shift(0.5, -3).run())
+def test_a_step_down_is_named_where_the_learning_rate_stayed_and_worries_nobody() -> None:
+    """Where the log does not tell the rate, a step down is most likely a cut of it."""
+    shifted = diagnosis(logged(Curve(0, 3000).shift(0.5, -3)).run())
     assert (shifted.verdict, "level-shift" in shifted.patterns) == ("good", True)
+    assert patterns(Curve(0, 3000).shift(0.5, -3).run()) == set()
 
 
 @pytest.mark.parametrize(("first_step", "named"), [(0, False), (5000, True)])

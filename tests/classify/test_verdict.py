@@ -98,6 +98,29 @@ def test_a_part_that_rises_while_the_whole_loss_falls_does_not_worry() -> None:
     assert classify({"loss": parts["loss/books"]}).verdict != "good"
 
 
+@pytest.mark.parametrize(("at", "named"), [(20, False), (300, True)])
+def test_a_bump_that_begins_in_the_start_up_is_no_event(at: int, named: bool) -> None:
+    """It is back within an eighth of the log; later in the log it is a slow spike."""
+    t, noise = np.arange(1000), np.random.default_rng(4).standard_normal(1000)
+    hump = np.where(t < at, 0.0, 0.3 * np.exp(-np.maximum(t - at, 0) / 25))
+    loss = 3 * (1 + t / 300) ** -0.5 * np.exp(hump + 0.01 * noise)
+    judged = classify({"loss": (50 * t, loss)})
+    assert ("spike-slow-recovery" in judged.patterns, judged.verdict) == (
+        (named, "worrying" if named else "good")
+    )
+
+
+def test_parts_that_find_their_levels_in_the_start_up_are_no_event() -> None:
+    """As in physics-informed networks: one term swings, another one has a hump when most of it is learned."""
+    t, noise = np.arange(430), np.exp(0.0005 * np.random.default_rng(5).standard_normal((3, 430)))
+    edge = (1 - 0.4 * np.exp(-t / 15) * np.cos((t - 4) / 5)) * noise[0]
+    edge[:2] = 0.8, 4.0
+    inner = (3000 * (1 + t / 2) ** -3 + 9 * np.exp(-(((t - 25) / 8) ** 2)) + 0.05) * noise[1]
+    whole = (4000 * (1 + t / 4) ** -2.0 + 1) * noise[2]
+    judged = classify({"loss": whole, "loss/edge": edge, "loss/inner": inner})
+    assert (judged.verdict, judged.patterns) == ("good", ("near-perfect", "spike-fast-recovery"))
+
+
 @pytest.mark.parametrize("ends", [0.0, 1.0])
 def test_a_rise_at_a_learning_rate_of_nothing_is_the_data(ends: float) -> None:
     t = np.arange(900) / 900

@@ -7,37 +7,17 @@ import subprocess
 import sys
 
 import jsonschema
-import numpy as np
 import pytest
 from PIL import Image
+from tests.logs import healthy
 
 from chronicle.build.entry import make_entry, to_json
-from chronicle.build.produce import diagnose
+from chronicle.build.produce import Run
 from chronicle.cli import cli
 from chronicle.errors import message_of
 from chronicle.story import tell
-from chronicle.workspace.config import RunConfig, WorkspaceConfig
+from chronicle.workspace.config import RunConfig
 from chronicle.workspace.folders import Workspace
-
-
-def healthy(file, points=400, seed=1, nan_from=None):
-    steps = np.arange(1, points + 1)
-    noise = np.random.default_rng(seed).normal(0, 0.01, points)
-    loss = 2 + 3 * steps**-0.4 + noise
-    loss[slice(nan_from, None) if nan_from else slice(0)] = np.nan
-    file.write_text("step,loss\n" + "".join(f"{s},{v:.5f}\n" for s, v in zip(steps, loss, strict=True)))
-    return file
-
-
-def plain_engine(workspace):
-    """An engine without theme and search, and only the pages of runs: for what does not depend on those."""
-    pages = "index.md\n  !browse.md\n  !runs/**\n  !assets/**"
-    (workspace / "mkdocs.yml").write_text(
-        "site_name: x\ntheme: {name: null, custom_dir: theme}\nplugins: []\nuse_directory_urls: false\n"
-        f"docs_dir: build/docs\nsite_dir: build/site\nexclude_docs: |\n  *.md\n  !{pages}\n"
-    )
-    (workspace / "theme").mkdir()
-    (workspace / "theme" / "main.html").write_text("{{ page.content }}")
 
 
 @pytest.mark.parametrize("command", cli.commands)
@@ -112,7 +92,8 @@ def test_a_place_where_nothing_can_be_made_is_told_with_what_to_do():
 def test_no_workspace(chronicle):
     ran = chronicle("build")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "error: no chronicle.toml here or above. Name logs to build, or: chronicle init DIR\n"
+    remedy = "name logs to build, or chronicle init DIR"
+    assert ran.err == f"error: no chronicle.toml here or above. Remedy: {remedy}\n"
     assert chronicle("list").err == "error: no chronicle.toml here or above. Remedy: chronicle init DIR\n"
 
 
@@ -123,9 +104,10 @@ def test_nothing_to_read(chronicle, tmp_path):
     assert ran.err.startswith("error: ") and "empty" in ran.err
 
 
-EMPTY = "a path is empty. Name a file or folder; the current one is `.`"
-ADDRESS = "s3://bucket/run is an address. Name a folder of this machine"
-OWN = "is where the workspace or a build keeps its own. Remedy: name another --out"
+EMPTY = "a path is empty. Remedy: name a file or folder; the current one is `.`"
+ADDRESS = "s3://bucket/run is an address. Remedy: name a folder of this machine"
+OWN = "is where the workspace or a build keeps its own files. Remedy: name another --out"
+AROUND = "holds the runs of the workspace. Remedy: name a log or folder beside them"
 
 
 @pytest.mark.parametrize(
@@ -144,8 +126,8 @@ OWN = "is where the workspace or a build keeps its own. Remedy: name another --o
             "loop/runs: Too many levels of symbolic links. Remedy: name another place",
         ),
         (("note", "b", " "), 2, "the note is empty. Remedy: give it a TEXT"),
-        (("add", "."), 2, ". holds the runs of the workspace. Name a log or folder beside them"),
-        (("add", "a.csv", ".."), 2, ".. holds the runs of the workspace. Name a log or folder beside them"),
+        (("add", "."), 2, f". {AROUND}"),
+        (("add", "a.csv", ".."), 2, f".. {AROUND}"),
         *(
             (("build", "--out", place), 2, f"HERE/{place} {OWN}")
             for place in ("build", "build/next", "runs/a", "gallery")
@@ -181,7 +163,7 @@ def test_a_copy_of_another_log_is_named_and_judged_once(chronicle, tmp_path):
     (tmp_path / "run" / "b.jsonl").write_text("".join(f"{json.dumps(dict(row))}\n" for row in values))
     ran = chronicle("classify", "run")
     assert ran.out.count("near-perfect") == 1
-    assert ran.out.endswith("  left out: b.jsonl, with values that are judged already\n")
+    assert ran.out.endswith("  Left out, because their values are judged already: b.jsonl.\n")
     document = json.loads(chronicle("classify", "--json", "run").out)
     assert document["copies"] == ["b.jsonl"]
     jsonschema.validate(document, json.loads(chronicle("schema", "diagnosis").out))
@@ -226,13 +208,15 @@ def test_the_life_of_a_workspace(chronicle, tmp_path, monkeypatch):
     assert ran.code == 0
     assert ran.out == (
         "made team/chronicle.toml\nmade team/mkdocs.yml\nmade team/.gitignore\nmade team/.gitattributes\n"
-        "Next: chronicle add LOG, in team\n"
+        "Next: cd team && chronicle add LOG\n"
     )
+    assert chronicle("init", "our team").out.endswith("Next: cd 'our team' && chronicle add LOG\n")
     monkeypatch.chdir(tmp_path / "team")
     assert chronicle("build").code == 3
     added = chronicle("add", log, "--name", "run-7", "--fact", "project=Atlas")
     assert added.code == 0
-    assert "not built" in chronicle("list").out
+    assert chronicle("init", ".").out == "Next: chronicle add LOG\n"
+    assert chronicle("list").out == "run-7  not built  run chronicle build\n"
     noted = chronicle(
         *("note", "run-7", "it was *fine*", "--kind", "lesson", "--step", "30", "--at", "2026-11-20T09:30Z"),
         *("--author", "ada"),
@@ -250,7 +234,7 @@ def team(chronicle, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "team")
     chronicle("add", healthy(tmp_path / "a.csv"), "--name", "run-7")
     run = Workspace.find(tmp_path / "team").run("run-7")
-    timeline, judged, _ = diagnose(run, WorkspaceConfig())
+    timeline, judged, _ = Run(run).diagnose()
     config = RunConfig(date="2026-11-20")
     story = tell(timeline, judged, config)
     entry = make_entry("run-7", timeline, judged, config, story=story)
@@ -315,8 +299,11 @@ def test_a_figure_is_written_as_pixels_for_a_chat(tmp_path, chronicle, monkeypat
     [
         (("--png", "calm.csv", "--finding", "7"), "no finding '7'. Findings of this run: 1"),
         (("--png", "none.csv"), "no such file or folder: none.csv. Remedy: check the path"),
-        (("--dark",), "--finding and --dark go with --png RUN"),
-        (("--png", "log.csv", "--from", "2026-01-01"), "--from and --to go without --png"),
+        (("--dark",), "--finding and --dark go with --png RUN. Remedy: name a run with --png"),
+        (
+            ("--png", "log.csv", "--from", "2026-01-01"),
+            "--from and --to go without --png. Remedy: leave out one or the other",
+        ),
     ],
 )
 def test_a_figure_that_there_is_not_is_refused(tmp_path, chronicle, monkeypatch, arguments, message):

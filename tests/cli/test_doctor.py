@@ -43,8 +43,9 @@ train.out
   not understood, 1 line
           2  building
   attempt train.out: steps 10 – 30, 2 metrics, 4 facts, its end is cut or still to come
-    lm loss    loss       unit not declared          3 points  4.50 … 3.00
-    grad norm  grad-norm  unit not declared          3 points  1.50 … 0.9
+    metric     role       unit             points  first … last
+    lm loss    loss       not declared          3  4.50 … 3.00
+    grad norm  grad-norm  not declared          3  1.50 … 0.9
   train.out:7: Xid 79: {xid} (step 20)
 """
 
@@ -101,12 +102,12 @@ def test_a_table_of_other_data_is_shown_with_a_doubt(chronicle, tmp_path):
     (tmp_path / "iris.csv").write_text("sepal_length,sepal_width,petal_length,species\n" + rows)
     ran = chronicle("doctor", "iris.csv")
     assert (
-        "  doubt: no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
-        " training? If it is, say so with `roles` in run.toml\n"
-        "  doubt: nothing in it counts the steps: its rows are counted\n"
+        "  In doubt: no metric is known for a loss, a score, a norm or a learning rate: is this the log of a"
+        " training? If it is, say so with `roles` in run.toml.\n"
+        "  In doubt: no column counts the steps, so its rows are counted.\n"
     ) in ran.out
     (tmp_path / "log.csv").write_text("step,loss\n1,2.5\n2,2.25\n")
-    assert "doubt" not in chronicle("doctor", "log.csv").out
+    assert "In doubt" not in chronicle("doctor", "log.csv").out
     assert json.loads(chronicle("doctor", "--json", "log.csv").out)["doubts"] == []
 
 
@@ -115,8 +116,8 @@ def test_what_values_tell_of_a_role_is_shown(chronicle, tmp_path):
     text = "".join(f"{i},{a + 2 * b:.4f},{a:.4f},{b:.4f}\n" for i, a, b in rows)
     (tmp_path / "log.csv").write_text("step,loss,smooth,warp\n" + text)
     assert (
-        "    smooth  part-loss  unit not declared         20 points  3.00 … 2.10"
-        "  (by its values: loss = 1 × smooth + 2 × warp)\n"
+        "    smooth  part-loss  not declared         20  3.00 … 2.10  "
+        " (by its values: loss = 1 × smooth + 2 × warp)\n"
     ) in chronicle("doctor", "log.csv").out
 
 

@@ -25,10 +25,16 @@ DIAGNOSIS = classify(TIMELINE)
 STORY = tell(TIMELINE, DIAGNOSIS)
 
 
+def spiked(folder: Path) -> Path:
+    rows = "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True))
+    (folder / "a.csv").write_text(f"step,loss\n{rows}")
+    return folder / "a.csv"
+
+
 def test_a_finding_is_explained_by_its_criteria() -> None:
     expected = [
         "2  The loss jumped from 1.74 to 7.00 at step 200 and was back after 4 steps.",
-        "   good, id rise-a1-200",
+        "   Its verdict is good, and its id is rise-a1-200.",
         "   spike-fast-recovery in loss · data: severity 0.24, confidence 1.00",
         "     ✓ height over the trend  1.39 log units         ≥ 0.025",
         "     ✓ evidence               154.9 noise scales     ≥ 15 or two samples beyond the tail",
@@ -36,9 +42,9 @@ def test_a_finding_is_explained_by_its_criteria() -> None:
         "     ✓ left of the height     0.00586 of the height  "
         "≤ 0.15, at most 0.03 log units; or 0.8 noise scales",
         "     ✓ recovery               4 steps                ≤ 150, or 10 samples",
-        "     evidence: height_log 1.39; residual_log 0.00812; noise_log 0.0106; score_noise_scales 154.9; "
-        "scale_samples 1; rise_samples 0; recovery_steps 4",
-        "     otherwise spike-slow-recovery, if it had taken more than 150 steps",
+        "     Evidence: height_log 1.39; residual_log 0.00812; noise_log 0.0106; score_noise_scales 154.9;",
+        "       scale_samples 1; rise_samples 0; recovery_steps 4",
+        "     It would be spike-slow-recovery, if it had taken more than 150 steps.",
         "",
     ]
     for name in ("2", "rise-a1-200", "rise-a1-190", "spike-fast-recovery"):
@@ -47,12 +53,12 @@ def test_a_finding_is_explained_by_its_criteria() -> None:
 
 def test_a_pattern_that_was_not_named_says_why() -> None:
     assert list(explain(DIAGNOSIS, STORY, "overfitting")) == [
-        "overfitting was not assessed. Not logged: validation loss"
+        "overfitting could not be assessed, because the log does not have: validation loss."
     ]
     assert list(explain(DIAGNOSIS, STORY, "spike-slow-recovery")) == [
-        "spike-slow-recovery was looked for and not found",
-        "   nearest: 2, 1.74 → 7.00 at step 200; it would be spike-slow-recovery, "
-        "if it had taken more than 150 steps",
+        "spike-slow-recovery was looked for and not found.",
+        "   The nearest is finding 2: The loss jumped from 1.74 to 7.00 at step 200 and was back after 4",
+        "   steps. It would be spike-slow-recovery, if it had taken more than 150 steps.",
     ]
 
 
@@ -65,25 +71,17 @@ def test_no_such_finding() -> None:
 def test_without_a_choice_everything_is_told() -> None:
     lines = list(explain(DIAGNOSIS, STORY))
     assert "Good: 1 spike came back fast, and nothing worrying was found on the live course." in lines
-    assert lines[lines.index("not assessed without learning rate: lr-decay-drop") :] == [
-        "not assessed without learning rate: lr-decay-drop",
-        "not assessed without batch size: batch-ramp",
-        "not assessed without loss by data set: multi-dataset-spike",
-        "not assessed without a second attempt: resume-spike, lr-not-restored (also learning rate),",
-        "    repeat-data",
-        "not assessed without ratio: resume-ratio-skew",
-        "not assessed without gradient norm: grad-norm-precursor",
-        "not assessed without attention logit: attention-logit-growth",
-        "not assessed without output logit: output-logit-drift",
-        "not assessed without objective: entropy-collapse (also policy entropy), length-explosion (also",
-        "    answer length), reward-hacking (also validation score), kl-blow-up (also divergence from the",
-        "    reference)",
-        "not assessed without expert load: router-collapse",
-        "not assessed without validation loss: overfitting",
-        "not assessed without throughput: throughput-drop",
-        "not assessed without step time: hang",
-        "not assessed without loss scale: loss-scale-collapse",
-        "not assessed without clipped share: clip-saturation",
+    assert lines[-9:] == [
+        "Some patterns could not be assessed. Without learning rate: lr-decay-drop. Without batch size:",
+        "  batch-ramp. Without loss by data set: multi-dataset-spike. Without a second attempt: "
+        "resume-spike,",
+        "  lr-not-restored (also learning rate), repeat-data. Without ratio: resume-ratio-skew. Without",
+        "  gradient norm: grad-norm-precursor. Without attention logit: attention-logit-growth. Without",
+        "  output logit: output-logit-drift. Without objective: entropy-collapse (also policy entropy),",
+        "  length-explosion (also answer length), reward-hacking (also validation score), kl-blow-up (also",
+        "  divergence from the reference). Without expert load: router-collapse. Without validation loss:",
+        "  overfitting. Without throughput: throughput-drop. Without step time: hang. Without loss scale:",
+        "  loss-scale-collapse. Without clipped share: clip-saturation.",
     ]
     assert sum(bool(re.match(r"\d+  ", line)) for line in lines) == len(DIAGNOSIS.findings)
 
@@ -97,8 +95,8 @@ def test_a_preset_is_compared_with_the_findings() -> None:
     assert lines == [
         "olmo-128-6 on loss · data: 2 of 400 samples flagged (0.5 %)",
         "olmo2-spike-score on loss · data: 0 of 400 samples flagged",
-        "  the rule judges nothing before 1 000 samples are logged",
-        "  no sample of spike-fast-recovery from step 200",
+        "  The rule judges nothing before 1 000 samples are logged.",
+        "  It flagged no sample of spike-fast-recovery from step 200.",
     ]
 
 
@@ -109,19 +107,23 @@ def test_flags_outside_the_findings_are_listed() -> None:
     diagnosis = classify(timeline)
     (comparison,) = flagged_by(timeline, diagnosis, ["olmo-128-6"])
     assert (comparison.flagged_steps, comparison.outside_steps) == ((296,), (296,))
-    assert list(comparison_lines(comparison, diagnosis))[1] == "  outside chronicle's findings: 1, at 296"
+    assert (
+        list(comparison_lines(comparison, diagnosis))[1]
+        == "  Outside of chronicle's findings it flagged 1, at 296."
+    )
 
 
 def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, monkeypatch) -> None:
-    log = tmp_path / "a.csv"
-    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    log = spiked(tmp_path)
     ran = chronicle("explain", log, "2")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out.splitlines()[:2] == [
         "a.csv",
         "2  The loss jumped from 1.74 to 7.00 at step 200 and was back after 4 steps.",
     ]
-    assert chronicle("explain", log, "hang").out == "a.csv\nhang was not assessed. Not logged: step time\n"
+    assert chronicle("explain", log, "hang").out == (
+        "a.csv\nhang could not be assessed, because the log does not have: step time.\n"
+    )
     wrong = chronicle("explain", log, "7")
     assert wrong.code == 2 and "Findings of this run: 1 near-perfect, 2 spike-fast-recovery" in wrong.err
     (tmp_path / "team" / "runs" / "one").mkdir(parents=True)
@@ -132,8 +134,7 @@ def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, mon
 
 
 def test_the_command_compares_presets(chronicle, tmp_path) -> None:
-    log = tmp_path / "a.csv"
-    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    log = spiked(tmp_path)
     ran = chronicle("classify", log, "--preset", "olmo-128-6", "--preset", "lightning-spike")
     assert ran.out.splitlines()[-2:] == [
         "  olmo-128-6 on loss · a.csv: 2 of 400 samples flagged (0.5 %)",
@@ -143,8 +144,7 @@ def test_the_command_compares_presets(chronicle, tmp_path) -> None:
 
 
 def test_presets_are_printed_as_json_too(chronicle, tmp_path) -> None:
-    log = tmp_path / "a.csv"
-    log.write_text("step,loss\n" + "".join(f"{s},{v}\n" for s, v in zip(STEPS, SPIKED, strict=True)))
+    log = spiked(tmp_path)
     document = json.loads(chronicle("classify", "--json", log, "--preset", "lightning-spike").out)
     spike = document["findings"][0]
     assert (spike["pattern"], spike["id"]) == ("spike-fast-recovery", "loss:rise@201")

@@ -1,12 +1,13 @@
 """What people say of runs: review and triage as a person calls them, and what follows from it everywhere."""
 
 import json
+import math
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.test_cli import healthy, plain_engine
+from tests.logs import healthy, plain_engine
 
 from chronicle.cli.triage import HEIGHT, WIDTH, sketch
 from chronicle.workspace.folders import Workspace
@@ -91,7 +92,8 @@ def test_the_last_review_counts(team, chronicle):
     [
         (
             ("lost", "disputed", "no"),
-            "disputed applies to one finding. Name it with --event ID (`chronicle explain lost` has the ids)",
+            "disputed applies to one finding. "
+            "Remedy: name it with --event ID (`chronicle explain lost` has the ids)",
         ),
         (
             ("lost", "bad", "--event", "nan-inf-a1-300"),
@@ -277,10 +279,23 @@ def test_a_comparison_needs_two(team, chronicle):
     ran = chronicle("compare", "calm")
     assert (ran.code, ran.err) == (
         2,
-        "error: a comparison needs two runs; there is 1. Remedy: name another one\n",
+        "error: a comparison takes 2 to 8 runs, not 1. Remedy: name another run\n",
     )
 
 
 def test_a_comparison_of_very_many_is_refused(team, chronicle):
     ran = chronicle("compare", *["calm"] * 9)
-    assert (ran.code, ran.err) == (2, "error: there are 9 runs. Remedy: name no more than 8 of them\n")
+    problem = "a comparison takes 2 to 8 runs, not 9. Remedy: leave some of them out"
+    assert (ran.code, ran.err) == (2, f"error: {problem}\n")
+
+
+@pytest.mark.slow
+def test_a_reviewed_run_has_no_finding_left_that_was_skipped(team, chronicle, monkeypatch):
+    losses = [3 - i / 400 for i in range(200)] + [9] * 4 + [5] * 96 + [math.nan] * 100
+    rows = "".join(f"{i},{loss}\n" for i, loss in enumerate(losses))
+    (team / "runs/lost/log.csv").write_text(f"step,loss\n{rows}")
+    chronicle("build", "--quiet")
+    keys(monkeypatch, "c", "", "s", "s", "b")
+    ran = chronicle("triage", "lost")
+    assert "c confirm, d dispute, n note, s skip, q quit: s\n" in ran.out
+    assert ran.out.endswith("1 finding judged, 0 left. Next: chronicle build\n")

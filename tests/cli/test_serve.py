@@ -12,7 +12,7 @@ from http.client import HTTPConnection
 from http.server import ThreadingHTTPServer
 
 import pytest
-from tests.cli.test_cli import healthy, plain_engine
+from tests.logs import healthy, plain_engine
 
 from chronicle.cli.serve import Site, rebuild_if_changed, state
 from chronicle.workspace.folders import Workspace

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from markdown.extensions.toc import slugify
-from tests.cli.test_cli import healthy
 from tests.docs.docs_text import DOCS, PARTS, between
+from tests.logs import healthy
 from tests.readers.gold import EXAMPLES, examples, gold_of
 
 from chronicle.classify.patterns import PATTERNS

@@ -8,7 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.figures.panels import Segment
-from chronicle.figures.scales import body_scale, full_scale, log_ticks, step_labels, true_value, value_labels
+from chronicle.figures.scales import (
+    Scale,
+    log_ticks,
+    round_places,
+    step_labels,
+    true_value,
+    value_labels,
+    value_ticks,
+    y_scale,
+)
 from chronicle.model import Role
 
 
@@ -26,6 +35,25 @@ from chronicle.model import Role
 )
 def test_steps_are_short_unless_that_would_repeat_a_label(ticks, shown):
     assert step_labels(ticks) == shown
+
+
+@pytest.mark.parametrize(
+    ("ends", "most", "whole", "places"),
+    [
+        ((96.4, 703.6), 8, True, [100, 200, 300, 400, 500, 600, 700]),
+        ((-12, 2012), 8, True, [0, 500, 1000, 1500, 2000]),
+        ((0.5, 1.5), 8, True, [1]),
+        ((-103.4, -99.7), 5, False, [-103, -102, -101, -100]),
+        ((2.42, 2.66), 3, False, [2.5, 2.6]),
+    ],
+)
+def test_ticks_are_one_or_two_or_two_and_a_half_or_five_apart(ends, most, whole, places):
+    assert round_places(*ends, most, whole) == pytest.approx(places)
+
+
+def test_thousands_of_a_logarithmic_axis_are_apart_like_all_others():
+    shown = [label for _, label in value_ticks(Scale(0.5, 2e6, log=True), 200)]
+    assert shown == ["1", "100", "10\u202f000", "1e6"]
 
 
 @pytest.mark.parametrize(
@@ -88,14 +116,14 @@ def test_the_true_value_beside_a_clip(value, words):
 def test_a_reward_that_is_lost_ends_near_zero(role):
     segments = [Segment(np.arange(100.0), np.repeat([0.6, 1e-5], [60, 40]), True)]
     logarithmic = role not in (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE, Role.LEARNING_RATE)
-    assert full_scale(segments, role).log is logarithmic
+    assert y_scale(segments, role, whole=True).log is logarithmic
 
 
-@pytest.mark.parametrize("scale_of", [body_scale, full_scale])
-def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(scale_of):
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(whole):
     segments = [Segment(np.arange(100.0), np.linspace(3e-4, 1e-4, 100), True)]
-    assert scale_of(segments, Role.LEARNING_RATE).low == 0
-    assert 0 < scale_of(segments, Role.LOSS).low <= 1e-4
+    assert y_scale(segments, Role.LEARNING_RATE, whole=whole).low == 0
+    assert 0 < y_scale(segments, Role.LOSS, whole=whole).low <= 1e-4
 
 
 @given(
@@ -105,7 +133,7 @@ def test_a_learning_rate_begins_at_zero_and_a_loss_where_its_curve_is(scale_of):
 )
 def test_every_scale_is_a_proper_interval(values, role, peaks):
     segments = [Segment(np.arange(len(values), dtype=float), np.array(values), True)]
-    for scale in (body_scale(segments, role, peaks), full_scale(segments, role)):
+    for scale in (y_scale(segments, role, peaks), y_scale(segments, role, whole=True)):
         assert np.isfinite([scale.low, scale.high]).all() and scale.low < scale.high
         assert scale.low > 0 or not scale.log
-    assert full_scale(segments, role).low <= min(values) and max(values) <= full_scale(segments, role).high
+    assert scale.low <= min(values) and max(values) <= scale.high  # the last one is of the whole

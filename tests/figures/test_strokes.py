@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import Scale, Window
-from chronicle.figures.strokes import envelope, strokes
+from chronicle.figures.scales import Pane, Scale, Window
+from chronicle.figures.sheet import Sheet
+from chronicle.figures.strokes import Curves, clips, envelope, strokes
 from chronicle.model import Role
 
 VALUES = st.lists(
@@ -61,3 +64,27 @@ def test_a_short_attempt_has_columns_as_wide_as_a_long_one():
     (stroke,) = strokes(panel, Scale(-4, 4), Window(0, 60_000, 600))
     gaps = np.diff(stroke.x[np.isfinite(stroke.x)])
     assert gaps == pytest.approx(100)
+
+
+def test_each_of_many_spikes_beyond_the_frame_has_a_mark_with_its_value():
+    """One mark for a chain of spikes would tell the value of the first and be silent about all others."""
+    steps, values = np.arange(900.0), np.full(900, 2.0)
+    values[[50, 150, 160, 250, 350]] = [9, 4, 5, 3.02, 6]  # two are neighbours, and one is hardly beyond
+    panel = Panel("loss", None, Role.LOSS, [Line("loss", "loss", [Segment(steps, values, True)])])
+    marks = clips(panel, Scale(1.5, 3), Window(0, 900, 720), cut_from=6)
+    assert [(clip.x, clip.words) for clip in marks] == [(50, "≥ 9.00"), (350, "≥ 6.00"), (160, "5.00")]
+
+
+@pytest.mark.parametrize(("width", "shown"), [(824, "arxiv-long-name-of-a-set"), (268, "arxiv-l…-set")])
+def test_the_name_of_a_line_is_shortened_where_it_would_cover_a_curve(width, shown):
+    steps = np.arange(400.0)
+    restless = np.where(steps < 240, np.where(steps % 2, 1.05, 2.95), 1.05)  # leaves room at the right alone
+    lines = [
+        Line("arxiv-long-name-of-a-set", "a", [Segment(steps, np.full(400, 2.0), True)]),
+        Line("web", "b", [Segment(steps, restless, True)], "second"),
+    ]
+    window, scale, sheet = Window(0, 399, width), Scale(1, 3), Sheet(900, 200)
+    curves = Curves(Panel("loss", None, Role.LOSS, lines), scale, 170, window, np.inf)
+    curves.paint(Pane(sheet, 54, 20, 170, window, scale), 5)
+    names = re.findall(r'font-weight="700">(.*?)</text>', sheet.svg().decode())
+    assert names == [shown, "web"]

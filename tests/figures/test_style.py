@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.sheet import DARK, LIGHT, THUMBNAIL, TOKENS, label, literal, on, text_px
+from chronicle.figures.sheet import DARK, LIGHT, THUMBNAIL, Sheet, label, on, one_line, text_px
 from chronicle.model import Verdict
 
 TEXT = ("ink", "ink2", "accent")
 STROKES = ("live", "second", "third", "dead", "good", "worrying", "bad", "unexpected")
 VERDICTS = ("good", "worrying", "bad", "unexpected")
-THEMES = pytest.mark.parametrize("theme", TOKENS.values(), ids=TOKENS.keys())
+THEMES = pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 
 # Machado, Oliveira, Fernandes (2009), severity 1.0, on linear RGB.
 NO_CONE = {
@@ -110,19 +110,28 @@ def test_both_themes_name_the_same_tokens():
         ("$x_{1$", "$x_{1$"),
         ("a\nb\tc\x00d", "a b c d"),
         ("a\u202eb\u200bc", "abc"),
-        ("漢", "□"),
+        ("漢", "漢"),
         ("\ud800", "□"),
         ("", "□"),
         ("a" * 30 + "b" * 90, "a" * 30 + "b" * 22 + "…" + "b" * 27),
     ],
 )
-def test_words_out_of_a_log_are_one_line_that_the_font_can_draw(raw, shown):
-    assert literal(raw) == shown
+def test_words_out_of_a_log_are_one_line_that_a_reader_can_see(raw, shown):
+    assert one_line(raw) == shown
+
+
+def test_what_our_font_lacks_has_the_width_of_a_box_and_is_a_box_in_pixels_alone(recwarn):
+    assert text_px("損失") == text_px("□□") > 0
+    sheets = [Sheet(60, 20), Sheet(60, 20)]
+    for sheet, words in zip(sheets, ("損失", "□□"), strict=True):
+        sheet.write(words, 5, 15)
+    assert sheets[0].png(1) == sheets[1].png(1) and ">損失</text>" in sheets[0].svg().decode()
+    assert not recwarn.list
 
 
 @given(st.text(max_size=200), st.integers(9, 80))
 def test_no_word_is_longer_than_allowed(text, longest):
-    assert 1 <= len(literal(text, longest)) <= longest
+    assert 1 <= len(one_line(text, longest)) <= longest
 
 
 @given(name=st.text(max_size=100), unit=st.none() | st.text(max_size=40), log=st.booleans())

@@ -204,6 +204,31 @@ def test_a_bare_loss_beside_one_of_the_training_is_the_held_out_one() -> None:
     assert roles(log("train_loss") | {"loss": of_batches})["loss"] == "loss"
 
 
+def test_a_bare_loss_that_tells_both_others_in_turn_is_neither() -> None:
+    """As ACT prints it: `Train loss: 0.49652`, `loss: 0.497`, `Val loss: 0.46381`, `loss: 0.464`."""
+    steps, nan = np.arange(20), np.full(20, np.nan)
+    ours, theirs = np.exp(-steps / 10), 0.2 + np.exp(-steps / 12)
+    both = np.round(np.stack([ours, theirs], axis=1).ravel(), 3)
+    series = {
+        "Train loss": Series("Train loss", Role.OTHER, steps, ours, nan),
+        "Val loss": Series("Val loss", Role.OTHER, steps, theirs, nan),
+        "loss": Series("loss", Role.OTHER, np.repeat(steps, 2), both, np.full(40, np.nan)),
+    }
+    assert roles(series) == {"Train loss": "loss", "Val loss": "validation-loss", "loss": "other"}
+    assert by_values(series)["loss"].why == "tells again what Train loss and Val loss tell"
+    series["loss"] = replace(series["loss"], values=both + 0.01)
+    assert roles(series)["loss"] == "loss"
+
+
+def test_what_only_steers_a_model_stands_for_its_loss_last_of_all() -> None:
+    agent = roles(log("train/entropy_loss", "train/policy_loss", "train/value_loss"))
+    experts = roles(log("Average_LB_Loss", "Average_CE_Loss", "router_loss"))
+    assert [name for name, role in (agent | experts).items() if role == "loss"] == [
+        "train/policy_loss",
+        "Average_CE_Loss",
+    ]
+
+
 @pytest.mark.parametrize("name", ["train/policy_gradient_loss", "train/entropy_loss", "value_loss"])
 def test_one_part_of_what_an_agent_is_trained_with_is_judged_by_nobody(name: str) -> None:
     assert roles(log(name)) == {name: "part-loss"}
@@ -501,6 +526,13 @@ def test_what_says_that_it_is_a_loss_is_judged_before_a_shorter_name() -> None:
 def test_a_score_of_both_is_judged_before_precision_and_recall() -> None:
     scored = assign(log("precision", "recall", "fscore"))
     assert judged(scored.values(), fewest=3) is scored["fscore"]
+
+
+def test_what_is_told_as_it_is_is_judged_before_its_running_mean() -> None:
+    for pair in (("Avg Reward", "Total Reward"), ("reward", "mean_reward"), ("ema_loss", "training_loss")):
+        some = judged(assign(log(*pair)).values(), fewest=1)
+        assert some is not None
+        assert some.metric in ("Total Reward", "reward", "training_loss")
 
 
 def test_a_score_is_judged_where_nothing_else_is() -> None:

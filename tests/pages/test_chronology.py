@@ -7,14 +7,15 @@ from dataclasses import replace
 from tests.pages.samples import EVENTS, healthy, rollback
 
 from chronicle.model import EventKind
-from chronicle.pages.chronology import by_month, markdown, rows
+from chronicle.pages.chronology import by_month, markdown
+from chronicle.pages.gallery import dated_events
 
 
 def test_newest_first_whatever_the_zone_and_undated_last() -> None:
     times = ["2026-11-18T10:00:00Z", "2026-11-18T10:30+01:00", "2026-11-19", "", "2025-01-02T00:00:00Z"]
     events = tuple(replace(EVENTS[2], id=f"rise-{k}", time=time) for k, time in enumerate(times))
     undated = replace(rollback(), run_id="other", events=(EVENTS[0], EVENTS[-1]))
-    listed = rows([replace(rollback(), events=events), undated])
+    listed = dated_events([replace(rollback(), events=events), undated])
     assert [row.time for row in listed] == [times[2], times[0], times[1], times[4], ""]
     assert [(row.run, row.event.kind) for row in listed[-1:]] == [("other", EventKind.END)]
 
@@ -22,21 +23,21 @@ def test_newest_first_whatever_the_zone_and_undated_last() -> None:
 def test_a_run_of_one_day_is_told_by_its_end() -> None:
     launch, end = EVENTS[0], EVENTS[-1]
     day = replace(launch, time="2026-11-18T01:00:00Z"), replace(end, time="2026-11-18T09:00:00Z")
-    assert [row.event.title for row in rows([replace(rollback(), events=day)])] == ["End"]
+    assert [row.event.title for row in dated_events([replace(rollback(), events=day)])] == ["End"]
     long = day[0], replace(end, time="2026-11-20T09:00:00Z")
-    assert [row.event.title for row in rows([replace(rollback(), events=long)])] == ["End", "Launch"]
+    assert [row.event.title for row in dated_events([replace(rollback(), events=long)])] == ["End", "Launch"]
 
 
 def test_a_calm_run_is_no_event_of_the_log() -> None:
     dated = tuple(replace(event, time="2026-11-18") for event in healthy().events)
-    assert rows([healthy(events=dated)]) == []
+    assert dated_events([healthy(events=dated)]) == []
 
 
 def test_months_and_days() -> None:
     times = ["2026-11-18T10:00:00Z", "2026-11-05", "2026-09-30", ""]
     events = tuple(replace(EVENTS[-1], id=f"end-{k}", time=time) for k, time in enumerate(times[:3]))
     undated = replace(rollback(), events=(EVENTS[-1],))
-    months = by_month(rows([replace(rollback(), events=events), undated]))
+    months = by_month(dated_events([replace(rollback(), events=events), undated]))
     assert [(month, [(day, len(same)) for day, same in days]) for month, days in months] == [
         ("November 2026", [("18 November", 1), ("5 November", 1)]),
         ("September 2026", [("30 September", 1)]),

@@ -9,7 +9,7 @@ from tests.pages.samples import EVENTS, rollback
 
 from chronicle.model import Criterion, Fact
 from chronicle.pages import words
-from chronicle.pages.gallery import Happened
+from chronicle.pages.gallery import RunEvent
 
 
 @pytest.mark.parametrize(
@@ -23,7 +23,7 @@ from chronicle.pages.gallery import Happened
     ],
 )
 def test_when_an_event_was(time: str, elapsed_s: float | None, said: str) -> None:
-    assert words.moment(replace(EVENTS[0], time=time, elapsed_s=elapsed_s)) == said
+    assert words.when(replace(EVENTS[0], time=time, elapsed_s=elapsed_s)) == said
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_when_an_event_was(time: str, elapsed_s: float | None, said: str) -> Non
     ],
 )
 def test_the_clock_of_an_event_is_a_clock(time: str, said: str) -> None:
-    assert Happened(rollback(), replace(EVENTS[0], time=time)).hour == said
+    assert RunEvent(rollback(), replace(EVENTS[0], time=time)).hour == said
 
 
 def test_an_attempt_is_known_by_the_end_of_its_path() -> None:

@@ -52,7 +52,7 @@ hide: [navigation]
 
 <section>
 <p>The verdict is bad because of “Spike, not fully recovered” at step 58\u202f897.</p>
-<p><strong>What to do now</strong> (from <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a>):</p>
+<p><strong>What to do now</strong>, from the page on <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a>:</p>
 <ol class="ch-steps">
 <li>Roll back to before it.</li>
 </ol>

@@ -360,7 +360,7 @@ def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_two_tags_of_one_hash_stay_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        "chronicle.readers.events.scalars._hash", lambda size, words: np.zeros(len(size), np.uint64)
+        "chronicle.readers.events.scalars.tag_hashes", lambda size, words: np.zeros(len(size), np.uint64)
     )
     records = [event(1.7e9, i, summary([(tag, simple(i))])) for i, tag in enumerate("abab")]
     series = events.read(write(tmp_path / "x.tfevents", records))[0].series

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.logs import attempt_of, points
 
 from chronicle.classify import classify
 from chronicle.errors import BadLog, UnknownFormat
-from chronicle.model import Attempt
 from chronicle.readers import json_documents, read
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
@@ -21,13 +21,6 @@ def document(tmp_path: Path, content: Any) -> Path:
     file = tmp_path / "document.json"
     file.write_text(json.dumps(content))
     return file
-
-
-def values(attempt: Attempt) -> dict[str, list[tuple[int, float]]]:
-    return {
-        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True))
-        for name, s in attempt.series.items()
-    }
 
 
 def metric(points: Any, start: int = 1, interval: int = 5) -> dict[str, Any]:
@@ -42,7 +35,7 @@ def test_golden_values_by_step_and_as_a_list(tmp_path: Path) -> None:
         "none": None,
     }
     (attempt,) = read(document(tmp_path, content))
-    assert values(attempt) == {
+    assert points(attempt) == {
         "lm loss": [(1, 3.5), (5, 3.0), (-5, 2.0)],
         "num-zeros": [(0, 7.0), (5, 8.5), (15, 9.0)],
     }
@@ -70,20 +63,20 @@ LOSS = [(10 * i, 3.0 - i / 4) for i in range(8)]
 )
 def test_rows_are_found_where_they_are(content: Any, tmp_path: Path) -> None:
     (attempt,) = read(document(tmp_path, content))
-    assert values(attempt) == {"loss": LOSS}
+    assert points(attempt) == {"loss": LOSS}
 
 
 def test_tables_of_a_document_are_told_apart_by_their_paths(tmp_path: Path) -> None:
     other = [{"step": 20 * i, "loss": 4.0} for i in range(8)]
     (attempt,) = read(document(tmp_path, {"train": ROWS, "eval": other}))
-    assert values(attempt) == {"train/loss": LOSS, "eval/loss": [(20 * i, 4.0) for i in range(8)]}
+    assert points(attempt) == {"train/loss": LOSS, "eval/loss": [(20 * i, 4.0) for i in range(8)]}
 
 
 def test_rows_of_several_runs_are_several_runs(tmp_path: Path) -> None:
     rows = [{"run_name": "ab"[i % 2], "step": i // 2, "loss": 3.0 - i} for i in range(8)]
     file = document(tmp_path, {"config": {"lr": 0.1}, "rows": rows})
     attempts = json_documents.read(file)
-    assert [values(attempt) for attempt in attempts] == [
+    assert [points(attempt) for attempt in attempts] == [
         {"loss": [(0, 3.0), (1, 1.0), (2, -1.0), (3, -3.0)]},
         {"loss": [(0, 2.0), (1, 0.0), (2, -2.0), (3, -4.0)]},
     ]
@@ -119,13 +112,13 @@ def test_tables_that_count_nothing_are_of_the_same_iterations(
     content = {training: {metric: LOSSES}, validation: {metric: [*reversed(LOSSES)], "auc": LOSSES}}
     (attempt,) = read(document(tmp_path, content))
     assert attempt.axis == "row"
-    assert values(attempt) == {
+    assert points(attempt) == {
         f"{training}/{metric}": [*enumerate(LOSSES)],
         f"{validation}/{metric}": [*enumerate(reversed(LOSSES))],
         f"{validation}/auc": [*enumerate(LOSSES)],
     }
     (alone,) = read(document(tmp_path, {"evals": {validation: {metric: LOSSES}}}))
-    assert values(alone) == {f"evals/{validation}/{metric}": [*enumerate(LOSSES)]}
+    assert points(alone) == {f"evals/{validation}/{metric}": [*enumerate(LOSSES)]}
 
 
 def test_boosting_that_overfits_is_found(tmp_path: Path) -> None:
@@ -147,7 +140,7 @@ def test_shorter_lists_of_a_table(tmp_path: Path) -> None:
 
 def test_a_table_without_a_step_beside_one_as_long_that_has_it(tmp_path: Path) -> None:
     (attempt,) = read(document(tmp_path, {"train": ROWS, "eval": {"loss": [4.5] * 8}}))
-    assert values(attempt) == {"train/loss": LOSS, "eval/loss": [(10 * i, 4.5) for i in range(8)]}
+    assert points(attempt) == {"train/loss": LOSS, "eval/loss": [(10 * i, 4.5) for i in range(8)]}
 
 
 def test_a_table_without_a_step_beside_one_of_another_length_that_has_it(tmp_path: Path) -> None:
@@ -166,26 +159,26 @@ def test_a_table_without_a_step_beside_one_of_another_length_that_has_it(tmp_pat
 
 def test_a_column_may_count_the_steps(tmp_path: Path) -> None:
     (attempt,) = read(document(tmp_path, {"step": [5, 10, 15, 20], "loss": [4.0, 3.0, 2.0, 1.0]}))
-    assert values(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}
+    assert points(attempt) == {"loss": [(5, 4.0), (10, 3.0), (15, 2.0), (20, 1.0)]}
 
 
 def test_columns_as_pandas_writes_them_and_rows_by_step(tmp_path: Path) -> None:
     columns = {"loss": {str(i): 2.5 - i / 8 for i in range(12)}, "note": {str(i): "a" for i in range(12)}}
     (attempt,) = read(document(tmp_path, columns))
-    assert values(attempt) == {"loss": [(i, 2.5 - i / 8) for i in range(12)]}
+    assert points(attempt) == {"loss": [(i, 2.5 - i / 8) for i in range(12)]}
     assert attempt.facts == {"format": "json"}
     by_step = {"loss": {str(10 * i): 2.5 - i / 8 for i in range(5)}}
     (attempt,) = read(document(tmp_path, by_step))
-    assert values(attempt) == {"loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}
+    assert points(attempt) == {"loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}
     (attempt,) = read(document(tmp_path, {str(i): {"loss": 2.5 - i / 8} for i in (30, 4, 200)}))
-    assert values(attempt) == {"loss": [(4, 2.0), (30, -1.25), (200, -22.5)]}
+    assert points(attempt) == {"loss": [(4, 2.0), (30, -1.25), (200, -22.5)]}
 
 
 def test_what_tensorboard_gives_as_json(tmp_path: Path) -> None:
     rows = [[1700000000.5 + i, 10 * i, 2.5 - i / 8] for i in range(5)]
     file = document(tmp_path, rows).rename(tmp_path / "run-a-tag-train_loss.json")
     (attempt,) = read(file)
-    assert values(attempt) == {"train_loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}
+    assert points(attempt) == {"train_loss": [(10 * i, 2.5 - i / 8) for i in range(5)]}
     assert attempt.series["train_loss"].times.tolist() == [1700000000.5 + i for i in range(5)]
 
 
@@ -193,7 +186,7 @@ def test_a_history_of_few_epochs_is_read(tmp_path: Path) -> None:
     history = [{"epoch": i, "train_loss": 2.5 - i / 4, "lr": 0.001} for i in (1, 2, 3)]
     (attempt,) = read(document(tmp_path, {"args": {"seed": 7}, "history": history}))
     assert (attempt.axis, attempt.facts["seed"]) == ("epoch", 7)
-    assert values(attempt)["train_loss"] == [(1, 2.25), (2, 2.0), (3, 1.75)]
+    assert points(attempt)["train_loss"] == [(1, 2.25), (2, 2.0), (3, 1.75)]
 
 
 @pytest.mark.parametrize(
@@ -267,7 +260,6 @@ def test_a_list_of_numbers_is_the_loss_that_its_file_is_named_after(tmp_path: Pa
 
 def test_a_list_that_is_a_column_is_no_fact(tmp_path: Path) -> None:
     columns = {"step": [1, 2, 3, 4], "loss": [2.5, 2.0, 1.5, 1.0]}
-    (tmp_path / "a.json").write_text(json.dumps({"log": columns, "lrs": [0.1, 0.2], "seed": 3}))
-    (attempt,) = read(tmp_path / "a.json")
+    attempt = attempt_of(tmp_path, json.dumps({"log": columns, "lrs": [0.1, 0.2], "seed": 3}), "a.json")
     assert attempt.facts == {"format": "json", "lrs": "0.1, 0.2", "seed": 3}
     assert attempt.series["loss"].steps.tolist() == [1, 2, 3, 4]

@@ -17,10 +17,10 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.logs import points
 from tests.readers.tracker_writers import trackio_log
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt
 from chronicle.readers import parquet, read
 from chronicle.readers.runs_in_table import runs_of
 from chronicle.readers.step_axis import Column
@@ -30,13 +30,6 @@ from chronicle.readers.text import Head
 def write(file: Path, columns: dict[str, Any], **options: Any) -> Path:
     pq.write_table(pa.table(columns), file, **options)
     return file
-
-
-def points(attempt: Attempt) -> dict[str, list[tuple[int, float]]]:
-    return {
-        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True))
-        for name, s in attempt.series.items()
-    }
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.readers.console.test_traps import points
+from tests.logs import attempt_of, points
 
 from chronicle.readers import read
 
@@ -16,8 +16,7 @@ def test_an_evaluation_that_counts_its_own_batches_stands_where_the_training_is(
     for epoch in (1, 2, 3):
         rows += [{"mode": "train", "epoch": epoch, "iter": n, "loss": 3 - epoch / 2} for n in (50, 100)]
         rows.append({"mode": "val", "epoch": epoch, "iter": 625, "loss": 2.5, "mAP": epoch / 8})
-    (tmp_path / "a.log.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = read(tmp_path / "a.log.json")
+    attempt = attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "a.log.json")
     assert attempt.facts["steps_per_epoch"] == 100
     assert points(attempt) == {
         "epoch": [(50, 1), (100, 1), (100, 1), (150, 2), (200, 2), (200, 2), (250, 3), (300, 3), (300, 3)],
@@ -32,8 +31,7 @@ def test_an_evaluation_may_tell_where_the_epoch_ended(tmp_path: Path) -> None:
     for epoch in (1, 2):
         rows += [{"mode": "train", "epoch": epoch, "iter": n, "loss": 2.5} for n in (50, 100)]
         rows.append({"mode": "val", "epoch": epoch, "iter": 120, "mAP": 0.5})
-    (tmp_path / "a.log.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = read(tmp_path / "a.log.json")
+    attempt = attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "a.log.json")
     assert attempt.facts["steps_per_epoch"] == 120
     assert points(attempt)["loss"] == [(50, 2.5), (100, 2.5), (170, 2.5), (220, 2.5)]
     assert points(attempt)["val/mAP"] == [(120, 0.5), (240, 0.5)]
@@ -41,16 +39,14 @@ def test_an_evaluation_may_tell_where_the_epoch_ended(tmp_path: Path) -> None:
 
 def test_an_epoch_is_the_same_in_both_phases(tmp_path: Path) -> None:
     lines = [f"{epoch},{of},{loss}" for epoch in (1, 2) for of, loss in (("train", 2.5), ("Val", 1.5))]
-    (tmp_path / "log.csv").write_text("\n".join(["epoch,phase,loss", *lines]) + "\n")
-    (attempt,) = read(tmp_path / "log.csv")
+    attempt = attempt_of(tmp_path, "\n".join(["epoch,phase,loss", *lines]) + "\n", "log.csv")
     assert points(attempt) == {"loss": [(1, 2.5), (2, 2.5)], "val/loss": [(1, 1.5), (2, 1.5)]}
 
 
 @pytest.mark.parametrize("words", [("train", "train"), ("fast", "slow"), ("val", "val"), ("train", "rest")])
 def test_other_words_tell_nothing_apart(tmp_path: Path, words: tuple[str, str]) -> None:
     lines = [f"{step},{words[step % 2]},2.5" for step in range(4)]
-    (tmp_path / "log.csv").write_text("\n".join(["step,mode,loss", *lines]) + "\n")
-    (attempt,) = read(tmp_path / "log.csv")
+    attempt = attempt_of(tmp_path, "\n".join(["step,mode,loss", *lines]) + "\n", "log.csv")
     assert points(attempt) == {"loss": [(step, 2.5) for step in range(4)]}
 
 
@@ -59,8 +55,7 @@ def test_a_word_that_names_no_phase_costs_its_own_row(tmp_path: Path) -> None:
     for epoch in (1, 2, 3):
         rows.append({"mode": "train" if epoch != 2 else "brain", "epoch": epoch, "loss": 2.5})
         rows.append({"mode": "val", "epoch": epoch, "mAP": 0.5})
-    (tmp_path / "a.log.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = read(tmp_path / "a.log.json")
+    attempt = attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "a.log.json")
     by_metric = points(attempt)
     assert by_metric["loss"] == [(1, 2.5), (3, 2.5)]
     assert by_metric["brain/loss"] == [(2, 2.5)]
@@ -74,8 +69,7 @@ def test_rows_of_another_table_are_no_samples_of_the_training(tmp_path: Path, by
         for step in (10 * epoch, 10 * epoch + 10):
             rows.append({"lr": 0.1, "loss": 2.5, "time": 0.5, "epoch": epoch, "iter": step, "step": step})
         rows.append({"coco/AP": 0.25, "time": 9.5, "step": epoch if by_epoch else 10 * epoch + 10})
-    (tmp_path / "scalars.json").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = read(tmp_path / "scalars.json")
+    attempt = attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "scalars.json")
     by_metric = points(attempt)
     assert by_metric["time"] == [(10, 0.5), (20, 0.5), (20, 0.5), (30, 0.5), (30, 0.5), (40, 0.5)]
     assert by_metric["val/time"] == [(20, 9.5), (30, 9.5), (40, 9.5)]
@@ -98,6 +92,5 @@ def test_the_file_of_the_evaluation_beside_that_of_the_training(
 def test_texts_in_columns_of_counters_are_no_counters(tmp_path: Path) -> None:
     rows = [{"step": "one", "iter": "one", "loss": 2.5}, {"step": "two", "iter": "two", "loss": 2.0}] * 3
     rows.append({"step": "three", "time": 1.0})
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = read(tmp_path / "log.jsonl")
+    attempt = attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "log.jsonl")
     assert points(attempt)["loss"] == [(row, 2.5 - 0.5 * (row % 2)) for row in range(6)]

@@ -21,7 +21,7 @@ from tests.readers.gold import EXAMPLES, as_json
 from tests.readers.tracker_writers import wandb_log
 from tests.readers.writers import csv_log, event_log, json_log
 
-from chronicle.build.produce import Product, diagnose
+from chronicle.build.produce import Product, Run
 from chronicle.build.sources import expand, spread
 from chronicle.cli import cli
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
@@ -162,7 +162,7 @@ def test_a_build_of_a_workspace_reads_nothing_twice(s3: Any, place: Path, reques
 
     def look() -> str:
         (run,) = spread(workspace.runs())
-        timeline, _, problems = diagnose(run, workspace.config)
+        timeline, _, problems = Run(run, workspace.config).diagnose()
         assert (len(timeline.attempts), problems) == (1, [])
         return Product(run, workspace.config, place / "entry").key()
 

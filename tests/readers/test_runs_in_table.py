@@ -143,6 +143,12 @@ NAMES = [f"image{k}.png,{k % 2},{k * 7 % 10 / 10}" for k in range(8)]
 SWEEP = ["method,width,final_loss", *(f"{m},{w},{1 + w / 64}" for w in (8, 16, 32) for m in ("adam", "lion"))]
 GRID = ["width,depth,test_loss", *(f"{w},{d},{w / d}" for d in (1, 2, 4) for w in (8, 16, 32))]
 ITEMS = ["filename,label,score", *NAMES]
+WORDS = ("day", "way", "cat", "dog", "cow", "ant")
+SENTENCES = [f"The {w} of step {k} was long.,{-k * 7 % 10 / 10},{k % 3}" for k, w in enumerate(WORDS)]
+SENTENCES += [f"Nobody heard of the {w} before.,-{k}.5,{k % 2}" for k, w in enumerate((*WORDS, "bee"))]
+TRANSLATED = ["reference,score,label", *SENTENCES]
+DRAWN = ["idx,mse", *(f"{i},0.{i}" for i in (57, 12, 93, 40, 8, 71, 26, 64))]
+ROWS = ["idx,mse", *(f"{k},0.{k}" for k in range(3, 11))]
 NUMBERED = ["sample_id,reward", *(f"{k},{k * 7 % 10 / 10}" for k in range(8))]
 GRID_OF_TWO = [(k * 3 % 4 * 500, k % 3 * 100) for k in range(12)]
 RANKED = ["n_in,n_out,test_loss", *(f"{a},{b},{0.1 + k / 50}" for k, (a, b) in enumerate(GRID_OF_TWO))]
@@ -162,6 +168,9 @@ NO_COURSE = "configurations or items ({}), no steps"
         (GRID, "item", NO_COURSE.format("width"), Role.OTHER),
         (ITEMS, "item", NO_COURSE.format("filename"), Role.OTHER),
         (NUMBERED, "item", NO_COURSE.format("sample_id"), Role.OTHER),
+        (TRANSLATED, "item", NO_COURSE.format("reference"), Role.OTHER),
+        (DRAWN, "item", NO_COURSE.format("idx"), Role.OTHER),
+        (ROWS, "step", None, Role.LOSS),
         (RANKED, "item", NO_COURSE.format("n_in, n_out"), Role.OTHER),
         (FALLING, "row", None, Role.VALIDATION_LOSS),
         (RISING, "row", None, Role.VALIDATION_LOSS),
@@ -175,6 +184,9 @@ NO_COURSE = "configurations or items ({}), no steps"
         "grid",
         "items",
         "numbered",
+        "sentences",
+        "drawn",
+        "rows of an index",
         "ranked",
         "falling",
         "rising",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.logs import attempt_of
 from tests.readers.writers import event_log
 
 from chronicle.model import Attempt
@@ -18,10 +19,7 @@ from chronicle.readers.step_axis import MANY, Column, axis_of
 
 
 def log(tmp_path: Path, rows: list[dict[str, Any]]) -> Attempt:
-    file = tmp_path / "log.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (attempt,) = read(file)
-    return attempt
+    return attempt_of(tmp_path, "".join(json.dumps(row) + "\n" for row in rows), "log.jsonl")
 
 
 def steps(attempt: Attempt, metric: str = "loss") -> list[int]:
@@ -33,6 +31,21 @@ def test_calls_of_a_tracker_tell_the_rows_in_which_the_step_is_blank(tmp_path: P
     attempt = log(tmp_path, rows)
     assert steps(attempt) == [10 * i for i in range(24)]
     assert attempt.facts["step_counter"] == "iter; 20 rows by _step"
+
+
+@pytest.mark.parametrize("name", ["num of updates", "Number of updates", "num_updates"])
+def test_a_counter_may_say_that_it_is_a_number_of_what(tmp_path: Path, name: str) -> None:
+    rows = [{"time": 2.5 * i, name: 1000 * i, "ret loss": 3.5 / i} for i in range(1, 7)]
+    assert steps(log(tmp_path, rows), "ret loss") == [1000 * i for i in range(1, 7)]
+
+
+def test_rows_without_a_trackers_calls_before_all_others_are_of_the_training(tmp_path: Path) -> None:
+    """Those of an evaluation, where `iter` is blank beside the epoch, stand behind rows of the training."""
+    rows = [{"step": 10 * i, "reward": 0.5 + i} for i in range(4)]
+    rows += [{"step": 40 + i, "_step": 40 + i, "reward": 0.1 * i} for i in range(12)]
+    attempt = log(tmp_path, rows)
+    assert steps(attempt, "reward") == [0, 10, 20, 30, *range(40, 52)]
+    assert "val/reward" not in attempt.series
 
 
 def test_a_column_without_a_name_is_no_axis(tmp_path: Path) -> None:

@@ -11,11 +11,10 @@ import pytest
 from tests.readers.tracker_writers import wandb_log
 from tests.readers.writers import csv_log
 
-from chronicle.build.produce import read_run
+from chronicle.build.produce import Run
 from chronicle.build.sources import expand, spread
 from chronicle.errors import NothingToRead
 from chronicle.readers import read_all, read_file, runs_below
-from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import Workspace
 
 LOSS = {"loss": [(1, 2.5), (2, 2.25)]}
@@ -69,7 +68,7 @@ def test_a_store_of_two_hundred_runs_is_two_hundred_runs(tmp_path: Path) -> None
     assert len(trials) == len({run.run_id for run in trials}) == 200
     assert [run.only for run in trials[:2]] == ["trial-0", "trial-1"]
     for number in (0, 7, 199):
-        (attempt,), problems = read_run(trials[number], WorkspaceConfig())
+        (attempt,), problems = Run(trials[number]).read()
         assert problems == []
         assert attempt.series["loss"].values.tolist() == [2.0 + number] * 2
 
@@ -79,7 +78,7 @@ def test_the_store_is_read_once_for_all_its_runs(tmp_path: Path, monkeypatch: py
     reads = []
     monkeypatch.setattr("chronicle.readers.read_file", lambda path: (reads.append(path), read_file(path))[1])
     for run in trials:
-        read_run(run, WorkspaceConfig())
+        Run(run).read()
     assert len(reads) == 1
 
 
@@ -135,7 +134,7 @@ def test_launches_of_one_id_are_one_run(tmp_path: Path) -> None:
         "xyz": ["run-20260103_000000-xyz"],
     }
     first, _ = expand([root])
-    attempts, _ = read_run(first, WorkspaceConfig())
+    attempts, _ = Run(first).read()
     assert [attempt.name for attempt in attempts] == ["run-20260101_000000-abc", "run-20260102_000000-abc"]
 
 
@@ -166,4 +165,4 @@ def test_a_run_that_the_store_does_not_have_is_told(tmp_path: Path) -> None:
     store.unlink()
     project(store, ["other", "y"])
     with pytest.raises(NothingToRead, match=r"no log in .*one\.db"):
-        read_run(run, WorkspaceConfig())
+        Run(run).read()

@@ -6,46 +6,34 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.logs import attempt_of, points_of
 
-from chronicle.model import Attempt, Role
+from chronicle.model import Role
 from chronicle.readers import read, runs_below
 from chronicle.timeline import stitch
-
-
-def log(tmp_path: Path, text: str, name: str = "log.csv") -> Attempt:
-    file = tmp_path / name
-    file.write_text(text)
-    (attempt,) = read(file)
-    return attempt
-
-
-def points(attempt: Attempt, metric: str) -> list[tuple[int, float]]:
-    series = attempt.series[metric]
-    return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
-
 
 # --- one table, several launches ---
 
 
 def test_keras_appends_a_restart_whose_epochs_begin_at_0(tmp_path: Path) -> None:
     rows = "0,0.51,2.1\n1,0.62,1.7\n2,0.66,1.5\n0,0.64,1.6\n1,0.69,1.4\n"
-    attempt = log(tmp_path, "epoch,accuracy,loss\n" + rows)
+    attempt = attempt_of(tmp_path, "epoch,accuracy,loss\n" + rows)
     assert attempt.axis == "epoch"
-    assert points(attempt, "loss") == [(0, 2.1), (1, 1.7), (2, 1.5), (0, 1.6), (1, 1.4)]
+    assert points_of(attempt, "loss") == [(0, 2.1), (1, 1.7), (2, 1.5), (0, 1.6), (1, 1.4)]
 
 
 @pytest.mark.parametrize("header", ["step,loss\n", " step , loss\n", '"step","loss"\n'])
 def test_an_appended_header_is_no_row_and_no_fault(header: str, tmp_path: Path) -> None:
-    attempt = log(tmp_path, f"step,loss\n10,2.5\n20,2.25\n{header}10,2.5\n20,2.125\n")
-    assert points(attempt, "loss") == [(10, 2.5), (20, 2.25), (10, 2.5), (20, 2.125)]
+    attempt = attempt_of(tmp_path, f"step,loss\n10,2.5\n20,2.25\n{header}10,2.5\n20,2.125\n")
+    assert points_of(attempt, "loss") == [(10, 2.5), (20, 2.25), (10, 2.5), (20, 2.125)]
     assert attempt.faults == ()
 
 
 def test_lightning_writes_the_last_validation_a_step_back(tmp_path: Path) -> None:
     text = "epoch,lr,step,train_loss,val_loss\n0,,49,2.43,\n0,,99,2.1,\n0,,98,,2.2\n0,0.001,98,,\n"
-    attempt = log(tmp_path, text, "metrics.csv")
-    assert points(attempt, "train_loss") == [(49, 2.43), (99, 2.1)]
-    assert points(attempt, "val_loss") == [(98, 2.2)]
+    attempt = attempt_of(tmp_path, text, "metrics.csv")
+    assert points_of(attempt, "train_loss") == [(49, 2.43), (99, 2.1)]
+    assert points_of(attempt, "val_loss") == [(98, 2.2)]
     assert stitch([attempt]).joins == ()
 
 
@@ -70,7 +58,7 @@ def test_a_wandb_export_names_runs_with_dates_and_dashes(tmp_path: Path) -> None
     rows = ['"1","2.5","2.5","2.5","","","","2.75","2.75","2.75"', '"2","","","","3.5","3.5","3.5","","",""']
     file = tmp_path / "export.csv"
     file.write_text("\n".join([",".join(f'"{name}"' for name in ("Step", *names)), *rows, ""]))
-    by_run = {attempt.facts["run"]: points(attempt, "train/loss") for attempt in read(file)}
+    by_run = {attempt.facts["run"]: points_of(attempt, "train/loss") for attempt in read(file)}
     assert by_run == dict(zip(runs, [[(1, 2.5)], [(2, 3.5)], [(1, 2.75)]], strict=True))
     assert {source.only for source in runs_below(file)} == set(runs)
 
@@ -83,7 +71,10 @@ def test_an_mlflow_export_is_long_and_names_its_runs(tmp_path: Path) -> None:
         "a1,loss,2.25,1700000001000,2,False\nb2,loss,3.25,1700000001500,2,False\n"
     )
     first, second = read(file)
-    assert [points(first, "loss"), points(second, "loss")] == [[(1, 2.5), (2, 2.25)], [(1, 3.5), (2, 3.25)]]
+    assert [points_of(first, "loss"), points_of(second, "loss")] == [
+        [(1, 2.5), (2, 2.25)],
+        [(1, 3.5), (2, 3.25)],
+    ]
     assert first.series["loss"].times.tolist() == [1.7e9, 1.7e9 + 1]
 
 
@@ -92,34 +83,34 @@ def test_an_mlflow_export_is_long_and_names_its_runs(tmp_path: Path) -> None:
 
 def test_baselines_count_timesteps_in_columns_of_any_order(tmp_path: Path) -> None:
     text = "loss_vf_loss,EpRewMean,TimestepsSoFar,TimeElapsed\n0.5,12.5,2048,1.5\n0.4,14.5,4096,3.0\n"
-    attempt = log(tmp_path, text, "progress.csv")
-    assert (attempt.axis, points(attempt, "EpRewMean")) == ("step", [(2048, 12.5), (4096, 14.5)])
+    attempt = attempt_of(tmp_path, text, "progress.csv")
+    assert (attempt.axis, points_of(attempt, "EpRewMean")) == ("step", [(2048, 12.5), (4096, 14.5)])
     text = "rollout/ep_rew_mean,time/total_timesteps,train/loss\n12.5,2048,\n14.5,4096,0.5\n"
-    attempt = log(tmp_path, text, "progress.csv")
-    assert points(attempt, "rollout/ep_rew_mean") == [(2048, 12.5), (4096, 14.5)]
+    attempt = attempt_of(tmp_path, text, "progress.csv")
+    assert points_of(attempt, "rollout/ep_rew_mean") == [(2048, 12.5), (4096, 14.5)]
     assert attempt.series["rollout/ep_rew_mean"].role is Role.OBJECTIVE
 
 
 @pytest.mark.parametrize("delimiter", [";", "\t"])
 def test_decimal_commas(delimiter: str, tmp_path: Path) -> None:
     text = "step;train, loss;lr\n10;2,5;1,0e-4\n20;-2,25;5,0E-5\n30;nan;\n".replace(";", delimiter)
-    attempt = log(tmp_path, text)
-    assert points(attempt, "train, loss")[:2] == [(10, 2.5), (20, -2.25)]
-    assert points(attempt, "lr") == [(10, 1e-4), (20, 5e-5)]
+    attempt = attempt_of(tmp_path, text)
+    assert points_of(attempt, "train, loss")[:2] == [(10, 2.5), (20, -2.25)]
+    assert points_of(attempt, "lr") == [(10, 1e-4), (20, 5e-5)]
     assert attempt.faults == ()
 
 
 def test_a_comma_beside_points_is_no_decimal_comma(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "step;loss;odd\n1;2.5;1,000\n2;2.25;2,000\n")
+    attempt = attempt_of(tmp_path, "step;loss;odd\n1;2.5;1,000\n2;2.25;2,000\n")
     assert list(attempt.series) == ["loss"]
-    assert points(attempt, "loss") == [(1, 2.5), (2, 2.25)]
+    assert points_of(attempt, "loss") == [(1, 2.5), (2, 2.25)]
 
 
 @pytest.mark.slow
 def test_ten_thousand_metrics_and_columns_without_a_value(tmp_path: Path) -> None:
     names = [f"layer_{i}/grad_norm" for i in range(10_000)]
     rows = [",".join([str(step), *("" if i % 2 else f"{i}.5" for i in range(10_000))]) for step in range(5)]
-    attempt = log(tmp_path, "\n".join([",".join(["step", *names]), *rows, ""]))
+    attempt = attempt_of(tmp_path, "\n".join([",".join(["step", *names]), *rows, ""]))
     assert list(attempt.series) == names[::2]
     assert attempt.series["layer_9998/grad_norm"].values.tolist() == [9998.5] * 5
 
@@ -148,7 +139,7 @@ def test_a_folder_of_dvclive_is_one_attempt(place: str, clock: bool, tmp_path: P
     dvclive(tmp_path / "dvclive", place, clock=clock)
     (attempt,) = read(tmp_path)
     assert list(attempt.series) == ["lr", "train/loss", "val/loss"]
-    assert points(attempt, "val/loss") == [(0, 2.75), (1, 2.5)]
+    assert points_of(attempt, "val/loss") == [(0, 2.75), (1, 2.5)]
     assert attempt.series["val/loss"].role is Role.VALIDATION_LOSS
     assert np.isnan(attempt.series["lr"].times).all() != clock
     assert attempt.facts == {

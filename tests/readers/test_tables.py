@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.depth import examples
 from tests.docs.docs_text import DOCS, between
+from tests.logs import attempt_of, points_of
 from tests.readers.writers import csv_log, json_log, trainer_log
 from tests.work import n_calls
 
@@ -23,20 +24,6 @@ from chronicle.readers import read
 from chronicle.readers.columns import iso_seconds, number, unix
 from chronicle.readers.csv_cells import looks_whole
 from chronicle.readers.step_axis import Column, column_key, step_rank
-
-
-def log(tmp_path: Path, text: str | bytes, name: str = "log.csv") -> Attempt:
-    """The one attempt of a file of this text."""
-    file = tmp_path / name
-    file.write_bytes(text.encode() if isinstance(text, str) else text)
-    (attempt,) = read(file)
-    return attempt
-
-
-def points(attempt: Attempt, metric: str = "loss") -> list[tuple[int, float]]:
-    series = attempt.series[metric]
-    return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
-
 
 # --- separators, and what nothing counts ---
 
@@ -54,13 +41,13 @@ ODD_TABLES = {
 @pytest.mark.parametrize("kind", ODD_TABLES)
 def test_tables_as_other_tools_save_them(tmp_path: Path, kind: str) -> None:
     text, expected, axis = ODD_TABLES[kind]
-    attempt = log(tmp_path, text)
-    assert (points(attempt), attempt.axis) == (expected, axis)
+    attempt = attempt_of(tmp_path, text)
+    assert (points_of(attempt), attempt.axis) == (expected, axis)
 
 
 def test_prices_by_date_are_no_training(tmp_path: Path) -> None:
     with pytest.raises(LogError):
-        log(tmp_path, "date,close\n2026-11-20,2.5\n2026-11-21,2.25\n2026-11-22,2.0\n")
+        attempt_of(tmp_path, "date,close\n2026-11-20,2.5\n2026-11-21,2.25\n2026-11-22,2.0\n")
 
 
 # --- cells ---
@@ -71,7 +58,7 @@ def test_numbers_as_tensorflow_and_pytorch_print_their_own(tmp_path: Path) -> No
         ',epoch,loss\n0,0,"tf.Tensor(2.5, shape=(), dtype=float32)"\n1,1,tensor(2.25)\n'
         "2,2,\"tensor(2., device='cuda:0', grad_fn=<A>)\"\n"
     )
-    assert points(log(tmp_path, rows)) == [(0, 2.5), (1, 2.25), (2, 2.0)]
+    assert points_of(attempt_of(tmp_path, rows)) == [(0, 2.5), (1, 2.25), (2, 2.0)]
 
 
 # --- the step ---
@@ -80,10 +67,12 @@ def test_numbers_as_tensorflow_and_pytorch_print_their_own(tmp_path: Path) -> No
 @pytest.mark.parametrize(("name", "axis"), STEP_NAMES)
 def test_step_column_is_found_by_name(name: str, axis: str, tmp_path: Path) -> None:
     for spelled in (name, f"  {name.upper()} ", name.replace("_", " ").title() if name[0] != "_" else name):
-        attempt = log(tmp_path, f"loss,{spelled}\n2.5,10\n2.25,20\n")
-        assert (points(attempt), attempt.axis) == ([(10, 2.5), (20, 2.25)], axis)
-    attempt = log(tmp_path, f'{{"{name}": 10, "loss": 2.5}}\n{{"{name}": 20, "loss": 2.25}}\n', "log.jsonl")
-    assert (points(attempt), attempt.axis) == ([(10, 2.5), (20, 2.25)], axis)
+        attempt = attempt_of(tmp_path, f"loss,{spelled}\n2.5,10\n2.25,20\n")
+        assert (points_of(attempt), attempt.axis) == ([(10, 2.5), (20, 2.25)], axis)
+    attempt = attempt_of(
+        tmp_path, f'{{"{name}": 10, "loss": 2.5}}\n{{"{name}": 20, "loss": 2.25}}\n', "log.jsonl"
+    )
+    assert (points_of(attempt), attempt.axis) == ([(10, 2.5), (20, 2.25)], axis)
 
 
 @pytest.mark.parametrize(
@@ -113,19 +102,19 @@ def test_the_page_lists_the_names_in_their_order(part: str, names: list[str]) ->
 )
 def test_the_best_of_several_step_columns(header: str, row: str, wins: str, tmp_path: Path) -> None:
     rows = [row.replace("{1}", str(i)).replace("{4}", str(4 * i)) for i in (1, 2, 3)]
-    attempt = log(tmp_path, "\n".join([header, *rows, ""]))
+    attempt = attempt_of(tmp_path, "\n".join([header, *rows, ""]))
     assert wins not in attempt.series
-    assert [step for step, _ in points(attempt)] == [1, 2, 3]
+    assert [step for step, _ in points_of(attempt)] == [1, 2, 3]
 
 
 def test_a_share_in_per_cent_is_a_number(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "episode,loss,win_rate\n10,0.5,\n20,0.5,94.0%\n30,0.25,95 %\n")
+    attempt = attempt_of(tmp_path, "episode,loss,win_rate\n10,0.5,\n20,0.5,94.0%\n30,0.25,95 %\n")
     assert attempt.series["win_rate"].values.tolist() == [94.0, 95.0]
 
 
 def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "loss,lr\n2.5,0.1\n2.25,0.1\n")
-    assert (points(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
+    attempt = attempt_of(tmp_path, "loss,lr\n2.5,0.1\n2.25,0.1\n")
+    assert (points_of(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
 
 
 @pytest.mark.parametrize(
@@ -136,25 +125,27 @@ def test_without_a_step_the_rows_are_counted(tmp_path: Path) -> None:
 def test_a_counter_within_epochs_counts_on(name: str, epochs: str, tmp_path: Path) -> None:
     rows = [(epoch, batch) for epoch in (1, 2, 3) for batch in (10, 20, 30)]
     text = f"{epochs},{name.title()},loss\n" + "".join(f"{e},{b},{9 - e}.{b}\n" for e, b in rows)
-    attempt = log(tmp_path, text)
-    assert ([step for step, _ in points(attempt)], attempt.axis) == ([*range(10, 100, 10)], "step")
+    attempt = attempt_of(tmp_path, text)
+    assert ([step for step, _ in points_of(attempt)], attempt.axis) == ([*range(10, 100, 10)], "step")
     assert (attempt.facts["steps_per_epoch"], set(attempt.series)) == (30, {epochs, "loss"})
     lines = "".join(f'{{"{epochs}": {e}, "{name}": {b}, "loss": {9 - e}.{b}}}\n' for e, b in rows)
     for document, file in ((lines, "a.jsonl"), (f"[{lines.strip().replace(chr(10), ', ')}]", "a.json")):
-        assert points(log(tmp_path, document, file)) == points(attempt)
+        assert points_of(attempt_of(tmp_path, document, file)) == points_of(attempt)
 
 
 @pytest.mark.parametrize(
     "sizes", [(64, 64, 64), (64, 64, 17, 64), (32, 32, 64, 64), (30, 10, 40, 20), (64, 32)]
 )
 def test_sizes_of_batches_count_nothing(sizes: tuple[int, ...], tmp_path: Path) -> None:
-    attempt = log(tmp_path, "batch,loss\n" + "".join(f"{size},2.5\n" for size in sizes * 3))
+    attempt = attempt_of(tmp_path, "batch,loss\n" + "".join(f"{size},2.5\n" for size in sizes * 3))
     assert (attempt.axis, list(attempt.series)) == ("row", ["batch", "loss"])
 
 
 def test_a_counter_is_never_the_loss_that_the_file_is_named_after(tmp_path: Path) -> None:
     rows = "".join(f"{epoch}, {it}, 1.{epoch}, 30.{it}\n" for epoch in (1, 2) for it in (100, 200, 150))
-    attempt = log(tmp_path, "epoch, iters, adam, sgd_loss\n" + rows, "loss.csv")  # iters counts nothing here
+    attempt = attempt_of(
+        tmp_path, "epoch, iters, adam, sgd_loss\n" + rows, "loss.csv"
+    )  # iters counts nothing here
     assert {name: series_.role for name, series_ in attempt.series.items()} == {
         "iters": Role.OTHER,
         "adam": Role.OTHER,
@@ -163,34 +154,34 @@ def test_a_counter_is_never_the_loss_that_the_file_is_named_after(tmp_path: Path
 
 
 def test_steps_that_are_no_whole_numbers_stay_a_metric(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "epoch,loss\n0.5,2.5\n1.0,2.25\n")
-    assert (points(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
-    assert points(attempt, "epoch") == [(0, 0.5), (1, 1.0)]
+    attempt = attempt_of(tmp_path, "epoch,loss\n0.5,2.5\n1.0,2.25\n")
+    assert (points_of(attempt), attempt.axis) == ([(0, 2.5), (1, 2.25)], "row")
+    assert points_of(attempt, "epoch") == [(0, 0.5), (1, 1.0)]
 
 
 @pytest.mark.parametrize("text", ["{0},2.5\n{1},2.25\n", "{0}.0,2.5\n{1}e0,2.25\n"])
 def test_negative_and_fractional_spelling_of_steps(text: str, tmp_path: Path) -> None:
-    assert points(log(tmp_path, "step,loss\n" + text.format(-5, 7))) == [(-5, 2.5), (7, 2.25)]
+    assert points_of(attempt_of(tmp_path, "step,loss\n" + text.format(-5, 7))) == [(-5, 2.5), (7, 2.25)]
 
 
 @pytest.mark.parametrize("step", [2**53 + 1, 2**63 - 1, -(2**63)])
 def test_huge_steps_are_exact(step: int, tmp_path: Path) -> None:
-    assert points(log(tmp_path, f"step,loss\n0,1.0\n{step},2.5\n"))[1] == (step, 2.5)
+    assert points_of(attempt_of(tmp_path, f"step,loss\n0,1.0\n{step},2.5\n"))[1] == (step, 2.5)
     lines = f'{{"step": 0, "loss": 1}}\n{{"step": {step}, "loss": 2.5}}\n'
-    assert points(log(tmp_path, lines, "a.jsonl"))[1] == (step, 2.5)
+    assert points_of(attempt_of(tmp_path, lines, "a.jsonl"))[1] == (step, 2.5)
 
 
 def test_steps_beyond_64_bits_count_nothing(tmp_path: Path) -> None:
-    assert log(tmp_path, f"step,loss\n0,1.0\n{10**30},2.5\n").axis == "row"
+    assert attempt_of(tmp_path, f"step,loss\n0,1.0\n{10**30},2.5\n").axis == "row"
     assert (
-        log(tmp_path, f'{{"step": 0, "loss": 1}}\n{{"step": {10**400}, "loss": 2}}\n', "a.jsonl").axis
+        attempt_of(tmp_path, f'{{"step": 0, "loss": 1}}\n{{"step": {10**400}, "loss": 2}}\n', "a.jsonl").axis
         == "row"
     )
 
 
 def test_a_row_without_a_step_stands_at_the_one_before(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "step,loss\n,9.0\n1,2.5\n,2.25\n3,2.0\nnan,1.5\n")
-    assert points(attempt) == [(1, 9.0), (1, 2.5), (1, 2.25), (3, 2.0), (3, 1.5)]
+    attempt = attempt_of(tmp_path, "step,loss\n,9.0\n1,2.5\n,2.25\n3,2.0\nnan,1.5\n")
+    assert points_of(attempt) == [(1, 9.0), (1, 2.5), (1, 2.25), (3, 2.0), (3, 1.5)]
     assert [fault.what for fault in attempt.faults] == ["step is no whole number; taken from the row before"]
 
 
@@ -206,32 +197,34 @@ def test_step_names_inside_others_are_no_steps() -> None:
     "cell", ["nan", "NaN", "NAN", "-nan", "+nan", " nan ", "nan(ind)", "-nan(ind)", "1.#QNAN", "-1.#IND"]
 )
 def test_a_spelled_nan_is_data(cell: str, tmp_path: Path) -> None:
-    (first, second) = points(log(tmp_path, f"step,loss\n1,{cell}\n2,2.0\n"))
+    (first, second) = points_of(attempt_of(tmp_path, f"step,loss\n1,{cell}\n2,2.0\n"))
     assert first[0] == 1 and math.isnan(first[1]) and second == (2, 2.0)
 
 
 @pytest.mark.parametrize("cell", ["", " ", "NA", "N/A", "null", "None", "-"])
 def test_a_blank_is_not_measured(cell: str, tmp_path: Path) -> None:
-    assert points(log(tmp_path, f"step,loss,lr\n1,{cell},1\n2,2.0,1\n")) == [(2, 2.0)]
+    assert points_of(attempt_of(tmp_path, f"step,loss,lr\n1,{cell},1\n2,2.0,1\n")) == [(2, 2.0)]
 
 
 @pytest.mark.parametrize(
     ("cell", "value"), [("inf", math.inf), ("-Infinity", -math.inf), ("1e400", math.inf)]
 )
 def test_infinities_are_data(cell: str, value: float, tmp_path: Path) -> None:
-    assert points(log(tmp_path, f"step,loss\n1,{cell}\n2,2.0\n"))[0] == (1, value)
+    assert points_of(attempt_of(tmp_path, f"step,loss\n1,{cell}\n2,2.0\n"))[0] == (1, value)
 
 
 def test_text_is_left_out_and_told(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "step,loss,stage,host\n1,2.5,a,n1\n2,oops,b,n1\n3,2.0,c,n1\n")
-    assert points(attempt) == [(1, 2.5), (3, 2.0)]
+    attempt = attempt_of(tmp_path, "step,loss,stage,host\n1,2.5,a,n1\n2,oops,b,n1\n3,2.0,c,n1\n")
+    assert points_of(attempt) == [(1, 2.5), (3, 2.0)]
     assert attempt.facts == {"format": "csv", "host": "n1"}
     assert [(f.what, f.count) for f in attempt.faults] == [("text in column 'loss'; left out", 1)]
 
 
 def test_lines_that_do_not_fit_are_counted_with_their_number(tmp_path: Path) -> None:
-    attempt = log(tmp_path, 'step,loss\n1,2.5\n2\n3,"2.4\n4,2.3,9\n5,2.2,\n\n6,2.1\nstep,loss\n7,2.0\n')
-    assert points(attempt) == [(1, 2.5), (5, 2.2), (6, 2.1), (7, 2.0)]
+    attempt = attempt_of(
+        tmp_path, 'step,loss\n1,2.5\n2\n3,"2.4\n4,2.3,9\n5,2.2,\n\n6,2.1\nstep,loss\n7,2.0\n'
+    )
+    assert points_of(attempt) == [(1, 2.5), (5, 2.2), (6, 2.1), (7, 2.0)]
     assert [(Path(f.where).name, f.what) for f in attempt.faults] == [
         ("log.csv:3", "line has 1 cells where the header has 2; skipped"),
         ("log.csv:4", "line has an open quote; skipped"),
@@ -240,15 +233,15 @@ def test_lines_that_do_not_fit_are_counted_with_their_number(tmp_path: Path) -> 
 
 
 def test_a_field_beyond_the_limit_of_csv_costs_its_line(tmp_path: Path) -> None:
-    attempt = log(tmp_path, f"step,loss\n1,2.5\n2,{'9' * 200_000}\n3,2.0\n")
-    assert points(attempt) == [(1, 2.5), (3, 2.0)]
+    attempt = attempt_of(tmp_path, f"step,loss\n1,2.5\n2,{'9' * 200_000}\n3,2.0\n")
+    assert points_of(attempt) == [(1, 2.5), (3, 2.0)]
     assert [f.what[:26] for f in attempt.faults] == ["line cannot be read (field"]
     with pytest.raises(LogError, match="has a header that cannot be read"):
-        log(tmp_path, f"step,{'x' * 200_000}\n1,2.5\n")
+        attempt_of(tmp_path, f"step,{'x' * 200_000}\n1,2.5\n")
 
 
 def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
-    assert list(log(tmp_path, "step,loss,loss,,loss\n1,2,3,4,5\n2,2,3,4,5\n").series) == [
+    assert list(attempt_of(tmp_path, "step,loss,loss,,loss\n1,2,3,4,5\n2,2,3,4,5\n").series) == [
         "loss",
         "loss (2)",
         "loss (3)",
@@ -260,13 +253,13 @@ def test_columns_of_one_name_are_told_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("delimiter", [",", "\t", ";"])
 def test_encodings_line_ends_and_separators(encoding: str, end: str, delimiter: str, tmp_path: Path) -> None:
     text = end.join(["Step,Löss", "1,2.5", "2,2.25", ""]).replace(",", delimiter)
-    assert points(log(tmp_path, text.encode(encoding)), "Löss") == [(1, 2.5), (2, 2.25)]
+    assert points_of(attempt_of(tmp_path, text.encode(encoding)), "Löss") == [(1, 2.5), (2, 2.25)]
 
 
 def test_a_table_with_a_chinese_head_is_read_in_its_encoding(tmp_path: Path) -> None:
     text = "step,训练损失,备注\n1,2.5,开始\n2,2.25,结束\n"
     for encoding in ("utf-8", "gb18030"):
-        assert points(log(tmp_path, text.encode(encoding)), "训练损失") == [(1, 2.5), (2, 2.25)]
+        assert points_of(attempt_of(tmp_path, text.encode(encoding)), "训练损失") == [(1, 2.5), (2, 2.25)]
 
 
 def test_long_tables_of_several_runs(tmp_path: Path) -> None:
@@ -276,7 +269,7 @@ def test_long_tables_of_several_runs(tmp_path: Path) -> None:
     )
     first, second = read(file)
     assert [first.name, second.name] == ["long.csv: a", "long.csv: b"]
-    assert [points(first), points(second)] == [[(1, 2.5), (2, 2.25)], [(1, 3.5)]]
+    assert [points_of(first), points_of(second)] == [[(1, 2.5), (2, 2.25)], [(1, 3.5)]]
     assert first.series["loss"].times.tolist() == [1.7e9, 1.7e9 + 2]
 
 
@@ -293,7 +286,7 @@ def test_long_tables_of_several_runs(tmp_path: Path) -> None:
 )
 def test_what_is_no_table(text: str, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no reader knows this format"):
-        log(tmp_path, text, "file.txt")
+        attempt_of(tmp_path, text, "file.txt")
 
 
 @pytest.mark.parametrize(
@@ -306,15 +299,15 @@ def test_what_is_no_table(text: str, tmp_path: Path) -> None:
 )
 def test_a_table_without_numbers_is_told(text: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(BadLog, match=reason):
-        log(tmp_path, text)
+        attempt_of(tmp_path, text)
 
 
 def test_a_chunk_has_no_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("chronicle.readers.text.FIRST_BYTES", 40)
     monkeypatch.setattr("chronicle.readers.csv_cells.SMALL_BYTES", 20)
     rows = [f"{i},{i / 4 if i % 5 else ''},{'x' if i > 7 else i}\n" for i in range(20)]
-    attempt = log(tmp_path, "step,loss,odd\n" + "".join(rows))
-    assert points(attempt) == [(i, i / 4) for i in range(20) if i % 5]
+    attempt = attempt_of(tmp_path, "step,loss,odd\n" + "".join(rows))
+    assert points_of(attempt) == [(i, i / 4) for i in range(20) if i % 5]
     assert "odd" not in attempt.series
 
 
@@ -347,10 +340,10 @@ def test_a_last_cell_is_whole_when_written_as_those_above(cell: str, above: list
 
 
 def test_a_table_without_a_last_line_end(tmp_path: Path) -> None:
-    whole = log(tmp_path, "step,loss\n1,2.50\n2,2.40\n3,2.30")
-    cut = log(tmp_path, "step,loss\n1,2.50\n2,2.40\n3,2.3")
-    assert (points(whole)[-1], whole.truncated) == ((3, 2.3), False)
-    assert (points(cut)[-1], cut.truncated) == ((2, 2.4), True)
+    whole = attempt_of(tmp_path, "step,loss\n1,2.50\n2,2.40\n3,2.30")
+    cut = attempt_of(tmp_path, "step,loss\n1,2.50\n2,2.40\n3,2.3")
+    assert (points_of(whole)[-1], whole.truncated) == ((3, 2.3), False)
+    assert (points_of(cut)[-1], cut.truncated) == ((2, 2.4), True)
 
 
 @pytest.mark.parametrize(
@@ -360,14 +353,14 @@ def test_a_table_without_a_last_line_end(tmp_path: Path) -> None:
 def test_a_last_row_is_read_as_far_as_a_separator_ends_its_cells(
     last: str, truncated: bool, tmp_path: Path
 ) -> None:
-    attempt = log(tmp_path, f"step,loss,best\n1,2.50,yes\n2,2.40,no\n{last}")
+    attempt = attempt_of(tmp_path, f"step,loss,best\n1,2.50,yes\n2,2.40,no\n{last}")
     read = [(1, 2.5), (2, 2.4), (3, 2.5)]
-    assert (points(attempt), attempt.truncated) == (read[: 2 + (last.count(",") == 2)], truncated)
+    assert (points_of(attempt), attempt.truncated) == (read[: 2 + (last.count(",") == 2)], truncated)
 
 
 @pytest.mark.parametrize("placing", ["step", "timestamp", "run", "phase", "metric", "series"])
 def test_a_last_row_whose_last_cell_says_where_it_belongs_waits_for_it(placing: str, tmp_path: Path) -> None:
-    attempt = log(tmp_path, f"epoch,loss,{placing}\n1,2.50,100\n2,2.40,200\n3,2.30,30")
+    attempt = attempt_of(tmp_path, f"epoch,loss,{placing}\n1,2.50,100\n2,2.40,200\n3,2.30,30")
     assert (attempt.series["loss"].values.tolist(), attempt.truncated) == ([2.5, 2.4], True)
 
 
@@ -380,13 +373,16 @@ def test_a_last_row_whose_last_cell_says_where_it_belongs_waits_for_it(placing: 
 )
 @pytest.mark.parametrize("name", ["timestamp", "_timestamp", "wall_time", "Time", "datetime"])
 def test_clocks(name: str, clock: str, tmp_path: Path) -> None:
-    attempt = log(tmp_path, f"step,loss,{name}\n1,2.5,{clock}\n2,2.0,{clock}\n")
+    attempt = attempt_of(tmp_path, f"step,loss,{name}\n1,2.5,{clock}\n2,2.0,{clock}\n")
     assert attempt.series["loss"].times.tolist() == [1.7e9, 1.7e9]
     assert list(attempt.series) == ["loss"]
 
 
 def test_a_time_that_is_no_date_is_a_metric(tmp_path: Path) -> None:
-    assert points(log(tmp_path, "step,loss,time\n1,2.5,0.5\n2,2.0,0.75\n"), "time") == [(1, 0.5), (2, 0.75)]
+    assert points_of(attempt_of(tmp_path, "step,loss,time\n1,2.5,0.5\n2,2.0,0.75\n"), "time") == [
+        (1, 0.5),
+        (2, 0.75),
+    ]
 
 
 def test_clock_units() -> None:
@@ -404,7 +400,7 @@ def test_json_values(tmp_path: Path) -> None:
     lines = (
         '{"step": 1, "loss": "2.5", "ok": true, "tags": ["a"], "lrs": [0.1, 0.2], "none": null, "s": "x"}\n'
     )
-    attempt = log(tmp_path, lines * 2, "a.jsonl")
+    attempt = attempt_of(tmp_path, lines * 2, "a.jsonl")
     assert {name: s.values.tolist()[0] for name, s in attempt.series.items()} == {
         "loss": 2.5,
         "ok": 1.0,
@@ -415,18 +411,18 @@ def test_json_values(tmp_path: Path) -> None:
 
 
 def test_lone_surrogates_are_written_out(tmp_path: Path) -> None:
-    attempt = log(tmp_path, '{"step": 1, "loss\\ud800": 2, "host": "n\\udfff"}\n' * 2, "a.jsonl")
+    attempt = attempt_of(tmp_path, '{"step": 1, "loss\\ud800": 2, "host": "n\\udfff"}\n' * 2, "a.jsonl")
     assert list(attempt.series) == ["loss\\ud800"]
     assert attempt.facts["host"] == "n\\udfff"
 
 
 def test_json_lines_that_are_bad_or_cut(tmp_path: Path) -> None:
-    attempt = log(
+    attempt = attempt_of(
         tmp_path,
         '{"step": 1, "loss": 2}\n[1, 2]\n{"a":\n\n{"step": 2, "loss": 1}\n{"step": 3, "lo',
         "a.jsonl",
     )
-    assert points(attempt) == [(1, 2.0), (2, 1.0)]
+    assert points_of(attempt) == [(1, 2.0), (2, 1.0)]
     assert [(Path(f.where).name, f.what) for f in attempt.faults] == [
         ("a.jsonl:2", "line is no JSON object; skipped"),
         ("a.jsonl:3", "line is no JSON; skipped"),
@@ -435,14 +431,14 @@ def test_json_lines_that_are_bad_or_cut(tmp_path: Path) -> None:
 
 
 def test_json_without_a_step_or_a_known_metric_is_rows(tmp_path: Path) -> None:
-    attempt = log(tmp_path, '{"odd": 1}\n{"odd": 2}\n', "a.jsonl")
-    assert (points(attempt, "odd"), attempt.axis) == ([(0, 1.0), (1, 2.0)], "row")
+    attempt = attempt_of(tmp_path, '{"odd": 1}\n{"odd": 2}\n', "a.jsonl")
+    assert (points_of(attempt, "odd"), attempt.axis) == ([(0, 1.0), (1, 2.0)], "row")
 
 
 def test_a_json_document_of_one_line_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no reader knows"):
-        log(tmp_path, '{"hidden_size": 64}\n', "config.json")
-    assert points(log(tmp_path, '{"step": 1, "loss": 2}\n', "a.jsonl")) == [(1, 2.0)]
+        attempt_of(tmp_path, '{"hidden_size": 64}\n', "config.json")
+    assert points_of(attempt_of(tmp_path, '{"step": 1, "loss": 2}\n', "a.jsonl")) == [(1, 2.0)]
 
 
 @pytest.mark.parametrize(
@@ -453,8 +449,8 @@ def test_empty_and_long_records_before_the_rows_do_not_hide_them(
     before: str, space: str, tmp_path: Path
 ) -> None:
     rows = "".join(f'{{{space}"step": {step}, "loss": {9 - step}.5}}\n{{}}\n' for step in (1, 2, 3))
-    attempt = log(tmp_path, before + rows, "None.log.json")
-    assert points(attempt) == [(1, 8.5), (2, 7.5), (3, 6.5)]
+    attempt = attempt_of(tmp_path, before + rows, "None.log.json")
+    assert points_of(attempt) == [(1, 8.5), (2, 7.5), (3, 6.5)]
     assert (attempt.faults, set(attempt.facts) - {"format", "config"}) == ((), set())
 
 
@@ -463,7 +459,7 @@ def test_empty_and_long_records_before_the_rows_do_not_hide_them(
 )
 def test_empty_records_alone_are_no_log(text: str, tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no reader knows"):
-        log(tmp_path, text, "config.json")
+        attempt_of(tmp_path, text, "config.json")
 
 
 # --- written and read again ---
@@ -512,19 +508,19 @@ def test_plain_rows_are_not_looked_at_one_by_one(tmp_path: Path) -> None:
     rows = "".join(f"{i},{i / 7},{i / 3},,{i}\n" for i in range(50_000))
     table = "step,loss,grad_norm,val_loss,lr\n" + rows
     attempts: list[Attempt] = []
-    calls = n_calls(lambda: attempts.append(log(tmp_path, table)))
+    calls = n_calls(lambda: attempts.append(attempt_of(tmp_path, table)))
     assert len(attempts[0].series) == 3 and calls < 50_000
 
 
 def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:
     rows = [{"step": i, "loss": 9.0 - i} for i in range(6)]
     lists = f"{json.dumps(rows[:2])}\n{json.dumps(rows[2:])}\n"
-    assert points(log(tmp_path, lists, "log.jsonl")) == [(i, 9.0 - i) for i in range(6)]
-    assert points(log(tmp_path, lists, "log.txt")) == [(i, 9.0 - i) for i in range(6)]
-    cut = log(tmp_path, lists[:-12], "cut.jsonl")
-    assert (points(cut), cut.truncated) == ([(i, 9.0 - i) for i in range(5)], True)
-    damaged = log(tmp_path, lists.replace('"loss": 8.0}', '"loss": 8.0]'), "damaged.jsonl")
-    assert points(damaged) == [(i, 9.0 - i) for i in (0, 2, 3, 4, 5)]
+    assert points_of(attempt_of(tmp_path, lists, "log.jsonl")) == [(i, 9.0 - i) for i in range(6)]
+    assert points_of(attempt_of(tmp_path, lists, "log.txt")) == [(i, 9.0 - i) for i in range(6)]
+    cut = attempt_of(tmp_path, lists[:-12], "cut.jsonl")
+    assert (points_of(cut), cut.truncated) == ([(i, 9.0 - i) for i in range(5)], True)
+    damaged = attempt_of(tmp_path, lists.replace('"loss": 8.0}', '"loss": 8.0]'), "damaged.jsonl")
+    assert points_of(damaged) == [(i, 9.0 - i) for i in (0, 2, 3, 4, 5)]
     assert [(fault.where.rpartition(":")[2], fault.what) for fault in damaged.faults] == [
         ("1", "list is damaged; what follows in the line is left out")
     ]
@@ -544,8 +540,8 @@ def test_lines_that_hold_lists_of_objects(tmp_path: Path) -> None:
     ],
 )
 def test_a_number_of_thousands_of_digits_costs_nothing_else(name: str, text: str, tmp_path: Path) -> None:
-    attempt = log(tmp_path, text.replace("%s", "7" * 5000), name)
-    assert points(attempt)[0] == (1, 2.5)
+    attempt = attempt_of(tmp_path, text.replace("%s", "7" * 5000), name)
+    assert points_of(attempt)[0] == (1, 2.5)
     assert attempt.faults == ()
     cells = [
         *attempt.facts.values(),
@@ -565,31 +561,42 @@ def test_a_number_of_thousands_of_digits_costs_nothing_else(name: str, text: str
     ],
 )
 def test_comments_before_a_header(before: str, header: str, tmp_path: Path) -> None:
-    attempt = log(tmp_path, f"{before}{header}\n1,2.5\n2,2.25\n")
-    assert points(attempt) == [(1, 2.5), (2, 2.25)]
+    attempt = attempt_of(tmp_path, f"{before}{header}\n1,2.5\n2,2.25\n")
+    assert points_of(attempt) == [(1, 2.5), (2, 2.25)]
     assert (attempt.facts.get("seed"), attempt.faults) == (7 if "seed" in before else None, ())
 
 
 def test_the_monitor_of_an_environment_counts_its_steps(tmp_path: Path) -> None:
     comment = '#{"t_start": 1700000000.5, "env_id": "CartPole-v1"}\n'
-    attempt = log(tmp_path, comment + "r,l,t\n20.0,20,0.5\n31.0,31,1.25\n", "monitor.csv")
-    assert points(attempt, "episode reward") == [(20, 20.0), (51, 31.0)]
-    assert points(attempt, "episode length") == [(20, 20.0), (51, 31.0)]
+    attempt = attempt_of(tmp_path, comment + "r,l,t\n20.0,20,0.5\n31.0,31,1.25\n", "monitor.csv")
+    assert points_of(attempt, "episode reward") == [(20, 20.0), (51, 31.0)]
+    assert points_of(attempt, "episode length") == [(20, 20.0), (51, 31.0)]
     assert attempt.facts["env_id"] == "CartPole-v1"
 
 
 def test_names_and_dates_beside_a_counter_are_no_reason_to_refuse_a_table(tmp_path: Path) -> None:
     rows = "".join(f"{i},{3 - i}.5,train,2024-05-01T12:00:0{i}Z,a\n" for i in range(3))
-    attempt = log(tmp_path, "epoch,loss,mode,date,run\n" + rows)
-    assert points(attempt) == [(0, 3.5), (1, 2.5), (2, 1.5)]
+    attempt = attempt_of(tmp_path, "epoch,loss,mode,date,run\n" + rows)
+    assert points_of(attempt) == [(0, 3.5), (1, 2.5), (2, 1.5)]
 
 
 def test_a_later_launch_with_more_columns_goes_on_under_the_old_header(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "iter,loss\n1,2.5\n2,2.4\n1,2.6,0.5,7\n2,2.3,0.6,\n3,2.2,0.7,9\n")
-    assert points(attempt) == [(1, 2.5), (2, 2.4), (1, 2.6), (2, 2.3), (3, 2.2)]
+    attempt = attempt_of(tmp_path, "iter,loss\n1,2.5\n2,2.4\n1,2.6,0.5,7\n2,2.3,0.6,\n3,2.2,0.7,9\n")
+    assert points_of(attempt) == [(1, 2.5), (2, 2.4), (1, 2.6), (2, 2.3), (3, 2.2)]
     assert [(fault.what, fault.count) for fault in attempt.faults] == [
         ("row has more cells than the header; those without a name are left out", 3)
     ]
+
+
+def test_a_later_launch_may_log_a_column_before_the_date_at_the_end(tmp_path: Path) -> None:
+    rows = "1,2.5,2026-04-22 17:11:09\n2,2.4,2026-04-22 17:12:59\n"
+    rows += "".join(f"{i},{3 - i / 10},1e-4,2026-05-18 11:0{i}:22\n" for i in (1, 2, 3))
+    attempt = attempt_of(tmp_path, "iter,loss,timestamp\n" + rows)
+    assert points_of(attempt) == [(1, 2.5), (2, 2.4), (1, 2.9), (2, 2.8), (3, 2.7)]
+    assert [(fault.what, fault.count) for fault in attempt.faults] == [
+        ("row has more cells than the header; those without a name are left out", 3)
+    ]
+    assert np.isfinite(attempt.series["loss"].times).all()
 
 
 @pytest.mark.parametrize(
@@ -602,25 +609,25 @@ def test_a_later_launch_with_more_columns_goes_on_under_the_old_header(tmp_path:
 def test_other_rows_with_more_cells_than_the_header_are_damage(
     tmp_path: Path, rows: str, kept: list[tuple[int, float]]
 ) -> None:
-    attempt = log(tmp_path, "iter,loss\n" + rows)
-    assert points(attempt) == kept
+    attempt = attempt_of(tmp_path, "iter,loss\n" + rows)
+    assert points_of(attempt) == kept
     assert {fault.what for fault in attempt.faults} == {"line has 3 cells where the header has 2; skipped"}
 
 
 def test_rows_that_all_have_more_cells_than_the_header_are_not_read(tmp_path: Path) -> None:
     with pytest.raises(LogError, match="no reader knows"):
-        log(tmp_path, "iter,loss\n1,9,2.5\n2,9,2.4\n")
+        attempt_of(tmp_path, "iter,loss\n1,9,2.5\n2,9,2.4\n")
 
 
 def test_a_comma_behind_a_tab_belongs_to_it(tmp_path: Path) -> None:
-    attempt = log(tmp_path, "Step\t,loss\t,epsilon\n39\t,2.5\t0.9\n42\t,2.25\t,0.8\n")
-    assert points(attempt) == [(39, 2.5), (42, 2.25)]
+    attempt = attempt_of(tmp_path, "Step\t,loss\t,epsilon\n39\t,2.5\t0.9\n42\t,2.25\t,0.8\n")
+    assert points_of(attempt) == [(39, 2.5), (42, 2.25)]
     assert attempt.series["epsilon"].values.tolist() == [0.9, 0.8]
 
 
 def test_how_far_a_training_is_to_go_is_no_row(tmp_path: Path) -> None:
     settings = '{"type": "config", "args": {"steps": 400, "lr": 1e-05}}'
-    attempt = log(
+    attempt = attempt_of(
         tmp_path, f'{settings}\n{{"step": 0, "loss": 2.5}}\n{{"step": 20, "loss": 2.25}}\n', "log.jsonl"
     )
     assert list(attempt.series) == ["loss"]
@@ -643,15 +650,15 @@ GRID = """
 
 
 def test_a_grid_of_restructured_text(tmp_path: Path) -> None:
-    attempt = log(tmp_path, f"Notes\n=====\n{GRID}\nIt went on.\n", "notes.rst")
-    assert points(attempt) == [(1, 2.5), (2, 2.25), (3, 2.0)]
-    assert points(log(tmp_path, GRID, "log.txt")) == points(attempt)
+    attempt = attempt_of(tmp_path, f"Notes\n=====\n{GRID}\nIt went on.\n", "notes.rst")
+    assert points_of(attempt) == [(1, 2.5), (2, 2.25), (3, 2.0)]
+    assert points_of(attempt_of(tmp_path, GRID, "log.txt")) == points_of(attempt)
 
 
 def test_a_row_of_a_document_that_is_cut_is_left_out(tmp_path: Path) -> None:
     rows = "| step | loss |\n|---|---|\n| 1 | 2.5 |\n| 2 | 2.25 |\n| 3 | 2.0 |\n| 4 | 1.7"
     for end, n_points, truncated in (("", 3, True), (" |", 4, False), ("5 |\n", 4, False)):
-        attempt = log(tmp_path, rows + end, "notes.md")
+        attempt = attempt_of(tmp_path, rows + end, "notes.md")
         assert (len(attempt.series["loss"]), attempt.truncated) == (n_points, truncated)
 
 
@@ -666,7 +673,7 @@ def test_a_row_of_a_document_that_is_cut_is_left_out(tmp_path: Path) -> None:
 )
 def test_other_tables_of_a_document_are_no_logs(tmp_path: Path, text: str) -> None:
     with pytest.raises(LogError):
-        log(tmp_path, text, "README.md")
+        attempt_of(tmp_path, text, "README.md")
 
 
 @pytest.mark.parametrize(
@@ -682,4 +689,4 @@ def test_other_tables_of_a_document_are_no_logs(tmp_path: Path, text: str) -> No
 )
 def test_what_is_no_text_is_told_how_to_become_one(tmp_path: Path, name: str, remedy: str) -> None:
     with pytest.raises(LogError, match=re.escape(remedy)):
-        log(tmp_path, b"PK\3\4\0\0", name)
+        attempt_of(tmp_path, b"PK\3\4\0\0", name)

@@ -177,7 +177,7 @@ def test_a_spelled_nan_and_a_text_cost_no_later_block_its_pace(
     rows = [f"{i},{i / 7!r},,{'nan' if i % 3 else i},{'ab'[i % 2]}\n" for i in range(3000)]
     (tmp_path / "log.csv").write_text("step,loss,none,grad_norm,host\n" + "".join(rows))
     in_blocks(monkeypatch, 1 << 12, 1 << 12)
-    monkeypatch.setattr(csv_cells.Table, "_read_lines", only_once(csv_cells.Table._read_lines))
+    monkeypatch.setattr(csv_cells.Table, "add_lines", only_once(csv_cells.Table.add_lines))
     (attempt,) = csv_tables.read(tmp_path / "log.csv")
     assert attempt.series["loss"].values.tolist() == [i / 7 for i in range(3000)]
     assert [i for i, v in enumerate(attempt.series["grad_norm"].values) if v == v] == [*range(0, 3000, 3)]

@@ -265,8 +265,10 @@ def test_pages_that_point_in_circles_end(tmp_path: Path) -> None:
 def test_more_rows_than_the_file_can_hold_are_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trackio_log(tmp_path / "p.db", {"loss": [(i, 1.0) for i in range(60)]})
     whole = read(tmp_path / "p.db")[0].series["loss"]
-    fetched = trackers.Store._fetched
-    monkeypatch.setattr(trackers.Store, "_fetched", lambda self, query, room: fetched(self, query, 1500))
+    rows_within = trackers.Store.rows_within
+    monkeypatch.setattr(
+        trackers.Store, "rows_within", lambda self, query, room: rows_within(self, query, 1500)
+    )
     (attempt,) = read(tmp_path / "p.db")
     n_kept = len(attempt.series["loss"])
     assert 0 < n_kept < 60

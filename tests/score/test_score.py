@@ -75,9 +75,9 @@ def test_an_onset_at_the_edge_of_its_tolerance_is_found(side: int) -> None:
         for event in label.events:
             required = replace(label, events=(replace(event, optional=False),))
             moved = finding(event.pattern, event.start_step + side * event.tolerance_steps, event.series)
-            assert judge(required, {"findings": [moved]}).events[0].found
+            assert judge(required, {"findings": [moved]}).events[0].is_found
             beyond = {**moved, "start_step": moved["start_step"] + side}
-            assert not judge(required, {"findings": [beyond]}).events[0].found
+            assert not judge(required, {"findings": [beyond]}).events[0].is_found
 
 
 def test_the_wrong_type_is_found_and_not_typed() -> None:
@@ -163,7 +163,7 @@ def test_after_a_level_shift_the_run_is_healthy_again() -> None:
 def test_one_finding_is_not_two_events() -> None:
     twice = replace(SPIKY, events=(SPIKY.events[0], replace(SPIKY.events[0], start_step=510)))
     result = judge(twice, {"findings": [finding("spike-slow-recovery", 508)]})
-    assert [e.found for e in result.events] == [False, True]
+    assert [e.is_found for e in result.events] == [False, True]
 
 
 def test_the_right_type_wins_over_the_nearer_onset() -> None:
@@ -174,14 +174,14 @@ def test_the_right_type_wins_over_the_nearer_onset() -> None:
 @pytest.mark.parametrize("attempt", ["logs/b.csv", "b.csv", "b", "logs", "logs\\b.csv", None])
 def test_spellings_of_an_attempt(attempt: str | None) -> None:
     two = replace(SPIKY, files=2, events=(replace(SPIKY.events[0], attempt="logs/b.csv"),))
-    assert judge(two, {"findings": [finding("spike-slow-recovery", 500, attempt=attempt)]}).events[0].found
+    assert judge(two, {"findings": [finding("spike-slow-recovery", 500, attempt=attempt)]}).events[0].is_found
 
 
 def test_another_attempt_is_another_event_where_there_are_several() -> None:
     event = replace(SPIKY.events[0], attempt="b.csv")
     elsewhere = {"findings": [finding("spike-slow-recovery", 500, attempt="a.csv")]}
-    assert not judge(replace(SPIKY, files=2, events=(event,)), elsewhere).events[0].found
-    assert judge(replace(SPIKY, files=1, events=(event,)), elsewhere).events[0].found
+    assert not judge(replace(SPIKY, files=2, events=(event,)), elsewhere).events[0].is_found
+    assert judge(replace(SPIKY, files=1, events=(event,)), elsewhere).events[0].is_found
 
 
 @pytest.mark.parametrize(
@@ -195,7 +195,7 @@ def test_another_attempt_is_another_event_where_there_are_several() -> None:
 )
 def test_series_of_a_finding(pattern: str, series: str | None, matches: bool) -> None:
     label = replace(SPIKY, main_series=("loss", "loss.b"))
-    assert judge(label, {"findings": [finding(pattern, 500, series)]}).events[0].found is matches
+    assert judge(label, {"findings": [finding(pattern, 500, series)]}).events[0].is_found is matches
 
 
 def test_a_pattern_across_series_matches_on_any_of_them() -> None:
@@ -206,7 +206,7 @@ def test_a_pattern_across_series_matches_on_any_of_them() -> None:
 
 @pytest.mark.parametrize("start", [None, float("nan"), "500"])
 def test_a_finding_without_an_onset_is_passed_over(start: Any) -> None:
-    assert not judge(SPIKY, {"findings": [finding("spike-slow-recovery", start)]}).events[0].found
+    assert not judge(SPIKY, {"findings": [finding("spike-slow-recovery", start)]}).events[0].is_found
 
 
 def test_always_good_is_right_in_one_verdict_of_four() -> None:

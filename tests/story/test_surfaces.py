@@ -20,7 +20,8 @@ from chronicle.figures import whole_alt, zoom_alt
 from chronicle.figures.layout import scene, whole, zoom
 from chronicle.metrics.values import count
 from chronicle.pages import PAGE_KINDS, assets, lists
-from chronicle.pages.chronology import markdown, rows
+from chronicle.pages.chronology import markdown
+from chronicle.pages.gallery import dated_events
 from chronicle.pages.lists import card
 from chronicle.pages.run_page import runs
 from chronicle.pages.words import renderer
@@ -78,7 +79,7 @@ def test_card_browse_list_and_terminal_say_the_same(name: str) -> None:
         made(name)["assets/entries.js"].split("window.chronicleEntries = ")[1].removesuffix(";\n")
     )[0]
     assert row[8] == short
-    assert short in unstyle(next(iter(list_lines([(name, run.entry, "built")]))))
+    assert first.sentence in unstyle(next(iter(list_lines([(name, run.entry, "built")]))))
     assert short in made(name)["browse.md"].replace("&#62;", ">")
 
 
@@ -146,7 +147,7 @@ def test_the_chronicle_tells_events_by_their_sentences(name: str) -> None:
     )
     assert all(row[5] in sentences or row[5].endswith("…") for row in data)
     written = markdown([run.entry]).replace("\\", "")
-    for row in rows([run.entry]):
+    for row in dated_events([run.entry]):
         assert not row.time or one_line([row.event.sentence]) in written
 
 

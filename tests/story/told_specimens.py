@@ -7,11 +7,11 @@ from functools import cache
 from pathlib import Path
 
 from chronicle.build.entry import make_entry
-from chronicle.build.produce import diagnose
+from chronicle.build.produce import Run
 from chronicle.build.sources import spread
 from chronicle.model import Diagnosis, Entry, Timeline
 from chronicle.story import Story, tell
-from chronicle.workspace.config import RunConfig, WorkspaceConfig
+from chronicle.workspace.config import RunConfig
 from chronicle.workspace.folders import run_in
 
 RUNS = Path(__file__).parents[2] / "runs"
@@ -31,7 +31,7 @@ class Specimen:
 def specimen(name: str) -> Specimen:
     """The first run in a folder of runs/."""
     run = next(iter(spread([run_in(RUNS / name)])))
-    timeline, diagnosis, _ = diagnose(run, WorkspaceConfig())
+    timeline, diagnosis, _ = Run(run).diagnose()
     story = tell(timeline, diagnosis, run.config, run.notes)
     entry = make_entry(run.run_id, timeline, diagnosis, run.config, story=story, notes=run.notes)
     return Specimen(timeline, diagnosis, run.config, story, entry)

@@ -194,6 +194,14 @@ def test_a_log_of_more_than_a_thousand_launches_is_cut_at_each():
     assert many < 3 * few
 
 
+def test_many_short_trainings_that_each_begin_at_the_first_step_are_cut():
+    """A sweep of thirty trainings of five epochs each in one log was sorted into one of 150 rows."""
+    log_of_sweep = one_file(*[range(1, 6)] * 30)
+    assert starts(log_of_sweep.series["loss"]) == [*range(5, 150, 5)]
+    pairs = one_file(*[range(1, 4)] * 30)  # so short ones may be ranks that write by turns
+    assert starts(pairs.series["loss"]) == []
+
+
 def test_a_metric_that_only_the_second_launch_logs_is_not_cut_in_two():
     second = series("accuracy", range(1, 11), np.linspace(0.1, 0.9, 10))
     timeline = stitch(one_file(range(1, 8), range(1, 11), accuracy=second))

@@ -62,7 +62,7 @@ def test_add_can_leave_the_log_where_it_is(workspace, log):
 
 def test_add_never_overwrites(workspace, log):
     add(workspace, [log], "seven", {})
-    with pytest.raises(UsageError, match=r"exists\. Choose another --name"):
+    with pytest.raises(UsageError, match=r"exists\. Remedy: choose another --name"):
         add(workspace, [log], "seven", {})
 
 
@@ -178,7 +178,7 @@ def test_facts_do_not_overwrite_a_run_toml_that_comes_along(workspace, tmp_path)
 
 def test_a_name_that_differs_only_in_case_is_taken(workspace, log):
     add(workspace, [log], "Seven", {})
-    with pytest.raises(UsageError, match=r"Seven exists\. Choose another --name"):
+    with pytest.raises(UsageError, match=r"Seven exists\. Remedy: choose another --name"):
         add(workspace, [log], "seven", {})
 
 

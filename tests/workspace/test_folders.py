@@ -60,7 +60,7 @@ def test_a_run_that_is_not_there(workspace, log):
 
 def test_facts_need_an_equals_sign():
     assert facts_of(["a=b=c"]) == {"a": "b=c"}
-    with pytest.raises(UsageError, match="--fact 'a' must look like key=value"):
+    with pytest.raises(UsageError, match=r"--fact 'a' has no equals sign\. Remedy: write it as KEY=VALUE"):
         facts_of(["a"])
 
 

@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from chronicle.build.engines import Stamps, code_sha256, stamps, write_bytes, write_tree
-from chronicle.build.produce import READ_ON, Outcome, Product, produce, read_run
+from chronicle.build.produce import READ_ON, Outcome, Product, Run, produce
 from chronicle.build.redact import redactor_of, with_names
 from chronicle.build.site import SiteRecord, claim, last_record, make_site
-from chronicle.build.sources import only_machines, remedy, runs_concerned
+from chronicle.build.sources import only_machines, runs_concerned
 from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
 from chronicle.errors import ChronicleError, ConfigError, MissingExtra, UsageError
@@ -98,13 +98,13 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
     if workspace:
         folders += [root / getattr(workspace.config, name) for name in ("runs", "gallery", "templates")]
     if any(site.is_relative_to(folder) or folder.is_relative_to(site) for folder in folders):
-        remedy = "Remedy: name another --out"
-        raise UsageError(f"{site} is where the workspace or a build keeps its own. {remedy}")
+        problem = f"{site} is where the workspace or a build keeps its own files"
+        raise UsageError(problem, remedy="name another --out")
     if not own:
         claim(site)
         write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())
     elif not (root / "mkdocs.yml").is_file():
-        raise ConfigError("mkdocs.yml", "", f"is missing in {root}. Remedy: chronicle init .")
+        raise ConfigError("mkdocs.yml", "", f"is missing in {root}", remedy="chronicle init .")
     return Places(work, site.resolve())
 
 
@@ -246,11 +246,10 @@ def with_machines(
     for run in (run for run in runs if run.run_id in apart):
         logs: list[Attempt] = []
         try:
-            logs, _ = read_run(run, config)
-            problem = remedy(logs, trained)
+            logs, _ = Run(run, config).read()
+            concerned, problem = runs_concerned(logs, trained)
         except ChronicleError as err:  # it changed since it was read
-            problem = run.published(str(err))
-        concerned = runs_concerned(logs, trained)
+            concerned, problem = [], run.published(str(err))
         for run_id in concerned:
             machine_logs[run_id] = (*machine_logs.get(run_id, ()), *run.logs)
         if not concerned:

@@ -21,22 +21,36 @@ from dataclasses import MISSING, asdict, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
-from chronicle.model import Comparison, Diagnosis, Entry, Event, Fact, Finding, MachineFault, Role
+from chronicle.model import (
+    Attempt,
+    Comparison,
+    Diagnosis,
+    Entry,
+    Event,
+    Fact,
+    Fault,
+    Figure,
+    Finding,
+    Floats,
+    MachineFault,
+    Note,
+    Role,
+    Series,
+    Timeline,
+    Track,
+)
 from chronicle.story import Story
 from chronicle.story.measured import Axis, axis_of
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
 from chronicle.timeline.joins import endings
 from chronicle.workspace.config import RunConfig
-
-if TYPE_CHECKING:
-    from chronicle.model import Attempt, Fault, Figure, Floats, Note, Series, Timeline, Track
 
 DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/2"

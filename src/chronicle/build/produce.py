@@ -122,7 +122,7 @@ def _make(product: Product) -> Outcome:
     gc.freeze()  # what is there by now, the entries of all other runs say, is not looked at below
     key = product.key()  # before anything is read: what comes in later is for the next build
     with kept_in(folder.parent.with_name(READ_ON), code_sha256()):
-        timeline, diagnosis, problems = diagnose(run, product.config)
+        timeline, diagnosis, problems = Run(run, product.config).diagnose()
 
     def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # by their place in the run
         return tuple(relocated(fault, run.published) for fault in faults)
@@ -144,24 +144,74 @@ def _make(product: Product) -> Outcome:
     return product.outcome(files, problems)
 
 
-def diagnose(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, Diagnosis, list[str]]:
-    """Reads, stitches and classifies a run; also what was wrong with single logs of it.
+@dataclass(frozen=True)
+class Run:
+    """One run: where its logs are and what its run.toml says, with the settings of the workspace around."""
 
-    Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
-    """
-    timeline, problems = stitched(run, config)
-    with contained(_logs_of(run)):
-        return timeline, classify(timeline, thresholds(config)), problems
+    folder: RunFolder
+    settings: WorkspaceConfig = field(default_factory=WorkspaceConfig)
 
+    @property
+    def run_id(self) -> str:
+        """What the run is called: the name of its folder, of its log, or the one that its tracker gave it."""
+        return self.folder.run_id
 
-def stitched(run: RunFolder, config: WorkspaceConfig) -> tuple[Timeline, list[str]]:
-    """Reads and stitches a run, and says what was wrong with single logs of it. Raises as `diagnose`."""
-    if run.problem:
-        raise run.problem
-    attempts, problems = read_run(run, config)
-    order, relation = run.config.order or None, run.config.relation or None
-    with contained(_logs_of(run)):
-        return stitch(attempts, run_id=run.run_id, order=order, relation=relation), problems
+    def read(self) -> tuple[list[Attempt], list[str]]:
+        """All attempts, with roles and units as the configuration declares them, and the problems."""
+        folder, stated, settings = self.folder, self.folder.config, self.settings
+        aliases = [(name, Role(role)) for name, role in [*stated.roles.items(), *settings.roles.items()]]
+        attempts: list[Attempt] = []
+        problems: list[ChronicleError] = []
+        for log in (*folder.logs, *folder.beside):
+            reading = None if aliases or folder.only else folder.readings.get(log)
+            if reading and not all(Path(source).exists() for a in reading.attempts for source in a.sources):
+                reading = None  # what is gone meanwhile is told as gone
+            only = folder.only if log in folder.logs else ""
+            reading = reading or read_all(log, aliases=aliases, only=only)
+            several = len(folder.logs) > 1 or log in folder.beside
+            within = f"{log.name}/" if several and log.is_dir() else ""
+            attempts += [  # one whose folder is one log has its name already
+                a if f"{a.name}:".startswith(f"{log.name}:") else replace(a, name=f"{within}{a.name}")
+                for a in reading.attempts
+            ]
+            problems += reading.problems
+        if not attempts:
+            if aside := passed_over((*folder.logs, *folder.beside)):
+                raise NotALog(no_logs(aside))
+            if problems:
+                raise problems[0]
+            nothing = f"no log in {_logs_of(folder)}: there is no series of numbers in it"
+            raise NothingToRead(self.run_id, nothing, remedy="name a log of scalars")
+        units, axis = {**settings.units, **stated.units}, stated.axis
+        for i, attempt in enumerate(attempts):
+            if axis:
+                attempts[i] = attempt = replace(attempt, axis=axis)
+            if units.keys() & attempt.series.keys():
+                series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
+                attempts[i] = replace(attempt, series=series)
+        return attempts, [str(problem) for problem in problems]
+
+    def timeline(self) -> Timeline:
+        """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""
+        return self._stitched()[0]
+
+    def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
+        """The run read, stitched and classified, and what was wrong with single logs of it.
+
+        Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
+        """
+        timeline, problems = self._stitched()
+        with contained(_logs_of(self.folder)):
+            return timeline, classify(timeline, thresholds(self.settings)), problems
+
+    def _stitched(self) -> tuple[Timeline, list[str]]:
+        if self.folder.problem:
+            raise self.folder.problem
+        attempts, problems = self.read()
+        stated = self.folder.config
+        with contained(_logs_of(self.folder)):
+            order, relation = stated.order or None, stated.relation or None
+            return stitch(attempts, run_id=self.run_id, order=order, relation=relation), problems
 
 
 def _logs_of(run: RunFolder) -> str:
@@ -182,40 +232,8 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
     entries = [last_entry(root, run.run_id)[0] for run in runs]
     built = [entry for entry in entries if entry is not None]
     if not built:
-        raise NothingToRead("no run was built yet. Remedy: chronicle build")
+        raise NothingToRead("no run was built yet", remedy="chronicle build")
     return built
-
-
-def read_run(run: RunFolder, config: WorkspaceConfig) -> tuple[list[Attempt], list[str]]:
-    """All attempts of a run, with roles and units as its configuration declares them, and the problems."""
-    aliases = [(name, Role(role)) for name, role in [*run.config.roles.items(), *config.roles.items()]]
-    attempts: list[Attempt] = []
-    problems: list[ChronicleError] = []
-    for log in (*run.logs, *run.beside):
-        reading = None if aliases or run.only else run.readings.get(log)
-        if reading and not all(Path(source).exists() for one in reading.attempts for source in one.sources):
-            reading = None  # what is gone meanwhile is told as gone
-        reading = reading or read_all(log, aliases=aliases, only=run.only if log in run.logs else "")
-        several = len(run.logs) > 1 or log in run.beside
-        within = f"{log.name}/" if several and log.is_dir() else ""
-        attempts += [  # one whose folder is one log has its name already
-            a if f"{a.name}:".startswith(f"{log.name}:") else replace(a, name=f"{within}{a.name}")
-            for a in reading.attempts
-        ]
-        problems += reading.problems
-    if not attempts:
-        if aside := passed_over((*run.logs, *run.beside)):
-            raise NotALog(no_logs(aside))
-        nothing = f"{run.run_id}: no log in {_logs_of(run)}: there is no series of numbers in it"
-        raise problems[0] if problems else NothingToRead(f"{nothing}. Remedy: name a log of scalars")
-    units, axis = {**config.units, **run.config.units}, run.config.axis
-    for i, attempt in enumerate(attempts):
-        if axis:
-            attempts[i] = attempt = replace(attempt, axis=axis)
-        if units.keys() & attempt.series.keys():
-            series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
-            attempts[i] = replace(attempt, series=series)
-    return attempts, [str(problem) for problem in problems]
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
@@ -303,30 +321,6 @@ def write_points(file: Path, timeline: Timeline) -> None:
 
 def _read_entry(folder: Path) -> Entry:
     return entry_from_json(orjson.loads((folder / ENTRY).read_bytes()))
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run: where its logs are and what its run.toml says, with the settings of the workspace around."""
-
-    folder: RunFolder
-    settings: WorkspaceConfig
-
-    @property
-    def run_id(self) -> str:
-        """What the run is called: the name of its folder, of its log, or the one that its tracker gave it."""
-        return self.folder.run_id
-
-    def timeline(self) -> Timeline:
-        """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""
-        return stitched(self.folder, self.settings)[0]
-
-    def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
-        """The run read, stitched and classified, and what was wrong with single logs of it.
-
-        Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
-        """
-        return diagnose(self.folder, self.settings)
 
 
 def runs(path: str | Path, *more: str | Path) -> list[Run]:

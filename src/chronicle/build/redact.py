@@ -97,11 +97,11 @@ _COMMANDS = [
     (
         re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"'])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
         re.compile(
-            rf"(?<=[\s\"',])(?P<before>(?:{said})(?P<quote>\\?[\"'])?)"
+            rf"(?<=[\s\"',])(?P<before>(?:{before})(?P<quote>\\?[\"'])?)"
             r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:[^\s\"',)}\]]|,(?=\S))+))"
         ),
     )
-    for program, said in _ARGUMENTS.items()
+    for program, before in _ARGUMENTS.items()
 ]
 _COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"'])")
 # How keys begin, and what follows.
@@ -199,7 +199,7 @@ class Redactor:
     def withheld(self) -> list[str]:
         """What a page says of what was withheld: how much of which kind, and never what."""
         what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
-        texts = [f"{plural(len(found), 'text')} {what[kind]}" for kind, found in self.texts.items() if found]
+        texts = [f"{plural(len(texts), 'text')} {what[kind]}" for kind, texts in self.texts.items() if texts]
         return [f"Withheld by [redact] of chronicle.toml: {text}" for text in texts]
 
     def _numbered(self, text: str) -> str:

@@ -159,10 +159,10 @@ def _page_of(path: str) -> str:
 def claim(out: Path) -> None:
     """Raises UsageError where ``out`` may not become a site: it holds what chronicle did not make."""
     if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
-        what = "is not empty and was not made by chronicle, and a build replaces its folder"
-        raise UsageError(f"{out} {what}. Remedy: name another --out, or remove the folder yourself")
+        problem = f"{out} is not empty and was not made by chronicle, and a build replaces its folder"
+        raise UsageError(problem, remedy="name another --out, or remove the folder yourself")
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out} is a file. Name a folder with --out")
+        raise UsageError(f"{out} is a file", remedy="name a folder with --out")
 
 
 def lacking(site: engines.Stamps, docs: engines.Stamps) -> list[str]:

@@ -17,10 +17,11 @@ import errno
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,10 +115,10 @@ def must_exist(path: Path) -> None:
             path.stat()
         except OSError as err:
             if err.errno == errno.ELOOP:
-                what = "is a link that leads back to itself. Remedy: remove it"
-                raise UsageError(f"{shown(path)} {what}") from err
+                problem = f"{shown(path)} is a link that leads back to itself"
+                raise UsageError(problem, remedy="remove it") from err
     elif not path.exists():
-        raise UsageError(f"no such file or folder: {shown(path)}. Remedy: check the path")
+        raise UsageError(f"no such file or folder: {shown(path)}", remedy="check the path")
 
 
 def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
@@ -199,20 +200,19 @@ def only_machines(entry: Entry) -> bool:
     return not entry.metrics and all(row.get("format") == MACHINE_LOG for row in entry.attempts)
 
 
-def runs_concerned(logs: Iterable[Attempt], entries: Iterable[Entry]) -> list[str]:
-    """The ids of the runs that machine logs tell of, by job or by time."""
-    runs, run_ids = [*map(_Presence, entries)], set[str]()
-    for log in logs:
-        run_ids |= {run.run_id for run in runs if str(log.facts.get("job")) in run.jobs}
-        run_ids |= {there[0].run_id for there in _present(log, runs) if len(there) == 1}
-    return sorted(run_ids)
+def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[list[str], str]:
+    """The ids of the runs that machine logs tell of, by job or by time; where there are none, the problem."""
+    runs, jobs = [*map(_Presence, entries)], {str(log.facts.get("job")) for log in logs}
+    faults = [fault for log in logs for fault in log.faults]
+    present = [[run.run_id for run in runs if run.was_there(fault)] for fault in faults]
+    run_ids = {run.run_id for run in runs if jobs & run.jobs}
+    run_ids |= {there[0] for there in present if len(there) == 1}
+    maybe = sorted({run_id for there in present for run_id in there})
+    return sorted(run_ids), "" if run_ids else _of_no_run([f for f in faults if f.kind != "read"], maybe)
 
 
-def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
-    """What is said of machine logs that tell of no run for certain."""
-    faults = [fault for log in logs for fault in log.faults if fault.kind != "read"]
-    runs = [*map(_Presence, entries)]
-    maybe = sorted({run.run_id for log in logs for there in _present(log, runs) for run in there})
+def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
+    """The problem of machine logs that tell of no run for certain, with the runs that they may tell of."""
     what = plural(len(faults), "fault")
     if faults:
         first = faults[0]
@@ -223,10 +223,6 @@ def remedy(logs: Sequence[Attempt], entries: Iterable[Entry]) -> str:
     why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
     remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
     return f"tells of machines and no training ({what}); {why}. Remedy: {remedy}"
-
-
-def _present(log: Attempt, runs: Sequence[_Presence]) -> list[list[_Presence]]:
-    return [[run for run in runs if run.was_there(fault)] for fault in log.faults]
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
@@ -251,25 +247,29 @@ def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
         if not member[0].only:
             around = [home for home in homes if member[0].paths[0].is_relative_to(home)]
             near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(member)
-    merged = {run.run_id: (run, readings) for run, readings in runs}
+    kept = {run.run_id: (run, readings) for run, readings in runs}
     for group in near.values():
         formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _FEW}
         if len(set(formats.values())) < 2:
             continue
-        apart: list[_Member] = []
-        for source, readings in (_read(*member) for member in group):
-            for k, (known, earlier) in enumerate(apart):
-                differ = formats[known.run_id] != formats[source.run_id]
-                if differ and _are_copies(_attempts(earlier), _attempts(readings)):
-                    known = replace(known, paths=(*known.paths, *source.paths))
-                    merged[known.run_id] = known, {**merged[known.run_id][1], **readings}
-                    apart[k] = known, earlier
-                    del merged[source.run_id]
-                    break
-            else:
-                apart.append((source, readings))
-                merged[source.run_id] = source, readings
-    return list(merged.values())
+        merged = _merged((_read(*member) for member in group), partial(_are_copies, formats))
+        kept |= {run.run_id: (run, readings) for run, readings in merged}
+        for run_id in formats.keys() - {run.run_id for run, _ in merged}:
+            del kept[run_id]
+    return list(kept.values())
+
+
+def _merged(members: Iterable[_Member], belong_together: Callable[[_Member, _Member], bool]) -> list[_Member]:
+    """The runs, each that belongs to an earlier one as one with it: under its id, with the logs of both."""
+    runs: list[_Member] = []
+    for source, readings in members:
+        earlier = (k for k, run in enumerate(runs) if belong_together(run, (source, readings)))
+        if (k := next(earlier, None)) is None:
+            runs.append((source, readings))
+        else:
+            known, known_readings = runs[k]
+            runs[k] = replace(known, paths=(*known.paths, *source.paths)), {**known_readings, **readings}
+    return runs
 
 
 def _format(source: RunSource) -> str:
@@ -281,9 +281,11 @@ def _format(source: RunSource) -> str:
         return ""
 
 
-def _are_copies(ours: Sequence[Attempt], other: Sequence[Attempt]) -> bool:
-    """Whether an attempt of each has the values of the other at the same steps."""
-    courses = [[known for attempt in attempts if (known := course(attempt))] for attempts in (ours, other)]
+def _are_copies(formats: Mapping[str, str], run: _Member, other: _Member) -> bool:
+    """Whether two runs have different formats, and an attempt of each has the same values at its steps."""
+    if formats[run[0].run_id] == formats[other[0].run_id]:
+        return False
+    courses = [[known for a in _attempts(readings) if (known := course(a))] for _, readings in (run, other)]
     return any(Pair(a, b, a).copied is Relation.SAME for a in courses[0] for b in courses[1])
 
 
@@ -300,16 +302,7 @@ def _trainings(group: list[RunSource]) -> list[_Member]:
     """The trainings in runs of one name, each launch with the one that it goes on from."""
     if not 1 < len(group) <= _MOST:
         return [(source, {}) for source in group]
-    trainings: list[_Member] = []
-    for source, readings in sorted(map(_read, group), key=_begun):
-        own = _attempts(readings)
-        goes_on = (k for k, (_, earlier) in enumerate(trainings) if _goes_on(_attempts(earlier), own))
-        if (k := next(goes_on, None)) is None:
-            trainings.append((source, readings))
-        else:
-            known, earlier = trainings[k]
-            trainings[k] = replace(known, paths=(*known.paths, *source.paths)), {**earlier, **readings}
-    return trainings
+    return _merged(sorted(map(_read, group), key=_begun), _goes_on)
 
 
 def _read(source: RunSource, known: Readings | None = None) -> _Member:
@@ -333,8 +326,9 @@ def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
     return math.inf if math.isnan(first) else first, natural(source.run_id)
 
 
-def _goes_on(before: Sequence[Attempt], after: Sequence[Attempt]) -> bool:
+def _goes_on(earlier: _Member, later: _Member) -> bool:
     """Whether the attempts of two runs are those of one training, none of which begins it anew."""
+    before, after = (_attempts(readings) for _, readings in (earlier, later))
     names, others = ({m for attempt in attempts for m in attempt.series} for attempts in (before, after))
     if len(names & others) < max(1, _ALIKE * min(len(names), len(others))):
         return False

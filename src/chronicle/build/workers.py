@@ -98,8 +98,8 @@ def on_cluster(
     try:
         client = distributed.Client(address)
     except (OSError, ValueError) as err:
-        remedy = "`dask scheduler` prints one"
-        raise UsageError(f"--dask {address}: no scheduler answers. Remedy: {remedy}") from err
+        problem = f"--dask {address}: no scheduler answers"
+        raise UsageError(problem, remedy="name the address that `dask scheduler` prints") from err
     with client:
         futures = {client.submit(work, item, pure=False): item for item in items}
         for future in distributed.as_completed(futures):

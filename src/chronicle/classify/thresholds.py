@@ -86,7 +86,6 @@ class Thresholds:
     batch_grows: float = limit(1.5, "factor", "batches of packed text differ by less")
     batch_root: float = limit(0.333, "share, in log units", "of what the root of the batch does to noise")
     # ---- data sets and their mixture
-    ratio_bump: float = limit(0.01, "log units", "a bump of the loss under a skewed mixture: 1 %")
     ratio_off: float = limit(0.05, "share", "a ratio at a join, off its level: a steady one wanders less")
     # ---- what comes before spikes
     lead_most: float = limit(64.0, "samples", "published leads are 1 to 40 steps; later ones may be chance")

@@ -14,7 +14,7 @@ from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.datasets import SPIKE as PARTS
-from chronicle.classify.rules.learning import CONVERGED
+from chronicle.classify.rules.learning import CONVERGED, WAITED
 from chronicle.classify.rules.loss_shapes import (
     BUMPS,
     FAST,
@@ -67,11 +67,21 @@ def collect(view: View) -> list[Finding]:
     for rule in RULES:
         new = list(rule.find(view))
         findings = [*rule.unexplained(findings, new), *new]
-    return [
-        f
-        for f in findings
-        if not (schedule.at_restart(view, f, view.thresholds.spike_height) or part_of_game(view, f))
-    ]
+    height = view.thresholds.spike_height
+    none = (start_up, part_of_game, lambda view, f: schedule.at_restart(view, f, height))
+    return [f for f in findings if not any(is_none(view, f) for is_none in none)]
+
+
+def start_up(view: View, finding: Finding) -> bool:
+    """Whether a rise begins before a loss has a level, and is over before anybody calls the run slow; or is
+    one of a part alone, which finds its level."""
+    (first, last), limits = view.span, view.thresholds
+    tall = finding.evidence.get("height_log", 0.0) >= limits.twice
+    settled, waited = (first + share * (last - first) for share in (limits.settling, WAITED))
+    if finding.end_step is None:
+        return finding.start_step <= waited and part_alone(view, finding)
+    over = finding.start_step <= settled and finding.end_step <= (settled if tall else waited)
+    return finding.pattern in (FAST, SLOW) and over
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
@@ -187,7 +197,7 @@ def explanation(view: View, finding: Finding) -> str:
         return "the speed depends on the environment"
     if finding.pattern == SLOWER and last > first and not _lasts(view, finding, limits.lasting):
         return "the run went on learning"
-    if any(part_alone(view, a, finding) for a in attempts):
+    if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was nearly zero, so the data caused it"
@@ -200,16 +210,14 @@ def explanation(view: View, finding: Finding) -> str:
         return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
         return ""
-    if schedule.at_restart(view, finding, np.inf):
-        return "restart of the schedule"
-    start_up = first + limits.settling * (last - first)
-    return "start-up" if finding.start_step <= finding.end_step <= start_up else ""
+    return "restart of the schedule" if schedule.at_restart(view, finding, np.inf) else ""
 
 
-def part_alone(view: View, attempt: AttemptView, finding: Finding) -> bool:
-    """Whether it is a rise of the parts of a loss, and the whole of it does not rise while it lasts."""
-    parts = {s.metric for s in attempt.dataset_losses} if finding.pattern in RISES else ()
-    if attempt.loss is None or not (finding.pattern == PARTS or finding.metric in parts):
+def part_alone(view: View, finding: Finding) -> bool:
+    """Whether it is a rise of parts of a loss, and the whole of it does not rise while it lasts."""
+    attempt = next((a for a in view.named(finding.attempt) if a.loss is not None), None)
+    parts = {s.metric for s in attempt.dataset_losses} if attempt and finding.pattern in RISES else ()
+    if attempt is None or attempt.loss is None or not (finding.pattern == PARTS or finding.metric in parts):
         return False
     return not any(f.pattern in RISES and overlap(f, finding) for f in typed_findings(view, attempt.loss))
 

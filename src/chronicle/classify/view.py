@@ -35,6 +35,7 @@ _TABLES = ("csv", "json", "jsonl")
 _LEAST, _TEETH = 6, 3  # [samples] of a tooth that is asked, and so many of those
 _STEEPEST = -0.6  # exponent by which bends fall from sample to sample, at least: -1 of a mean, 0 of samples
 _MOST = 64  # [samples] of a tooth by which its bends are told
+_MANY = 32  # [samples] of a mean since the start
 _SURE = 4.0  # [standard errors] by which it is not that of samples
 _SPREAD = 1.11  # [log units] spread of the log of what is as large as Gaussian noise by chance
 _RESET = 3.0  # [times] the last moves of a tooth is the way to the next one
@@ -236,10 +237,15 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 
 def _between_rows(speed: Series) -> Series:
     """A speed between the rows of a log, if the mean since its start is printed, which tells pauses late."""
+    if len(speed) < _MANY:
+        return speed
+    speed = speed.pick(np.append(np.diff(speed.steps) != 0, True))  # a row of an evaluation repeats its step
     gaps = np.diff(speed.steps.astype(float))
-    if len(speed) <= _MOST or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
+    if len(speed) < _MANY or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
         return speed
     gaps = np.append(gaps[0], gaps)
+    if speed.role is Role.THROUGHPUT:  # so many steps took the time of so many over their mean
+        return replace(speed, values=gaps / np.diff(gaps.cumsum() / speed.values, prepend=0.0))
     return replace(speed, values=np.diff(gaps.cumsum() * speed.values, prepend=0.0) / gaps)
 
 

@@ -16,7 +16,7 @@ __all__ = ["CONTEXT", "cli"]
 EVENT = click.option(
     "--event", default="", metavar="ID", help="Id of the event it is about, which `chronicle explain` shows."
 )
-AT = click.option("--at", help="Time it is about, ISO 8601. [default: now]")
+AT = click.option("--at", help="Time it is about, as 2026-11-18T22:41+01:00. [default: now]")
 AUTHOR = click.option("--author", default="", help="Name of the author. [default: user.name of git]")
 
 
@@ -37,7 +37,7 @@ def note(
     the run a warning.
     """
     if not text.strip():
-        raise UsageError("the note is empty. Remedy: give it a TEXT")
+        raise UsageError("the note is empty", remedy="give it a TEXT")
     _write(run, text, kind or "", event, step, at, author)
 
 
@@ -59,10 +59,11 @@ def review(run: str, says: str, text: str, event: str, at: str | None, author: s
 
     of_event = says in STANCES
     if of_event and not event:
-        remedy = f"Name it with --event ID (`chronicle explain {run}` has the ids)"
-        raise UsageError(f"{says} applies to one finding. {remedy}")
+        remedy = f"name it with --event ID (`chronicle explain {run}` has the ids)"
+        raise UsageError(f"{says} applies to one finding", remedy=remedy)
     if event and not of_event:
-        raise UsageError(f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run")
+        problem = f"--event goes with {' or '.join(STANCES)}; {says} is the verdict of a whole run"
+        raise UsageError(problem, remedy="leave out --event")
     _write(run, text, says if of_event else f"review {says}", event, None, at, author)
 
 

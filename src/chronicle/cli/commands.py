@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -37,12 +38,12 @@ class _Path(click.Path):
         from chronicle.workspace.folders import is_address
 
         if not value:  # of a variable that is not set: the current folder is not meant
-            raise UsageError("a path is empty. Name a file or folder; the current one is `.`")
+            raise UsageError("a path is empty", remedy="name a file or folder; the current one is `.`")
         if isinstance(value, str) and is_address(value):
             from chronicle.readers import local
 
             if not self.may_be_address:
-                raise UsageError(f"{value} is an address. Name a folder of this machine")
+                raise UsageError(f"{value} is an address", remedy="name a folder of this machine")
             return local(value)
         return super().convert(value, param, ctx)
 
@@ -61,12 +62,12 @@ class Words(click.Choice[str]):
 
 PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
 MADE.may_be_address = False
-VERDICTS = Words("model", "Verdict")
 PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+NO_WORKSPACE = "no chronicle.toml here or above"
 GRAVE = "Exit with 1 when a run has this verdict or a graver one."
-FAIL_ON = click.option("--fail-on", type=VERDICTS, help=GRAVE)
+FAIL_ON = click.option("--fail-on", type=Words("model", "Verdict"), help=GRAVE)
 ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine to use.")
 
 
@@ -96,14 +97,19 @@ def init(folder: Path) -> None:
 
     for file in folders.init(folder):
         click.echo(f"made {file}")
-    click.echo(f"Next: chronicle add LOG, in {folder}")
+    enter = f"cd {shlex.quote(str(folder))} && " if folder.resolve() != Path.cwd() else ""
+    click.echo(f"Next: {enter}chronicle add LOG")
 
 
 @cli.command(short_help="Add logs to the workspace as one run.")
 @click.argument("logs", nargs=-1, required=True, type=PATH)
 @click.option("--name", default="", help="Id of the run; by default the name of the first log.")
-@click.option("--fact", "facts", multiple=True, metavar="KEY=VALUE", help="A line of run.toml; repeatable.")
-@click.option("--link", is_flag=True, help="Leave the logs where they are; run.toml gets their paths.")
+@click.option(
+    "--fact", "facts", multiple=True, metavar="KEY=VALUE", help="Add a line to run.toml; repeatable."
+)
+@click.option(
+    "--link", is_flag=True, help="Leave the logs where they are, and write their paths to run.toml."
+)
 @click.option("--follow", is_flag=True, help="Also copy the targets of links in LOGS.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
@@ -119,7 +125,7 @@ def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, f
 
 
 @cli.command("list", short_help="List the runs with their verdicts.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line and run.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per run, each on a line.")
 def list_runs(as_json: bool) -> None:
     """List the runs of the workspace with their verdicts from the last build."""
     from chronicle.build.produce import last_entry
@@ -133,36 +139,36 @@ def list_runs(as_json: bool) -> None:
         machines = entry is not None and only_machines(entry)
         rows.append((run.run_id, None, "machine logs") if machines else (run.run_id, entry, state))
     if not rows:
-        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
+        raise NothingToRead(f"no run in {workspace.runs_folder}", remedy="chronicle add LOG")
     if not as_json:
         click.echo("\n".join(list_lines(rows)))
         return
     for run_id, entry, state in rows:
-        known = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
-        _echo_json({"run": run_id, "state": state, **known})
+        judged = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
+        _echo_json({"run": run_id, "state": state, **judged})
 
 
 @cli.command(short_help="Write the chronicle of all runs as Markdown, or a figure as PNG.")
-@click.option("--from", "first", type=DAY, metavar="DAY", help="First day, ISO 8601.")
-@click.option("--to", "last", type=DAY, metavar="DAY", help="Last day, ISO 8601.")
+@click.option("--from", "first", type=DAY, metavar="DAY", help="First day to write, as 2026-11-01.")
+@click.option("--to", "last", type=DAY, metavar="DAY", help="Last day to write, as 2026-11-30.")
 @click.option("--png", "run", type=PATH, metavar="RUN", help="Write the figure of RUN as PNG instead.")
-@click.option("--finding", default="", metavar="N", help="With --png: the zoom into this finding.")
-@click.option("--dark", is_flag=True, help="With --png: in the colours of the dark theme.")
+@click.option("--finding", default="", metavar="N", help="With --png: zoom into the finding of this number.")
+@click.option("--dark", is_flag=True, help="With --png: use the colours of the dark theme.")
 def export(first: datetime | None, last: datetime | None, run: Path | None, finding: str, dark: bool) -> None:
     """Write what happened in all runs as Markdown, newest first: for the appendix of a paper, or a report.
 
-    It has the events of the last build that have a date.
+    Only events of the last build that have a date are written.
 
     With --png a figure is written instead, as a file in the current folder, for a chat or a slide: of RUN (a
     run of the workspace, a log or a folder), or the zoom into one finding of it, by its number.
     """
     if run is not None:
         if first or last:
-            raise UsageError("--from and --to go without --png")
+            raise UsageError("--from and --to go without --png", remedy="leave out one or the other")
         _export_png(run, finding, dark)
         return
     if finding or dark:
-        raise UsageError("--finding and --dark go with --png RUN")
+        raise UsageError("--finding and --dark go with --png RUN", remedy="name a run with --png")
     from chronicle.build.produce import last_entries
     from chronicle.pages.chronology import markdown
 
@@ -195,7 +201,7 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, in the form of `chronicle schema`.")
 @FAIL_ON
 @click.option(
-    "--preset", "presets", type=PRESETS, multiple=True, help="Compare with a published rule; repeatable."
+    "--preset", "presets", type=PRESETS, multiple=True, help="Compare with this published rule; repeatable."
 )
 def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
@@ -255,11 +261,9 @@ def compare(runs: tuple[Path, ...]) -> None:
 
     judged = _JudgedRuns(_named(*runs))
     compared = list(judged)
-    if len(compared) < 2:
-        raise UsageError(f"a comparison needs two runs; there is {len(compared)}. Remedy: name another one")
-    if len(compared) > comparing.MOST:
-        remedy = f"name no more than {comparing.MOST} of them"
-        raise UsageError(f"there are {len(compared)} runs. Remedy: {remedy}")
+    if not 2 <= len(compared) <= comparing.MOST:
+        remedy = "name another run" if len(compared) < 2 else "leave some of them out"
+        raise UsageError(f"a comparison takes 2 to {comparing.MOST} runs, not {len(compared)}", remedy=remedy)
     click.echo("\n".join(comparing.lines(compared)))
     sys.exit(int(judged.unreadable))
 
@@ -288,7 +292,7 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
         else:
             click.echo("\n".join(report_lines(report)))
     if reports and not any(report["attempts"] or report["problem"] for report in reports):
-        raise NothingToRead(f"no log in {', '.join(map(str, paths))}. Remedy: name the log itself")
+        raise NothingToRead(f"no log in {', '.join(map(str, paths))}", remedy="name the log itself")
     sys.exit(int(any(report["problem"] or not report["attempts"] for report in reports)))
 
 
@@ -300,11 +304,13 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
 @ENGINE
 @click.option("--jobs", type=click.IntRange(0), help="Worker processes; 0 means one per CPU core.")
 @click.option(
-    "--dask", default="", metavar="ADDRESS", help="Scheduler of a dask cluster that reads the runs."
+    "--dask", default="", metavar="ADDRESS", help="Read the runs on the dask cluster of this scheduler."
 )
-@click.option("--strict", is_flag=True, help="A warning of the site engine fails the build.")
+@click.option("--strict", is_flag=True, help="Let a warning of the site engine fail the build.")
 @FAIL_ON
-@click.option("--untrusted", is_flag=True, help="Use only the runs: for untrusted pull requests.")
+@click.option(
+    "--untrusted", is_flag=True, help="Use nothing but the runs, as for a pull request of a stranger."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what was built as one JSON object.")
 @click.option("-v", "--verbose", is_flag=True, help="Print each run and the engine's output.")
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
@@ -321,14 +327,14 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 
     home = Workspace.find(Path.cwd())
     if not paths and home is None:
-        raise UsageError("no chronicle.toml here or above. Name logs to build, or: chronicle init DIR")
+        raise UsageError(NO_WORKSPACE, remedy="name logs to build, or chronicle init DIR")
     trusted = not options["untrusted"]
     workspace = home or Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
     runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs(), workspace.entries)
     terminal.say_passed_over(paths)
     if not runs:
-        raise NothingToRead(f"no run in {workspace.runs_folder}. Remedy: chronicle add LOG")
+        raise NothingToRead(f"no run in {workspace.runs_folder}", remedy="chronicle add LOG")
     config = workspace.config
     with terminal.progress(len(runs), options["verbose"], quiet or as_json) as progress:
         report = build_all(
@@ -374,7 +380,11 @@ def check() -> None:
 
 @cli.command(short_help="Serve the site locally and rebuild on changes.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 picks a free port."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Port of the site; 0 picks a free one.",
 )
 @ENGINE
 def serve(port: int, engine: str | None) -> None:
@@ -386,7 +396,7 @@ def serve(port: int, engine: str | None) -> None:
 
 @cli.command(short_help="Score the classifier on labelled runs.")
 @click.argument("folder", type=_Path(path_type=Path, exists=True, file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="The score as one JSON object.")
+@click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON object.")
 def score(folder: Path, as_json: bool) -> None:
     """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""
     from chronicle.score import score_folder
@@ -481,7 +491,7 @@ def workspace_here() -> Workspace:
 
     workspace = Workspace.find(Path.cwd())
     if workspace is None:
-        raise UsageError("no chronicle.toml here or above. Remedy: chronicle init DIR")
+        raise UsageError(NO_WORKSPACE, remedy="chronicle init DIR")
     return workspace
 
 

@@ -98,7 +98,7 @@ def _doubts(attempts: Sequence[Attempt]) -> Iterator[str]:
         what = "no metric is known for a loss, a score, a norm or a learning rate"
         yield f"{what}: is this the log of a training? If it is, say so with `roles` in run.toml"
     if any(attempt.axis == "row" for attempt in filled):
-        yield "nothing in it counts the steps: its rows are counted"
+        yield "no column counts the steps, so its rows are counted"
 
 
 def _summary(attempt: Attempt) -> dict[str, Any]:
@@ -254,7 +254,7 @@ def report_lines(report: Mapping[str, Any]) -> Iterator[str]:
         reader += f", known by its content; none of the other {report['n_readers'] - 1} readers claims it"
     yield f"  {reader}"
     yield from (f"  {printable(line)}" for line in report["problem"].splitlines())
-    yield from (f"  doubt: {doubt}" for doubt in report["doubts"])
+    yield from (f"  In doubt: {doubt}." for doubt in report["doubts"])
     if report["lines"]:
         kinds = ((n, what.removesuffix("s") if n == 1 else what) for what, n in report["lines"].items())
         yield "  lines: " + ", ".join(f"{count(n)} {what}" for n, what in kinds)
@@ -283,12 +283,13 @@ def _attempt_lines(attempt: Mapping[str, Any]) -> Iterator[str]:
     yield printable(f"  attempt {attempt['name']}: {reach}{numbers}{cut}")
     if attempt["counter"]:
         yield printable(f"    steps are counted by {attempt['counter']}")
-    rows = [
+    header = ("metric", "role", "unit", f"{'points':>9}", "first … last", "")
+    rows = [header] * bool(metrics) + [
         (
             printable(m["metric"]),
             m["role"],
-            printable(m["unit"] or "unit not declared"),
-            f"{count(m['points']):>9} points",
+            printable(m["unit"] or "not declared"),
+            f"{count(m['points']):>9}",
             f"{level(m['first'])} … {level(m['last'])}",
             f"(by its values: {printable(m['why'])})" if m["why"] else "",
         )

@@ -84,7 +84,7 @@ def serve(workspace: Workspace, port: int, engine: str | None, say: Say) -> None
         listening = ThreadingHTTPServer(("127.0.0.1", port), handler)
     except OSError as err:
         remedy = "name another, or 0 for any free one"
-        raise UsageError(f"--port {port}: {err.strerror}. Remedy: {remedy}") from err
+        raise UsageError(f"--port {port}: {err.strerror}", remedy=remedy) from err
     with listening as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         say(f"Serving {report.site} at http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it)")

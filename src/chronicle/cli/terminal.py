@@ -8,28 +8,26 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 import numpy as np
 
+from chronicle.build import Report
+from chronicle.build.produce import Outcome
+from chronicle.build.sources import no_logs, passed_over
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.metrics.values import count, plural, value_words
-from chronicle.model import Comparison, Event, EventKind, Verdict
+from chronicle.model import Comparison, Diagnosis, Entry, Event, EventKind, Finding, Note, Timeline, Verdict
 from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
 from chronicle.score.presets import PRESETS, Preset
-from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, card
+from chronicle.story import BY_PEOPLE, CANNOT_TELL, Story, gravest
 from chronicle.story.sentences import listed
 from chronicle.workspace.config import nearest
-
-if TYPE_CHECKING:
-    from chronicle.build import Report
-    from chronicle.build.produce import Outcome
-    from chronicle.model import Diagnosis, Entry, Finding, Note, Timeline
 
 # The shape and the colour of each verdict.
 LOOKS = {
@@ -39,6 +37,7 @@ LOOKS = {
     Verdict.BAD: ("■", "red"),
 }
 _MOST = 40  # events that a terminal has room for
+_TO_BUILD = ("not built", "damaged")  # states of a run that a build mends
 _KEPT = " \u202f"
 
 
@@ -57,14 +56,20 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
         yield from event_lines(event)
     if len(events) > _MOST:
         yield f"  {plural(len(events) - _MOST, 'more event')}: chronicle build shows them all"
-    if timeline.series and diagnosis.not_assessed:
-        wants = "; ".join(f"{needs}: {names}" for needs, names in words.unassessed(diagnosis).items())
-        yield from filled(f"not assessed without {wants}", "  ", "    ")
+    if timeline.series:
+        yield from _unassessed(diagnosis, "  ")
     if timeline.copies:
         names = ", ".join(copy.name for copy in timeline.copies)
-        yield from filled(f"left out: {names}, with values that are judged already", "  ", "    ")
+        yield from filled(f"Left out, because their values are judged already: {names}.", "  ", "    ")
     for doubt in timeline.doubts:
-        yield f"  in doubt: {printable(doubt)}"
+        yield f"  In doubt: {printable(doubt)}"
+
+
+def _unassessed(diagnosis: Diagnosis, before: str) -> list[str]:
+    """What the log lacks, each with the patterns that could not be assessed without it."""
+    lacking = (f"Without {needs}: {names}." for needs, names in words.unassessed(diagnosis).items())
+    text = " ".join(("Some patterns could not be assessed.", *lacking))
+    return filled(text, before, before + "  ") if diagnosis.not_assessed else []
 
 
 def event_lines(event: Event, before: str = "") -> Iterator[str]:
@@ -98,9 +103,13 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
     """The lines of `chronicle list`: id, verdict, title, what decides; or why a run has none of these."""
     lines = []
     for run_id, entry, state in rows:
-        summary = f"{entry.title}: {card(entry.events, entry.verdict)}" if entry else ""
-        shape = badge(entry.verdict, entry.badge) if entry else state
-        lines.append((printable(run_id), shape, printable(summary)))
+        if entry is None:
+            lines.append((printable(run_id), state, "run chronicle build" if state in _TO_BUILD else ""))
+            continue
+        decisive = next(iter(gravest(entry.events, entry.verdict)), None)
+        title = f"{entry.title.removesuffix('.')}. " if entry.title != run_id else ""
+        summary = title + (decisive.sentence if decisive else entry.headline)
+        lines.append((printable(run_id), badge(entry.verdict, entry.badge), printable(summary, "")))
     return columns(lines, "")
 
 
@@ -158,8 +167,6 @@ def say(*lines: str) -> None:
 
 def say_passed_over(paths: Sequence[Path]) -> list[Path]:
     """Says which of the paths hold what is read with a log, and no log; returns these."""
-    from chronicle.build.sources import no_logs, passed_over
-
     aside = passed_over(paths)
     say(*([no_logs(aside)] if aside else ()))
     return aside
@@ -214,9 +221,9 @@ def explain(
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:
         yield f"{event.mark}  {event.sentence}"
-        yield f"   {event.verdict}, id {event.id}"
+        yield f"   Its verdict is {event.verdict}, and its id is {event.id}."
         if event.causes:
-            yield f"   it came {listed(event.causes)}"
+            yield f"   It came {listed(event.causes)}."
         for part in event.parts:
             yield from _finding(by_id[part])
         page = (pages or {}).get(event.patterns[0])
@@ -225,21 +232,23 @@ def explain(
         yield ""
     if not which:
         yield from (*story.paragraphs, diagnosis.because)
-        for needs, patterns in words.unassessed(diagnosis).items():
-            yield from filled(f"not assessed without {needs}: {patterns}", "", "    ")
+        yield from _unassessed(diagnosis, "")
 
 
 def _advised(given: Advice) -> Iterator[str]:
     """The causes of an event as this run's evidence ranks them, what decides, and what to do now."""
-    yield "   likely causes, by what this run shows:"
+    yield "   Likely causes, the likeliest first by what this run shows:"
     for number, ranked in enumerate(given.causes, 1):
-        signs = (("for", ranked.speaks_for), ("against", ranked.against), ("not logged", ranked.not_logged))
-        shown = "; ".join(f"{word}: {', '.join(phrases)}" for word, phrases in signs if phrases)
-        yield f"     {number} {ranked.cause.cause} ({ranked.cause.evidence}){f'. {shown}' if shown else ''}"
+        signs = {"For it": ranked.speaks_for, "Against it": ranked.against, "Not logged": ranked.not_logged}
+        shown = "".join(f" {word}: {', '.join(phrases)}." for word, phrases in signs.items() if phrases)
+        cause = f"{number} {ranked.cause.cause} ({ranked.cause.evidence}).{shown}"
+        yield from filled(cause, "     ", "       ")
     if given.check:
-        yield f"   to tell 1 from 2: {given.check}"
+        yield from filled(f"To tell cause 1 from cause 2: {given.check}", "   ", "     ")
+    if given.page.now:
+        yield "   What to do now:"
     for step in given.page.now[:3]:
-        yield f"   now: {step}"
+        yield from filled(f"- {step}", "     ", "       ")
 
 
 def _finding(finding: Finding) -> Iterator[str]:
@@ -251,23 +260,25 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield from columns(rows, "     ")
     measured = {key: value_words(v) for key, v in finding.evidence.items() if key not in _LEVELS}
     if evidence := "; ".join(f"{key} {value}" for key, value in measured.items() if value):
-        yield f"     evidence: {evidence}"
+        yield from filled(f"Evidence: {evidence}", "     ", "       ")
     if finding.runner_up:
-        yield f"     otherwise {finding.runner_up}{words.condition(finding.runner_up_if)}"
+        yield f"     It would be {finding.runner_up}{words.condition(finding.runner_up_if)}."
 
 
 def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str]:
     """What is to be said of a pattern that was not found: not assessed and why, or looked for."""
     missing = next((item.missing for item in diagnosis.not_assessed if item.pattern == pattern), ())
     if missing:
-        yield f"{pattern} was not assessed. Not logged: {', '.join(map(words.role_words, missing))}"
+        roles = ", ".join(map(words.role_words, missing))
+        yield f"{pattern} could not be assessed, because the log does not have: {roles}."
         return
-    yield f"{pattern} was looked for and not found"
+    yield f"{pattern} was looked for and not found."
     event_of = {part: event for event in story.events for part in event.parts}
     for finding in diagnosis.findings:
         if finding.runner_up == pattern:
             near, if_what = event_of[finding.id], words.condition(finding.runner_up_if)
-            yield f"   nearest: {near.mark}, {near.short}; it would be {pattern}{if_what}"
+            nearest_words = f"The nearest is finding {near.mark}: {near.sentence}"
+            yield from filled(f"{nearest_words} It would be {pattern}{if_what}.", "   ", "   ")
 
 
 NO_EVENTS = having(Trait.WHOLE_RUN | Trait.PROPERTY)
@@ -289,15 +300,15 @@ def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[s
     share = f" ({100 * n / c.samples:.2g} %)" if n else ""
     flagged = f"{count(n)} of {plural(c.samples, 'sample')} flagged{share}"
     yield f"{c.preset} on {c.metric} · {c.attempt}: {flagged}"
-    if c.samples <= PRESETS[c.preset].window_samples:
-        yield f"  the rule judges nothing before {count(PRESETS[c.preset].window_samples)} samples are logged"
+    if c.samples <= (window := PRESETS[c.preset].window_samples):
+        yield f"  The rule judges nothing before {count(window)} samples are logged."
     if c.outside_steps:
         shown = [*map(count, c.outside_steps[:_SHOWN])]
         listed = ", ".join(shown) + (" …" if len(c.outside_steps) > _SHOWN else "")
-        yield f"  outside chronicle's findings: {count(len(c.outside_steps))}, at {listed}"
+        yield f"  Outside of chronicle's findings it flagged {count(len(c.outside_steps))}, at {listed}."
     for finding in diagnosis.findings:
         if finding.id in c.missed:
-            yield f"  no sample of {finding.pattern} from step {count(finding.start_step)}"
+            yield f"  It flagged no sample of {finding.pattern} from step {count(finding.start_step)}."
 
 
 def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding]) -> Comparison:

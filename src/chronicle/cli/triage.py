@@ -53,12 +53,13 @@ def go_through(home: Workspace, run_ids: Sequence[str], author: str) -> None:
     worst_first = sorted(last_entries(home.root, chosen), key=lambda entry: -entry.verdict.rank)
     waiting = [(entry, unjudged(entry, home.run(entry.run_id).notes)) for entry in worst_first]
     waiting = [(entry, events) for entry, events in waiting if events]
-    total, answers = sum(len(events) for _, events in waiting), _Answers(home, author)
+    answers = _Answers(home, author)
     for entry, events in waiting:
         if not _ask_run(answers, entry, events):
             break
-    summary = f"{plural(answers.judged, 'finding')} judged, {count(total - answers.judged)} left."
-    if not total:
+    left = sum(len(unjudged(entry, home.run(entry.run_id).notes)) for entry, _ in waiting)
+    summary = f"{plural(answers.judged, 'finding')} judged, {count(left)} left."
+    if not waiting:
         summary = "Nothing is left to judge."
     click.echo(f"{summary} Next: chronicle build" if answers.judged else summary)
 

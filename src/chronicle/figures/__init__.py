@@ -25,7 +25,7 @@ import numpy as np
 from chronicle.errors import UsageError
 from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, whole, zoom
 from chronicle.figures.panels import Panel, Segment, all_panels
-from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, literal
+from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import plural, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline
 from chronicle.story.measured import Axis
@@ -63,13 +63,13 @@ def draw(
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
-        return (Figure("whole", _written("whole", blank, folder), f"{literal(title)}: {_EMPTY}"),)
+        return (Figure("whole", _written("whole", blank, folder), f"{one_line(title)}: {_EMPTY}"),)
     over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
     plans = {variant: whole(over, width) for variant, width in _WIDTHS.items()}
     alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, plans["wide"])
     if x is not None and x.axis != "step":
-        caption += f" x axis: {x.axis}s ({literal(x.how)})."
+        caption += f" x axis: {x.axis}s ({one_line(x.how)})."
     figures = [Figure("whole", _written("whole", plans, folder), alt, caption), *_zooms(run, folder, marked)]
     small, shared = thumb(run), share(over).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
@@ -126,7 +126,7 @@ def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
     axis, marks = Axis(plan.axis), plan.faults.marks[:_LISTED]
     failed = "; ".join(f"{mark.words} at {axis.place(round(mark.step))}" for mark in marks)
     faults = f" Faults beside the curves: {failed}." if failed else ""
-    return f"{literal(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
+    return f"{one_line(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
 
 
 def whole_caption(run: Scene, plan: Plan) -> str:
@@ -155,7 +155,7 @@ def _reading(plan: Plan) -> Iterator[str]:
 
 
 def _metrics(plan: Plan) -> str:
-    names = [literal(line.metric, 40) for curves in plan.curves for line in curves.panel.lines]
+    names = [one_line(line.metric, 40) for curves in plan.curves for line in curves.panel.lines]
     return ", ".join(dict.fromkeys(names))
 
 
@@ -199,7 +199,7 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
 
 
 class _Block(io.BytesIO):
-    """Columns of float64 and float32, one behind the other; each is told by its place and length."""
+    """Columns of float64 and float32, one behind the other, each known by its place and length."""
 
     def add(self, column: Floats, kind: str) -> list[Any]:
         """``[kind, first byte, length]`` of a column that was added; "d" is float64, "f" float32."""

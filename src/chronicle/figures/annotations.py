@@ -14,7 +14,7 @@ import numpy as np
 
 from chronicle.figures.panels import Segment, segments
 from chronicle.figures.scales import Pane, Window
-from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet, literal, on, text_px
+from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet, on, one_line, text_px
 from chronicle.metrics.values import fault_words
 from chronicle.model import Fault, Finding, Join, Timeline, Verdict
 
@@ -318,7 +318,7 @@ def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: flo
         for most in (2, 1):  # ``Xid, NCCL +1``, and where there is no room for that ``Xid +2``
             if not side:
                 more = f" +{len(distinct) - most}" if len(distinct) > most else ""
-                words = literal(", ".join(distinct[:most]) + more, 40)
+                words = one_line(", ".join(distinct[:most]) + more, 40)
                 room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
                 side = 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0
         free_px = at_px + (room if side == 1 else _CROSS_PX)
@@ -333,8 +333,6 @@ Bars = Mapping[int, Sequence[Segment]]
 def bars(timeline: Timeline) -> Bars:
     """A bar for each attempt that logged a point; the last ``MOST_BARS`` of very many."""
     number, tracks = len(timeline.attempts), list(timeline.series.values())
-    if not tracks:
-        return {}
     points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
     logged = np.flatnonzero(points.any(axis=0)).tolist()
     return {k: segments(tracks[int(points[:, k].argmax())], k) for k in logged[-MOST_BARS:]}

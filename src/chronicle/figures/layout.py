@@ -15,8 +15,8 @@ import numpy as np
 from chronicle.classify.report import drawn
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
 from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
-from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, body_scale, full_scale
-from chronicle.figures.sheet import WIDE, Sheet, literal
+from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, y_scale
+from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
@@ -53,10 +53,10 @@ class Scene:
         gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
-        pad = PAD * (self.last - self.first) or 2
+        pad = PAD * (self.last - self.first) or 0.5  # a run of one step has a tick at this step alone
         self.ends: Pair = (self.first - pad, self.last + pad)  # of the figure of the whole run
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
-        self.axis = literal(axis_of(self.timeline).noun, 24)
+        self.axis = one_line(axis_of(self.timeline).noun, 24)
         self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
 
     def body(self, panel: Panel) -> Scale:
@@ -70,7 +70,7 @@ class Scene:
             if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
         ]
-        return body_scale(panel.segments(), panel.role, peaks)
+        return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
         """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
@@ -94,7 +94,7 @@ class Scene:
                 last = max(last, join.from_step + 0.25 * width)
         pad = PAD * min(length, last - first)
         first, last = max(first, self.first - pad), min(last, self.last + pad)
-        return (first, last) if last > first else (self.first - 2, self.last + 2)
+        return (first, last) if last > first else self.ends
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
         """Panels with something to see in the window; the first one always."""
@@ -227,7 +227,7 @@ def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
     panels: list[PanelRow] = []
     for panel in run.zoom_panels(item):
         parts = [segment.inside(*window) for segment in panel.segments()]
-        panels.append((panel, full_scale(parts, panel.role), low if panels else high))
+        panels.append((panel, y_scale(parts, panel.role, whole=True), low if panels else high))
     return Plan(run, width, window, panels)
 
 
@@ -243,7 +243,7 @@ def thumb(run: Scene) -> Sheet:
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
     panel = run.panels[0]._replace(lines=run.panels[0].lines[:1])
     segments = panel.segments()
-    scale = body_scale(segments, panel.role)
+    scale = y_scale(segments, panel.role)
     start, end = min(s.steps[0] for s in segments), max(s.steps[-1] for s in segments)
     window = Window(*((start, end) if end > start else (start - 0.5, end + 0.5)), _THUMB_COLUMNS)
     pane = Pane(sheet, (THUMB_WIDTH - _THUMB_COLUMNS) / 2, 10, THUMB_HEIGHT - 20, window, scale)

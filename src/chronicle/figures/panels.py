@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chronicle.classify.patterns import BY_ID
-from chronicle.figures.sheet import literal
+from chronicle.figures.sheet import one_line
 from chronicle.metrics.roles import shown_metric
 from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
 
@@ -189,7 +189,7 @@ def _drawable(timeline: Timeline) -> dict[str, Track]:
 def _panel(tracks: Sequence[Track]) -> Panel:
     names = _names(tracks)
     styled = zip(tracks, names, _STYLES, strict=False)
-    lines = [Line(literal(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
+    lines = [Line(one_line(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
     return Panel(" · ".join([tracks[0].metric, *names[1:]]), tracks[0].unit, tracks[0].role, lines)
 
 

@@ -35,6 +35,7 @@ _LOG_FROM |= dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf)  # one that is l
 _LOG_FROM_ELSE = 1e3
 _ENOUGH = 100_000  # values; more do not move a quantile by a pixel
 
+_LEADS = (1, 2, 2.5, 5, 10)  # the distance of two ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120
 _CLOCK = (
@@ -87,18 +88,20 @@ class Scale(NamedTuple):
         return end + share * (self.high - self.low)
 
 
-def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] = ()) -> Scale:
-    """The range of a whole run: its body with head room, and the peaks of findings that are near enough."""
-    if role in _WHOLE:
-        return full_scale(segments, role)
-    bodies = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
-    body = _finite(values[:: 1 + len(values) // _ENOUGH] for values in bodies)
-    if not len(body):
+def y_scale(
+    segments: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False
+) -> Scale:
+    """The range of a whole run: its body with head room, and the peaks of findings that are near enough.
+
+    ``whole`` asks for the range of a zoom, all that is in its window. A learning rate starts at 0.
+    """
+    known = _finite(segment.values for segment in segments)
+    if not len(known):
         return Scale(0, 1)
-    lowest, highest = _extremes(segments)
-    low, high = (float(q) for q in np.quantile(body, _BODY))
+    lowest, highest = float(known.min()), float(known.max())
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
+    low, high = (lowest, highest) if whole or role in _WHOLE else _body(segments, known)
     if log := _is_log(low, high, role) and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
@@ -112,17 +115,12 @@ def body_scale(segments: Sequence[Segment], role: Role, peaks: Sequence[float] =
     return _widened(bottom, max(top, high), log)
 
 
-def full_scale(segments: Sequence[Segment], role: Role) -> Scale:
-    """The range of a zoom: all that is in its window; a learning rate starts at 0."""
-    low, high = _extremes(segments)
-    if math.isnan(low):
-        return Scale(0, 1)
-    if role is Role.LEARNING_RATE and low >= 0:
-        return _widened(0, high * 1.15)
-    if log := _is_log(low, high, role):
-        low, high = math.log10(low), math.log10(high)
-    span = _span(low, high)
-    return _widened(low - 0.08 * span, high + 0.10 * span, log)
+def _body(segments: Sequence[Segment], known: Floats) -> Pair:
+    """Between what most values lie, but for the first ones of each attempt where there are others."""
+    later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
+    body = _finite(values[:: 1 + len(values) // _ENOUGH] for values in later)
+    low, high = np.quantile(body if len(body) else known, _BODY)
+    return float(low), float(high)
 
 
 def _is_log(low: float, high: float, role: Role) -> bool:
@@ -142,11 +140,6 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
     return Scale(low - margin, high + margin)
 
 
-def _extremes(segments: Sequence[Segment]) -> tuple[float, float]:
-    known = _finite(segment.values for segment in segments)
-    return (float(known.min()), float(known.max())) if len(known) else (math.nan, math.nan)
-
-
 def _finite(arrays: Iterable[Floats]) -> Floats:
     values: Floats = np.concatenate([np.empty(0), *arrays])
     return values[np.isfinite(values)]
@@ -164,11 +157,21 @@ def time_ticks(first: float, last: float, most: int) -> Ticks:
 def value_ticks(scale: Scale, height_px: float) -> Ticks:
     """Values of a panel's y axis with their labels: ``0.1``, ``100``, ``1e-6`` on a logarithmic one."""
     if scale.log:
-        places = log_ticks(scale.low, scale.high)
-        return [(at, f"{at:g}" if 1e-3 <= abs(at) < 1e5 else power(at, 0)) for at in places]
-    most = 5 if height_px > _LOW_PANEL_PX else 3
-    places = _inside(MaxNLocator(most).tick_values(scale.low, scale.high), scale.low, scale.high)
+        return [(at, _decade(at)) for at in log_ticks(scale.low, scale.high)]
+    places = round_places(scale.low, scale.high, 5 if height_px > _LOW_PANEL_PX else 3)
     return list(zip(places, value_labels(places), strict=True))
+
+
+def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
+    """Round values in [first, last] with at most ``most`` gaps between them; on request only whole ones."""
+    places = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=1).tick_values(first, last)
+    return _inside(places, first, last)
+
+
+def _decade(value: float) -> str:
+    if not 1e-3 <= value < 1e5:
+        return power(value, 0)
+    return count(value) if value >= 1e3 else f"{value:g}"
 
 
 def step_labels(ticks: Sequence[float]) -> list[str]:
@@ -178,7 +181,7 @@ def step_labels(ticks: Sequence[float]) -> list[str]:
         shown = [f"{tick / size:g}{unit}" if tick else "0" for tick in ticks]
         if largest >= least and len(set(shown)) == len(ticks) and max(map(len, shown)) <= _LONGEST_TICK:
             return shown
-    return [count(tick) for tick in ticks]
+    return [count(tick).replace("-", "−") for tick in ticks]
 
 
 def value_labels(ticks: Sequence[float]) -> list[str]:
@@ -287,7 +290,7 @@ class Pane(NamedTuple):
         if axis == SECONDS:
             ticks = time_ticks(first, last, most_ticks)
         else:
-            steps = _inside(MaxNLocator(most_ticks, integer=True).tick_values(first, last), first, last)
+            steps = round_places(first, last, most_ticks, whole=True)
             ticks = list(zip(steps, step_labels(steps), strict=True))
         places = self.x(np.array([step for step, _ in ticks]))
         y = np.tile([self.foot, self.foot + _TICK_PX, np.nan], len(ticks))

@@ -35,6 +35,15 @@ from chronicle.model import Floats, Verdict
 
 WIDE, NARROW = 900, 344  # of a page and of a phone: drawn apart, since scaled text cannot be read
 FONT = "DejaVu Sans"  # words are measured in it: it comes with matplotlib and is wider than what readers have
+_SHOWN_AS = {
+    "Cc": " ",
+    "Zl": " ",
+    "Zp": " ",
+    "Cf": "",
+    "Cn": "□",
+    "Co": "□",
+    "Cs": "□",
+}  # by category
 _SHORTEST, _WIDEST_PX = 9, 12.0  # of a name in characters; of a character
 
 Tokens = Mapping[str, str]
@@ -49,7 +58,7 @@ _COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
 }  # fmt: skip
 LIGHT: Tokens = {name: light for name, (light, _) in _COLOURS.items()}
 DARK: Tokens = {name: dark for name, (_, dark) in _COLOURS.items()}
-TOKENS: Mapping[str, Tokens] = {"light": LIGHT, "dark": DARK}
+
 
 # One transparent thumbnail serves both themes: strokes that stand out on all four grounds.
 THUMBNAIL: Tokens = {"live": "#3B7DBF", "dead": "#808080"}
@@ -60,15 +69,14 @@ def on(verdict: Verdict) -> str:
     return "on_worrying" if verdict is Verdict.WORRYING else "on_badge"
 
 
-def literal(text: str, longest: int = 80) -> str:
+def one_line(text: str, longest: int = 80) -> str:
     """A string out of a log on one line, shortened in the middle.
 
-    Control characters become spaces, what changes the direction of writing is dropped, and what the font
-    has no shape for becomes a box.
+    Control characters become spaces, what changes the direction of writing is dropped, and what no font can
+    have a shape for becomes a box.
     """
-    glyphs = _glyphs()
-    visible = (" " if unicodedata.category(c) in ("Cc", "Zl", "Zp") else c for c in text[:4000])
-    shown = (c if ord(c) in glyphs else "□" for c in visible if unicodedata.category(c) != "Cf")
+    kinds = ((c, unicodedata.category(c)) for c in text[:4000])
+    shown = (_SHOWN_AS.get(kind, c) for c, kind in kinds)
     line = " ".join("".join(shown).split())
     if len(line) <= longest:
         return line or "□"
@@ -81,14 +89,14 @@ def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
 
     A unit that nobody declared is left out; the table of metrics says so once.
     """
-    words = [*([literal(unit, 24)] if unit else []), *["log scale"] * log]
-    shown, tail = literal(name), "  ·  " * bool(words) + ", ".join(words)
+    words = [*([one_line(unit, 24)] if unit else []), *["log scale"] * log]
+    shown, tail = one_line(name), "  ·  " * bool(words) + ", ".join(words)
     if text_px(shown + tail) > width_px:
         tail = tail.replace("  ·  ", " · ").replace("log scale", "log")
     longest = len(shown)
     while (excess := text_px(shown + tail) - width_px) > 0 and longest > _SHORTEST:
         longest = max(_SHORTEST, longest - max(1, int(excess / _WIDEST_PX)))
-        shown = literal(name, longest)
+        shown = one_line(name, longest)
     return shown + tail
 
 
@@ -96,8 +104,14 @@ def text_px(text: str, size_px: float = 11.5) -> float:
     """The width of a line in CSS pixels."""
     font = _font()
     font.set_size(size_px, 72)
-    font.set_text(text, 0.0)
+    font.set_text(_boxed(text), 0.0)
     return float(font.get_width_height()[0]) / 64
+
+
+def _boxed(text: str) -> str:
+    """Text with boxes for what our font lacks. A reader's fonts may have it, about as wide as a box."""
+    glyphs = _glyphs()
+    return "".join(c if ord(c) in glyphs else "□" for c in text)
 
 
 @cache
@@ -191,7 +205,7 @@ class Words(NamedTuple):
 
     def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")
-        outline = TextPath((0, 0), self.words, size=self.size_px, prop=font)
+        outline = TextPath((0, 0), _boxed(self.words), size=self.size_px, prop=font)
         width = text_px(self.words, self.size_px) * (_BOLD if self.bold else 1)
         left = self.x - width * {"start": 0, "middle": 0.5, "end": 1}[self.anchor]
         path = outline.transformed(Affine2D().scale(1, -1).translate(left, self.y))
@@ -310,7 +324,7 @@ def _tenths(number: int) -> str:
 
 
 def _data(path: Path, dots: bool) -> str:
-    """The path in tenths of a pixel, each point told by its way from the last one."""
+    """The path in tenths of a pixel, each point relative to the one before."""
     points = np.rint(10 * np.asarray(path.vertices, np.float64)).astype(np.int64)
     ways = np.diff(points, axis=0, prepend=0)
     parts, letter = [], "l"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from chronicle.figures.panels import Line, Panel, Segment
 from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
-from chronicle.figures.sheet import SMALL_PX, Box, label, label_px
+from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
 from chronicle.metrics.roles import LOSSES
 from chronicle.model import Floats
 from chronicle.story.measured import is_cut
@@ -25,6 +25,7 @@ Mask = NDArray[np.bool_]
 _DOTS_BELOW, _DOT_PX = 60, 5  # points of a segment, if there is room: each is seen as one
 _TALL = 6.0  # times the median column: drawn at full strength, so that one sample among a million is seen
 _CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
+_HARDLY_SHARE = 0.1  # of the height: a curve that leaves the frame by less has no mark
 _ROW_SHARE = 0.16  # of the height: room at the top for a row of marks
 _FAR = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
@@ -32,6 +33,7 @@ _NAME_STRIDE_PX = 12
 _APART_PX = 3  # of words beside each other
 ROW_PX = 13  # the height of a label
 _NAME_ROWS = 3  # how many of them a name may stand from its line
+_SHORT_NAME = 12  # characters
 _DEAD_DASH = (3.2, 2.2)
 
 
@@ -119,15 +121,18 @@ class Room:
         )
         return int(np.count_nonzero((tops < top + height) & (feet > top))) + 1000 * (words + (not inside))
 
-    def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> None:
-        """Bold words at that left and top where they cover least, the first of equals, or nowhere."""
+    def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> bool:
+        """Writes bold words at that left and top where they cover least, the first of equals. Writes nothing
+        and returns False if they would cover more than ``most`` there."""
         width = label_px(words)
         best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
-        if self.covered(best) <= most:
-            left, top, *_ = best
-            self.taken.append(best)
-            style: Any = {"size_px": SMALL_PX, "bold": True, "halo": True}
-            self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, **style)
+        if self.covered(best) > most:
+            return False
+        left, top, *_ = best
+        self.taken.append(best)
+        style: Any = {"size_px": SMALL_PX, "bold": True, "halo": True}
+        self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, **style)
+        return True
 
 
 class Clip(NamedTuple):
@@ -185,25 +190,29 @@ class Curves:
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
 
     def _name(self, line: Line, pane: Pane, room: Room) -> None:
+        """The name of a line beside it, shortened where it would cover a curve in full."""
         own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
-        if not own:
-            return
+        if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
+            short = one_line(line.name, _SHORT_NAME)
+            room.write(short, self._beside(own, short, pane), line.token)
+
+    def _beside(self, own: Sequence[Stroke], name: str, pane: Pane) -> list[Pair]:
+        """Left and top of places for a name: over and under its line, from the end of it backwards."""
         last = max(own, key=lambda s: float(s.x[np.isfinite(s.mid)][-1]))
         known = np.isfinite(last.mid)
         end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
-        alone, width = Room(pane, own), label_px(line.name)
+        alone, width = Room(pane, own), label_px(name)
         lefts = np.arange(min(end, pane.right) - width, pane.left + 4, -_NAME_STRIDE_PX).tolist()
+        ends = [(left, *alone.over(left, width)) for left in lefts]
         there: list[Pair] = []
         for away in range(0, _NAME_ROWS * ROW_PX, ROW_PX):
-            ends = [(left, *alone.over(left, width)) for left in lefts]
             over = [(left, tops.min(initial=np.inf) - ROW_PX - 2 - away) for left, tops, _ in ends]
             under = [(left, feet.max(initial=-np.inf) + 2 + away) for left, _, feet in ends]
             both = chain.from_iterable(zip(over, under, strict=True))
             near = [place for place in both if math.isfinite(place[1])]
             there += sorted(near, key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
         # Beside it where all of the line is shorter than its name.
-        there += [(end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2)]
-        room.write(line.name, there, line.token)
+        return [*there, *((end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2))]
 
 
 def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
@@ -306,26 +315,28 @@ def _median(values: Floats) -> float:
 
 
 def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[Clip]:
-    """Where curves leave the frame: the most extreme value of every stretch of ``_CLIP_GAP_PX``."""
+    """Where curves leave the frame: extremes that are at least ``_CLIP_GAP_PX`` apart, the farthest first."""
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
-    extremes = []
-    for above in (True, False):
-        outside = sorted(_outside(panel, scale, window, above, cut_from), key=lambda clip: clip.x)
-        cuts = np.flatnonzero(np.diff([clip.x for clip in outside]) > gap) + 1
-        groups = [outside[a:b] for a, b in pairwise([0, *cuts, len(outside)]) if b > a]
-        extremes += [max(group, key=lambda c: c.value if above else -c.value) for group in groups]
-    return extremes
+    marked: list[Clip] = []
+    for sign in (1, -1):
+        apart: list[Clip] = []
+        for clip in sorted(_outside(panel, scale, window, sign, cut_from), key=lambda c: -sign * c.value):
+            if all(abs(clip.x - other.x) > gap for other in apart):
+                apart.append(clip)
+        marked += apart
+    return marked
 
 
-def _outside(panel: Panel, scale: Scale, window: Window, above: bool, cut_from: float) -> Iterator[Clip]:
-    """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say."""
-    sign, edge = (1, scale.high) if above else (-1, scale.low)
+def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: float) -> Iterator[Clip]:
+    """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say.
+    What is hardly beyond it is seen to be so."""
+    edge = sign * scale.beyond(sign * _HARDLY_SHARE)
     for token, s in ((line.token, segment) for line in panel.lines for segment in line.segments):
-        beyond = (sign * s.values > sign * edge) & window.holds(s.steps) & np.isfinite(s.values)
+        beyond = (sign * s.values > edge) & window.holds(s.steps) & np.isfinite(s.values)
         for a, b in _stretches(beyond):
             i = a + int(np.argmax(sign * s.values[a:b]))
-            least = above and is_cut(s.values, i, cut_from)
-            yield Clip(float(s.steps[i]), float(s.values[i]), above, token if s.live else "dead", least)
+            least = sign > 0 and is_cut(s.values, i, cut_from)
+            yield Clip(float(s.steps[i]), float(s.values[i]), sign > 0, token if s.live else "dead", least)
 
 
 def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:

@@ -85,7 +85,7 @@ ERROR_WORDS = word_set("""
 # Parts of one model's loss: no data sets, and not what a run is judged by while a total is logged.
 COMPONENTS = word_set("""
     box bbox cls classifier classification dfl giou iou l1 l2 mse mae mask objectness obj rpn reg
-    regression seg dice focal centerness kpt pose angle depth mtp load balancing balance aux auxiliary moe
+    regression seg dice focal centerness kpt pose angle depth mtp lb load balancing balance aux auxiliary moe
     router gate gating expert kl kld vf value policy pg entropy unsuper cri critic rec recon
     reconstruction commit commitment vq codebook perceptual adv adversarial gan gen generator disc
     discriminator style content contrastive itc itm mlm nsp semantic temporal spatial distill distillation
@@ -100,6 +100,10 @@ DISTANCES = word_set("""
     l1 l2 mse mae rec recon reconstruction mel stft cycle cyc pix pixel perceptual vgg lpips feat feature
     content wave waveform mag magnitude spec spectral
 """)
+# What is of a window of rows, or of one side of what is judged.
+SECOND_CHOICE = word_set("precision recall avg average mean running moving smoothed ema")
+# What only steers a model beside what it learns, and stands for its loss last of all.
+STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
 # And those that, where no total is logged, stand for it even beside a perplexity or an error.
 STANDING = word_set("ce bce g gan gen generator")
 # Who plays in an adversarial training. The loss of an opponent rises where the other one learns.

@@ -23,6 +23,7 @@ _MOST_DIGITS = 9  # after the point; numbers with more of them are floats, not w
 _SINGLE = 2e-6  # relative rounding of a number that was kept in single precision
 _COARSE = 0.1  # of what is told: a coarser rounding would make anything the sum of anything
 _NEAR = 1e-4  # beside the total, by which even terms that nearly cancel out in single precision are not off
+_MOSTLY = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
 
 
@@ -39,6 +40,21 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
             if len(group) > 1 and _sum_to_one([series[name] for name in group]):
                 group_of |= dict.fromkeys(group, group)
     return list(dict.fromkeys(group_of.values()))
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def retells(curve: Series, others: Sequence[Series]) -> bool:
+    """Whether nearly all values of a curve are what one of the others told at the same step, in turn."""
+    if len(curve) < FEWEST_ROWS or not all(map(len, others)):
+        return False
+    off, same = rounding(curve.values), []
+    for other in others:
+        at = np.minimum(np.searchsorted(other.steps, curve.steps), len(other) - 1)
+        near = np.abs(curve.values - other.values[at]) <= off
+        same.append(near & (other.steps[at] == curve.steps))
+    in_turn = all(np.mean(each) >= 1 / (1 + len(others)) for each in same)
+    fine = bool(off.max() <= _COARSE * np.std(curve.values))
+    return fine and in_turn and bool(np.mean(np.any(same, axis=0)) >= _MOSTLY)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers of any size may be logged

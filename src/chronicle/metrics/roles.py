@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases
-from chronicle.metrics.arithmetic import parts_of, shares
+from chronicle.metrics.arithmetic import parts_of, retells, shares
 from chronicle.model import Role, Series
 
 _COMPILED = tuple((alias.role, re.compile(alias.pattern)) for alias in aliases.ALIASES)
@@ -183,7 +183,8 @@ class ByValues(NamedTuple):
 
 
 def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
-    """What the values of a log tell of the names that decide nothing: shares sum to one, parts to a total."""
+    """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
+    a bare loss may be that of the training and that of the evaluation in turn."""
     open_names, totals = _undecided(tuple(series))
     undecided = {name: series[name] for name in open_names}
     decided: dict[str, ByValues] = {}
@@ -191,6 +192,12 @@ def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
+    phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
+    by_plain = {plain(n): n for n in sorted(series, key=lambda n: len(series[n]))} if totals else {}
+    for bare in totals:
+        of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in phases]
+        if all(of_both) and retells(series[bare], [series[name] for name in of_both]):
+            decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
@@ -427,9 +434,11 @@ def players(names: Collection[str]) -> set[str]:
 
 
 def rank(name: str) -> int:
-    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not."""
+    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not, and
+    what steers a model is no loss of it."""
     words = set(words_of(name))
-    return 2 if words & aliases.OPPONENTS else 0 if words & aliases.DISTANCES else 1
+    kinds = (aliases.DISTANCES, 0), (aliases.STEERING, 3)
+    return 2 if words & aliases.OPPONENTS else next((n for kind, n in kinds if words & kind), 1)
 
 
 def opposes(metric: str) -> bool:
@@ -463,7 +472,8 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of the longest.
-    One that says that it is a loss goes before others (`nll`), precision and recall after what is of both."""
+    One that says that it is a loss goes before others (`nll`), what is told as it is before its running mean,
+    precision and recall after what is of both."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]
@@ -471,8 +481,8 @@ def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> A
     longest = [s for s in of_kind if len(s) >= enough]
 
     def order(metric: str) -> tuple[bool, bool, int]:
-        words = plain(metric).split()
-        return "loss" not in words, bool({"precision", "recall"} & {*words}), len(metric)
+        words = {*plain(metric).split()}
+        return "loss" not in words, bool(words & aliases.SECOND_CHOICE), len(metric)
 
     return min(longest, key=lambda s: order(s.metric), default=None)
 
@@ -484,10 +494,6 @@ def extreme(metric: str) -> bool:
 
 def direction(series: Series) -> int:
     """-1 where less of a metric is better, 1 where more is, 0 where its role says neither."""
-    if series.role in LOSSES or series.role is Role.PART_LOSS:
-        return -1
-    if series.role is Role.OBJECTIVE:
-        return 1
     if series.role not in SCORES:
-        return 0
+        return 1 if series.role is Role.OBJECTIVE else -(series.role in (*LOSSES, Role.PART_LOSS))
     return -1 if aliases.BETTER_LOWER & set(plain(series.metric).split()) else 1

@@ -18,8 +18,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from chronicle.metrics.values import clipped, level, moment
 from chronicle.model import Entry, EventKind, Join, JoinKind
-from chronicle.pages.gallery import Happened, Page, SiteData
-from chronicle.pages.gallery import rows as rows
+from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 
 LISTED = 150  # rows of the list for browsers without scripts
@@ -32,7 +31,7 @@ _COLUMNS = ("tried", "decision"), ("hypothesis",), ("outcome", "lesson")  # kind
 
 
 @dataclass(frozen=True)
-class Experiment(Happened):
+class Experiment(RunEvent):
     """What was done about an event, why, and what came of it; ``hours`` is empty where unknown."""
 
     done: tuple[str, ...]
@@ -48,7 +47,7 @@ def chronology(site: SiteData, render: Render) -> Iterator[Page]:
     yield Page("chronicle.md", render("chronicle.md.j2", values))
 
 
-def by_month(listed: Iterable[Happened]) -> list[tuple[str, list[tuple[str, list[Happened]]]]]:
+def by_month(listed: Iterable[RunEvent]) -> list[tuple[str, list[tuple[str, list[RunEvent]]]]]:
     """Months, in them days, in them rows, all in the order given."""
     months = []
     for month, in_month in groupby(listed, lambda row: row.day[:7]):
@@ -95,10 +94,10 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
     """
     joins = {f"{join.kind.value}-a{join.after + 1}": join for join in entry.diagnosis.joins}
     for event in entry.events:
-        row, join = Happened(entry, event), joins.get(event.id)
-        spoken = [row, *(Happened(entry, note) for note in row.notes)]
-        said = [(note.note_kind, note.event.sentence) for note in spoken]
-        done, why, outcome = ([text for kind, text in said if kind in kinds] for kinds in _COLUMNS)
+        row, join = RunEvent(entry, event), joins.get(event.id)
+        notes = [row, *(RunEvent(entry, note) for note in row.notes)]
+        texts = [(note.note_kind, note.event.sentence) for note in notes]
+        done, why, outcome = ([text for kind, text in texts if kind in kinds] for kinds in _COLUMNS)
         restarted = join is not None and bool(join.changes or join.kind is not JoinKind.RESUME)
         changed = restarted or event.kind in _SET
         if event.of or not (done or why or outcome or changed):
@@ -116,7 +115,7 @@ def _hours(join: Join | None) -> str:
 
 def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
     """The log as Markdown, for the appendix of a paper: dated events from day ``first`` to day ``last``."""
-    kept = [r for r in rows(entries) if r.time and first <= r.day and (not last or r.day <= last)]
+    kept = [r for r in dated_events(entries) if r.time and first <= r.day and (not last or r.day <= last)]
     lines = ["# Chronicle", ""]
     for month, days in by_month(kept):
         lines += [f"## {month}", ""]
@@ -125,7 +124,7 @@ def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
     return "\n".join(lines) if kept else "# Chronicle\n\nNo dated event.\n"
 
 
-def _markdown_row(row: Happened) -> str:
+def _markdown_row(row: RunEvent) -> str:
     event = row.event
     title, where, sentence = (
         "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in plain(text))

@@ -26,7 +26,7 @@ _OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes"
 
 
 @dataclass(frozen=True)
-class Happened:
+class RunEvent:
     """One event of one run. ``href`` leads to it from the root of the site."""
 
     entry: Entry
@@ -77,7 +77,7 @@ class Happened:
 
     @cached_property
     def content(self) -> str:
-        """All that other pages show of it: where this is equal, they are."""
+        """All that other pages show of it: pages with equal content are equal."""
         return repr((self.href, self.title, self.event, self.notes, self.after))
 
     @property
@@ -87,44 +87,44 @@ class Happened:
 
     @property
     def after(self) -> str:
-        """What came then: the next restart after a finding, else the next finding, else how the run ended."""
+        """What followed: after a finding the next restart, else the next finding, else how the run ended."""
         is_finding = self.event.kind is EventKind.FINDING
         later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
         next(later)  # itself: whole events are slow to compare, and a run may have thousands
         for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
-            # A log that merely ends tells of nothing.
+            # That a log merely ends is no consequence of anything.
             is_end = other.kind is EventKind.END and other.ending not in ("", "in NaN")
             if is_end or other.kind in _JOINS or (is_bad and not is_finding):
                 return other.sentence
         return ""
 
 
-def rows(entries: Iterable[Entry]) -> list[Happened]:
-    """All events that have a date, newest first, whatever run they are of; of a run without dates its end."""
-    logged = [row for entry in entries for row in _logged(entry)]
+def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
+    """The events of all runs that have a date, newest first; of a run without any date its end."""
+    logged = [row for entry in entries for row in _listed_events(entry)]
     return sorted(logged, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
 
-def _logged(entry: Entry) -> Iterator[Happened]:
+def _listed_events(entry: Entry) -> Iterator[RunEvent]:
     events = [event for event in entry.events if not set(event.patterns) & _QUIET]
     dated = [event for event in events if event.time]
     ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
-    # A run of one day is told by its end: where it began says nothing more.
+    # Of a run of one day the end is enough: its launch would say nothing more.
     dated = [event for event in dated if event.kind is not EventKind.LAUNCH or event.time[:10] not in ended]
     if not dated:
         dated = [event for event in events if event.kind is EventKind.END]
-    yield from (Happened(entry, event) for event in reversed(dated))
+    yield from (RunEvent(entry, event) for event in reversed(dated))
 
 
 def last_time(entry: Entry) -> str:
-    """The time of the last thing that a run's logs tell, as it stands there; empty where they have none."""
+    """The time of the last event in a run's logs, as it stands there; empty where they have none."""
     logged = (event.time for event in entry.events if event.kind not in BY_PEOPLE)
     return max(logged, key=moment, default="")
 
 
 def listed(entry: Entry) -> Entry:
-    """What other pages than its own show of an entry: a build keeps it apart, and reads no more."""
+    """The part of an entry that pages of other runs show: a build stores it apart, and reads no more."""
     points = sum(int(row.get("points") or 0) for row in entry.metrics)
     seen = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
@@ -174,7 +174,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Lookalike:
-    """What a pattern is taken for, and how that differs; ``pattern`` is None where it has no page."""
+    """What a pattern may be mistaken for, and how it differs; ``pattern`` is None where that has no page."""
 
     pattern: Text | None
     title: Text
@@ -184,7 +184,7 @@ class Lookalike:
 
 @dataclass(frozen=True)
 class Cause:
-    """A likely cause; ``tell`` says how to find out. Signs of ``when`` speak for it, of ``unless`` not."""
+    """A likely cause, and how to tell. The signs in ``when`` speak for it, those in ``unless`` against it."""
 
     cause: Text
     evidence: Literal["proved", "reported", "guess"]
@@ -228,7 +228,7 @@ class PatternPage:
 
 @dataclass(frozen=True)
 class Datum:
-    """One thing that is known of a case."""
+    """One known fact about a case."""
 
     name: Text
     value: Text
@@ -236,7 +236,7 @@ class Datum:
 
 @dataclass(frozen=True)
 class Logged:
-    """One row of a case: when and where, in the words of its source, and what was said or done.
+    """One row of a case: when and where it was, in the words of its source, and what was said or done.
 
     A row that names a ``run`` is a note on it as well, on ``event`` or at ``step``.
     """
@@ -252,7 +252,7 @@ class Logged:
 
 @dataclass(frozen=True)
 class Case:
-    """gallery/cases/<id>.md: the public logbook of a training by ``who``, told; ``doubts`` are about it."""
+    """gallery/cases/<id>.md: the public logbook of a training by ``who``, and what in it is in doubt."""
 
     id: Text
     title: Text
@@ -298,9 +298,9 @@ class SiteData:
         return {entry.run_id: entry for entry in self.entries}
 
     @cached_property
-    def happened(self) -> Sequence[Happened]:
+    def happened(self) -> Sequence[RunEvent]:
         """The log over all runs, newest first."""
-        return rows(self.entries)
+        return dated_events(self.entries)
 
     @cached_property
     def showing(self) -> Mapping[str, Sequence[Entry]]:

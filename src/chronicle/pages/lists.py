@@ -19,7 +19,7 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages.chronology import day_words
-from chronicle.pages.gallery import Happened, Page, PatternPage, SiteData, figure, last_time
+from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time
 from chronicle.pages.words import Html, Render, as_json, place, plain
 from chronicle.story import CANNOT_TELL, deciding
 from chronicle.story import card as card_words
@@ -113,7 +113,7 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
         findings = {event.id: event for event in entry.events if event.patterns}
         by_time = sorted(entry.events, key=lambda event: moment(event.time))
         last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-        words = ((Happened(entry, findings[of]), review) for of, review in last.items())
+        words = ((RunEvent(entry, findings[of]), review) for of, review in last.items())
         stances += [(row, review, review.title.lower() == STANCES[0]) for row, review in words]
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
@@ -228,10 +228,10 @@ def _caption(text: str) -> str:
     return clipped(plain(text), _CAPTION)
 
 
-def precedents(site: SiteData, pattern: str) -> list[Happened]:
+def precedents(site: SiteData, pattern: str) -> list[RunEvent]:
     """The events that a pattern names: those that somebody spoke of first, then the newest."""
     happened = [
-        Happened(entry, event)
+        RunEvent(entry, event)
         for entry in site.showing.get(pattern, ())
         for event in entry.events
         if event.kind is EventKind.FINDING and event.patterns[:1] == (pattern,)
@@ -239,7 +239,7 @@ def precedents(site: SiteData, pattern: str) -> list[Happened]:
     return sorted(happened, key=lambda row: (not row.notes, -moment(row.time)))
 
 
-def statistics(site: SiteData, pattern: str, happened: Sequence[Happened]) -> Iterator[str]:
+def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> Iterator[str]:
     """Sentences about a pattern in this archive, each with its n and an interval of 95 %."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:
@@ -324,7 +324,7 @@ def needs_attention(entry: Entry) -> bool:
     return not any(not event.time or event.time[:10] >= grave for event in (*decided, *reviewed))
 
 
-def week(rows: Sequence[Happened]) -> tuple[list[Happened], int]:
+def week(rows: Sequence[RunEvent]) -> tuple[list[RunEvent], int]:
     """What happened in the seven days up to the newest event, newest first; and how much more than that."""
     since = moment(rows[0].time) - 7 * _DAY_S if rows else 0.0
     recent = [row for row in rows if row.time and moment(row.time) >= since]

@@ -17,7 +17,7 @@ from chronicle.classify.patterns import PATTERNS, Trait, having
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, Finding, Verdict
 from chronicle.pages import words
-from chronicle.pages.gallery import Cause, Happened, Page, PatternPage, SiteData, figure
+from chronicle.pages.gallery import Cause, Page, PatternPage, RunEvent, SiteData, figure
 from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
@@ -45,7 +45,7 @@ def runs(site: SiteData, render: Render) -> Iterator[Page]:
         yield site.page(path, known and [known, *(row.content for row in alike)], text)
 
 
-def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened]) -> str:
+def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent]) -> str:
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
@@ -54,7 +54,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
     absent = [site.page_of[p.id] for p in PATTERNS if p.id not in away and p.id in site.page_of]
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
-    listed = [Happened(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
+    listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
     values = {
         "base": "../../",
         "site": site,
@@ -87,7 +87,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[Happened
     return render("run.md.j2", values)
 
 
-def _elsewhere(entry: Entry, of: Callable[[str], list[Happened]]) -> Iterator[Happened]:
+def _elsewhere(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
     """Events of other runs that have the name of one that decides this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
     for pattern in [p for p in dict.fromkeys(leads) if p not in _CALM][:ALIKE]:
@@ -133,7 +133,7 @@ class Advice(NamedTuple):
 def advice(event: Event, page: PatternPage) -> Advice:
     """What a page says of the causes of an event, in the order that this run's evidence gives them.
 
-    The first cause is told from the second by what was not logged and would say it, and by a look.
+    ``check`` says what tells the first cause from the second: what to look at, and what should be logged.
     """
     causes, check = ranked(page.causes, event.signs), ""
     likely = [row for row in causes[:2] if not row.against]

@@ -32,10 +32,10 @@ _ROLES: dict[str, str] = {
 _MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
-_LISTED = 6  # phrases of a table's cell
+_MOST_PHRASES = 6  # phrases of a table's cell
 
 
-def moment(event: Event) -> str:
+def when(event: Event) -> str:
     """When an event was, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; a day; or nothing."""
     day, elapsed_s = f"{event.time[:10]} {hour(event.time)}".strip(), event.elapsed_s or 0.0
     since = f"{duration(elapsed_s)} after the start" if elapsed_s >= 1 else ""
@@ -53,10 +53,10 @@ def short_name(name: str) -> str:
     return clipped(name.rsplit("/", 1)[-1], 32)
 
 
-def listed(phrases: Sequence[str]) -> str:
-    """Phrases in one cell; of very many the first."""
-    more = [f"{len(phrases) - _LISTED} more in entry.json"] if len(phrases) > _LISTED else []
-    return " · ".join([*phrases[:_LISTED], *more])
+def first_phrases(phrases: Sequence[str]) -> str:
+    """Phrases in one cell of a table: the first six, and how many more entry.json has."""
+    more = [f"{len(phrases) - _MOST_PHRASES} more in entry.json"] if len(phrases) > _MOST_PHRASES else []
+    return " · ".join([*phrases[:_MOST_PHRASES], *more])
 
 
 def fact_value(fact: Fact) -> str:

@@ -54,7 +54,7 @@ class Table:
     def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
         self.path, self.n_rows, self.truncated = path, 0, False
         self._faults, self._n_lines, self._n_wider = Faults(path), 0, 0
-        self._last, self._some_fit = deque[str](maxlen=LOOKED_AT), False
+        self._last, self._fitting = deque[str](maxlen=LOOKED_AT), list[str]()
         self.comments, self._begin = beginning(Head.of(path).lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
         with path.open("rb") as file:  # of a wide table some rows at once, too
@@ -77,7 +77,7 @@ class Table:
             self.names = self._given or header_names(self._header(header))
             self._spelling = spelling_of(self._begin[not self._given :], self.delimiter)
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
-        self._read_lines(lines)
+        self.add_lines(lines)
 
     @property
     def can_be_left(self) -> bool:
@@ -107,7 +107,7 @@ class Table:
             self._n_lines = line[0]
             yield line
 
-    def _read_lines(self, lines: Iterable[Line]) -> None:
+    def add_lines(self, lines: Iterable[Line]) -> None:
         rows: list[list[str]] = []
         for line_number, line, unfinished in lines:
             line = line.replace(*self._spelling)
@@ -140,7 +140,7 @@ class Table:
         elif wrong:
             self._faults.add(f"line {wrong}; skipped", line=line_number)
         elif row[0].strip() != self.names[0] or header_names(row) != self.names:
-            self._some_fit = True
+            self._fitting = row
             return [row]
         return []
 
@@ -148,14 +148,23 @@ class Table:
         """A row with more cells than the header, and the one above, if that was the first as wide: a launch
         that logs more columns goes on under the old header. A single one is damage: two rows in one line."""
         before, above = ([*self._cells(line)[0]] for line in ["", "", *self._last][-2:])
-        numeric = all(number(cell) is not None or is_blank(cell) for cell in row + above)
-        if len(above) != len(row) or not numeric or not self._some_fit:
+        first, second = (self._under_header(cells) for cells in (above, row))
+        if len(above) != len(row) or not first or not second:
             return []
-        found = [row] if len(before) == len(row) else [above, row]
+        found = [second] if len(before) == len(row) else [first, second]
         self._n_wider += len(found)
         if len(found) > 1 and self._faults and self._faults[-1].place.line == line_number - 1:
             self._faults.pop()
         return found
+
+    def _under_header(self, row: list[str]) -> list[str]:
+        """The cells of a wider row that the header names: all but numbers behind them, or before the texts at
+        the end. [] where a text stands in place of a number, or no row fitted so far."""
+        texts = list(map(_is_text, self._fitting))
+        n_last = next((n for n, text in enumerate(reversed(texts)) if not text), 0)
+        named = [*row[: len(texts) - n_last], *row[len(row) - n_last :]]
+        new = row[len(texts) - n_last : len(row) - n_last]
+        return named if list(map(_is_text, named)) == texts and not any(map(_is_text, new)) else []
 
     def _cells(self, line: str) -> tuple[list[str], str]:
         if '"' not in line and len(line) < LONG_LINE:
@@ -201,9 +210,10 @@ class Table:
                 builder.add(self.n_rows, column.to_pylist())
             else:
                 builder.take(self.n_rows, column)
-        self.n_rows, self._some_fit = self.n_rows + len(columns[0]), True
+        self.n_rows += len(columns[0])
         self._n_lines += len(ends)
         self._last.extend(block[-LOOKED_AT * longest :].decode("utf-8", "replace").split("\n")[:-1])
+        self._fitting = self._last[-1].split(self.delimiter)
         return True
 
     def _columns(self, block: bytes) -> list[pa.Array] | None:
@@ -230,6 +240,10 @@ class Table:
         if self.delimiter == "\t" and all(column.null_count for column in numeric):
             return None  # there may be lines of tabs alone, which are no rows
         return columns
+
+
+def _is_text(cell: str) -> bool:
+    return number(cell) is None and not is_blank(cell)
 
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:

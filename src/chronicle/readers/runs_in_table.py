@@ -60,6 +60,7 @@ _COUNTED = re.compile(
     r"(?i)(?<![a-z])(?:epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode)s?(?![a-z])"
 )
 _FLAGS = frozenset(("true", "false", "yes", "no", "none", "nan"))
+_PLACE = frozenset(("id", "idx", "index"))  # in a data set, or of a row
 # What stays as it is while one model is trained, in plain words; and numbers of items, not of processes.
 _SETTING = re.compile(
     r"(?:hidden|embedding|embed|latent) (?:size|dim|width|units)|(?:(?:n|num) )?(?:layers|heads|units)"
@@ -147,13 +148,16 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
     distinct, changes = set(cells), sum(a != b for a, b in pairwise(cells))
     again = changes >= len(distinct) > 1
     if not column.is_text:
-        is_item = _ITEM.fullmatch(plain(name)) is not None and len(distinct) == len(cells)
+        places = plain(name) in _PLACE and any(a > b for a, b in pairwise(cells))  # of items that were drawn
+        is_item = (places or _ITEM.fullmatch(plain(name)) is not None) and len(distinct) == len(cells)
         return is_item or (again and _SETTING.fullmatch(plain(name)) is not None)
     if not again and (len(distinct) < 2 or 4 * len(distinct) < n_rows):
         return False
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
-    told = {text.lower() for text in texts} <= _FLAGS or any(map(_COUNTED.search, texts))
+    told = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
+        map(bool, map(_COUNTED.search, texts))
+    ) > len(texts)
     return 2 * words > len(texts) and not told
 
 
@@ -301,12 +305,13 @@ def by_phase(columns: Columns) -> dict[str, Column]:
 
 def _by_keys(columns: Columns) -> dict[str, Column]:
     """The columns, with `val/` before what rows of another table share with those of a training. mmengine
-    writes `iter` and `step` of the training, and of an evaluation `step` alone, which may be the epoch: rows
-    without a counter that repeats another one, a loss and a learning rate."""
+    writes `iter` and `step` of the training, and of an evaluation behind it `step` alone, which may be the
+    epoch: rows without a counter that repeats another one, a loss and a learning rate."""
     counters = {n: c for n, c in columns.items() if counted_by(n) == "step" and not c.is_text}
     for (_, own), (name, counter) in permutations(counters.items(), 2):
         rows = np.setdiff1d(counter.rows, own.rows)
-        if not len(rows) or not np.array_equal(counter.only(own.rows).values, own.values):
+        behind = len(rows) and rows[0] > own.rows[0]
+        if not behind or not np.array_equal(counter.only(own.rows).values, own.values):
             continue
         steering = (c.rows for n, c in columns.items() if role_of(n) in (*LOSSES, Role.LEARNING_RATE))
         rows = np.setdiff1d(rows, np.concatenate([NO_COLUMN.rows, *steering]))

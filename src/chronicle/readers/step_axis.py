@@ -34,6 +34,7 @@ _OFTEN = 4  # rises to a fall, of what counts, if it falls without beginning ane
 _RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
+_NUMBER_OF = re.compile(r"(?:num|number)_of_")
 _OF_ALL = re.compile(r"(.+)/(?:max|total|num)_\w+")  # what it counts up to: `global_step/max_steps`
 _CALLS = "_step"  # of a tracker, which counts its calls: any step that the trainer counts goes before
 
@@ -45,8 +46,9 @@ Mask = NDArray[np.bool_]
 
 @lru_cache(maxsize=_MOST_NAMES)
 def column_key(name: str) -> str:
-    """A column name as it is compared: lower case, blanks, dots and dashes as underscores."""
-    return _BETWEEN_WORDS.sub("_", name.strip().lower())
+    """A column name as it is compared: lower case, blanks, dots and dashes as underscores, numbers of what
+    as `num_`."""
+    return _NUMBER_OF.sub("num_", _BETWEEN_WORDS.sub("_", name.strip().lower()), count=1)
 
 
 @lru_cache(maxsize=_MOST_NAMES)

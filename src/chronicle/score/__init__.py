@@ -50,7 +50,7 @@ class EventResult:
     typed: bool
 
     @property
-    def found(self) -> bool:
+    def is_found(self) -> bool:
         return self.found_as is not None
 
 
@@ -252,24 +252,24 @@ def _names(results: Sequence[CaseResult]) -> dict[str, Any]:
 
 def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
     events = [e for r in results for e in r.asked]
-    hits = [e for e in events if e.found]
-    matched = sum(e.found for r in results for e in r.events)
+    hits = [e for e in events if e.is_found]
+    matched = sum(e.is_found for r in results for e in r.events)
     positives = [p.pattern for r in results for p in r.false_positives]
     alarms, healthy = sum(p in ALARMS for p in positives), sum(r.healthy_points for r in results)
-    recall = _mean(e.found for e in events)
+    recall = _mean(e.is_found for e in events)
     precision = _mean([True] * matched + [False] * len(positives))
     if precision is None and not events:
         precision = 1.0
     by_pattern = {}
     for pattern in sorted({e.pattern for e in events}):
         such = [e for e in events if e.pattern == pattern]
-        recalls = {"recall": _mean(e.found for e in such), "typed_recall": _mean(e.typed for e in such)}
+        recalls = {"recall": _mean(e.is_found for e in such), "typed_recall": _mean(e.typed for e in such)}
         by_pattern[pattern] = {"events": len(such), **recalls}
     return {
         "events": len(events),
         "found": len(hits),
         "recall": recall,
-        "alarm_recall": _mean(e.found for e in events if e.pattern in ALARMS),
+        "alarm_recall": _mean(e.is_found for e in events if e.pattern in ALARMS),
         "precision": precision,
         "f1": 2 * precision * recall / (precision + recall) if precision and recall else 0.0,
         "typing": _mean(e.typed for e in hits),
@@ -306,7 +306,7 @@ def _cases(results: Sequence[CaseResult]) -> Iterator[str]:
     yield f"{'case':{width}}  ok    {'verdict (want)':24} events  fp  missing / FORBIDDEN / (extra)"
     for r in results:
         verdict = str(r.verdict) + ("" if r.verdict_ok else f" (want {r.want})")
-        events = f"{sum(e.found for e in r.asked)}/{len(r.asked)}"
+        events = f"{sum(e.is_found for e in r.asked)}/{len(r.asked)}"
         extra = f"({' '.join(r.extra)})" if r.extra else ""
         faults = ["; ".join(r.missing), " ".join(r.forbidden).upper(), extra, r.error]
         yield (

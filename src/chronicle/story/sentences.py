@@ -176,7 +176,6 @@ class Sentences(Teller):
 
     def rising_spike_rate(self) -> Words:
         trend = {
-            "gap in the first third": "{factor:times} as far apart in the first third as in the last",
             "height in the last third": "{factor:times} as high in the last third as in the first",
             "spikes in the second half": "{factor:times} as many in the second half as in the first",
         }.get(str(self.finding.evidence.get("of")), "faster and faster")

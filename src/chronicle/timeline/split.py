@@ -155,7 +155,7 @@ def starts(series: Series) -> list[int]:
     # A log to which every launch appends, of which some got no further than a few rows. Rows out of order,
     # and ranks that write by turns, fall to other steps than the first.
     from_first = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
-    if from_first and len(down) <= max(_FEW_CUTS, len(steps) / _ROWS_BETWEEN_CUTS):
+    if from_first and len(down) <= max(_FEW_CUTS, len(steps) / (_SHORT_SAMPLES + 1)):
         return [*down.tolist()]
     if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
         return []

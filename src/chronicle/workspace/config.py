@@ -295,7 +295,7 @@ class Confines:
         if any(resolved.is_relative_to(folder.resolve()) for folder in (self.root, *allowed)):
             return resolved
         remedy = "add its folder to `allow` of chronicle.toml, or `chronicle add` the log"
-        raise ConfigError(source, "", f"leads out of the workspace, to {path.name}. Remedy: {remedy}")
+        raise ConfigError(source, "", f"leads out of the workspace, to {path.name}", remedy=remedy)
 
     def require_address(self, address: str, source: str) -> str:
         """The address, if it may be fetched (errors as in `require_path`)."""
@@ -305,7 +305,7 @@ class Confines:
         if self.addresses and (scheme in STORES or self.allows(address)):
             return address
         remedy = "add it, or what it begins with, to `allow` of chronicle.toml"
-        raise ConfigError(source, "paths", f"{address} may not be fetched. Remedy: {remedy}")
+        raise ConfigError(source, "paths", f"{address} may not be fetched", remedy=remedy)
 
     def allows(self, address: str) -> bool:
         """Whether `allow` names the address, or a folder or host above it.
@@ -380,9 +380,8 @@ def require_no_link(root: Path, *folders: Path) -> None:
     """
     for place in (place for folder in folders for place in (folder, *folder.parents)):
         if place != root and place.is_relative_to(root) and place.is_symlink():
-            remedy = "put a folder in its place, or name another --out"
-            what = "is a link, and chronicle removes what it does not know from that folder"
-            raise UsageError(f"{place} {what}. Remedy: {remedy}")
+            problem = f"{place} is a link, and chronicle removes what it does not know from that folder"
+            raise UsageError(problem, remedy="put a folder in its place, or name another --out")
 
 
 def _parts(address: str) -> list[str]:

@@ -227,7 +227,7 @@ def with_unique_ids(runs: Iterable[RunFolder]) -> list[RunFolder]:
 def init(folder: Path) -> list[Path]:
     """Makes a workspace in ``folder``; returns the files it made. What exists is left as it is."""
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder} is a file. Name a folder that is to become the workspace")
+        raise UsageError(f"{folder} is a file", remedy="name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
     stock = shipped("templates") / "workspace"
     sources = stock / CONFIG, shipped("mkdocs.yml"), stock / "gitignore", stock / "gitattributes"
@@ -242,7 +242,7 @@ def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
     """``["project=demo"]`` as a dict; UsageError for one without an equals sign."""
     for pair in pairs:
         if "=" not in pair:
-            raise UsageError(f"--fact {pair!r} must look like key=value")
+            raise UsageError(f"--fact {pair!r} has no equals sign", remedy="write it as KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
@@ -344,8 +344,8 @@ def add(
             left_out += _copied(log, made / relative, follow)
         if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
             if (made / RUN_CONFIG).exists():
-                what = "is among the logs already, and says what the run is"
-                raise UsageError(f"{RUN_CONFIG} {what}. Remedy: write the facts into it, without --fact")
+                problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
+                raise UsageError(problem, remedy="write the facts into it, without --fact")
             _kept(made / RUN_CONFIG, BytesIO(text.encode()))
         try:
             made.rename(folder)
@@ -359,10 +359,11 @@ def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> 
     """Logs exist; none that is copied holds the workspace, and none that is pointed at lies out of bounds."""
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
-        raise UsageError(f"no such file or folder: {', '.join(missing)}. Remedy: check the path")
+        raise UsageError(f"no such file or folder: {', '.join(missing)}", remedy="check the path")
     for log in logs:
         if not link and workspace.runs_folder.resolve().is_relative_to(log.resolve()):
-            raise UsageError(f"{log} holds the runs of the workspace. Name a log or folder beside them")
+            problem = f"{log} holds the runs of the workspace"
+            raise UsageError(problem, remedy="name a log or folder beside them")
         if link and (address := address_of(log)):
             workspace.confines.require_address(address, "--link")
         elif link:
@@ -373,8 +374,8 @@ def _must_be_free(folder: Path) -> None:
     """Whatever the case of its letters: a workspace may be cloned where that makes no difference."""
     for name in os.listdir(folder.parent) if folder.parent.is_dir() else ():
         if name.casefold() == folder.name.casefold():
-            remedy = "Choose another --name, or put the logs into that folder yourself"
-            raise UsageError(f"{folder.with_name(name)} exists. {remedy}")
+            remedy = "choose another --name, or put the logs into that folder yourself"
+            raise UsageError(f"{folder.with_name(name)} exists", remedy=remedy)
 
 
 def _places(logs: Sequence[Path]) -> dict[Path, Path]:
@@ -394,7 +395,7 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
             n_parts[log] += 1
             if n_parts[log] >= len(log.parts):
                 named = " and ".join(map(str, met[:2]))
-                raise UsageError(f"{named} have one name. Remedy: give one of them another")
+                raise UsageError(f"{named} have one name", remedy="give one of them another")
 
 
 def _placed(log: Path, n_parts: int) -> Path:
@@ -410,7 +411,8 @@ def _copied(log: Path, to: Path, follow: bool) -> Iterator[Path]:
         _file(log, to)
         return
     if not log.is_dir():
-        raise UsageError(f"{shown(log)} is no regular file (a pipe, socket or device). Name a file")
+        problem = f"{shown(log)} is no regular file (a pipe, socket or device)"
+        raise UsageError(problem, remedy="name a file")
     for folder, folders, names in os.walk(log, onerror=_raised, followlinks=follow):
         place = to / Path(folder).relative_to(log)
         place.mkdir(exist_ok=True)
@@ -423,7 +425,7 @@ def _copied(log: Path, to: Path, follow: bool) -> Iterator[Path]:
             elif not path.is_dir():
                 yield path
             elif path.is_symlink() and any(map(path.samefile, path.parents)):
-                raise UsageError(f"{path} is a link that leads back above itself. Remedy: remove it")
+                raise UsageError(f"{path} is a link that leads back above itself", remedy="remove it")
 
 
 def _raised(err: OSError) -> None:

@@ -83,7 +83,8 @@ def write_note(file: Path, note: Note) -> None:
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
-        raise UsageError(f"{named} cannot be kept in {file.name}. Remedy: leave out ·, colons and line ends")
+        problem = f"{named} cannot be kept in {file.name}"
+        raise UsageError(problem, remedy="leave out ·, colons and line ends")
     with appending(file) as add:
         ends_a_line = file.read_bytes()[-1:] in (b"", b"\n")
         add((b"" if ends_a_line else b"\n") + line_of(note).encode("utf-8", "replace") + b"\n")

@@ -132,6 +132,10 @@ PREFIXES = {
     "2023-08-02 00:41:17.936 | INFO     | __main__:log_dist:54 - [Rank 0] Loss: 10.8766": Prefix(
         "Loss: 10.8766", "Rank 0", 1690936877.936
     ),
+    "2025-01-02 03:00:10 | INFO     | yolox.core.trainer:261 - epoch: 1/300, loss: 3": Prefix(
+        "epoch: 1/300, loss: 3", "", 1735786810.0
+    ),
+    "[I 2025-01-02 03:00:10,500] Trial 5 finished": Prefix("Trial 5 finished", "", 1735786810.5),
 }
 NONE = ["step 1 | loss: 3", "loss: 3.2", "Epoch: [0][10/50] loss 1", "train.loss: 3", "12: ", "[0.5, 0.7]"]
 

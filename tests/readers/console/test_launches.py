@@ -198,6 +198,19 @@ def test_what_is_told_of_a_fold_or_trial_that_is_over_begins_nothing(between: st
     assert steps(attempts, "avg train loss") == {"train.log": (11, 1, 11)}
 
 
+def test_the_bar_of_a_search_counts_no_steps(tmp_path: Path) -> None:
+    """As Optuna draws it, beside the epochs of each trial."""
+    line = "2025-10-24 13:{t:02d}:{e:02d} - INFO - Trial {t} Epoch {e}/5: train_loss={loss}, val_loss=2.5\n"
+    bar = "Best trial: 0. Best value: 1.58705:   2%|2   | {t}/40 [00:48<31:38, 48.67s/it]\r"
+    text = "  0%|          | 0/40 [00:00<?, ?it/s]\r"
+    for t in range(4):
+        text += "".join(line.format(t=t, e=e, loss=3 - e / 4) for e in range(1, 6)) + bar.format(t=t + 1)
+    (tmp_path / "log.txt").write_text(text, newline="")
+    attempts = read(tmp_path / "log.txt")
+    assert [attempt.facts["trial"] for attempt in attempts] == [f"trial {t}" for t in range(4)]
+    assert [attempt.series["train_loss"].steps.tolist() for attempt in attempts] == 4 * [[1, 2, 3, 4, 5]]
+
+
 def test_trials_of_which_each_tells_its_result_alone_are_one_attempt(tmp_path: Path) -> None:
     rows = (f"Trial {k}\ntrain loss: {2 / k:.4f}, lr: {k / 1e4:.5f}\n" for k in range(1, 20))
     assert list(steps(read(log(tmp_path, "".join(rows))), "train loss")) == ["train.log"]

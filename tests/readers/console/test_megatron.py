@@ -7,7 +7,7 @@ import random
 
 import pytest
 from tests.depth import few
-from tests.readers.console.test_traps import points, read_text
+from tests.logs import points, read_text
 
 from chronicle.model import Attempt
 from chronicle.readers import read

@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from tests.readers.console.test_traps import points, read_text
+from tests.logs import points, read_text
 from tests.work import in_proportion
 
 from chronicle.metrics.aliases import in_english
@@ -16,6 +16,7 @@ from chronicle.readers.console.pairs import Epochs, pairs, settings
 from chronicle.readers.text import Head
 
 LINES = {
+    "Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.301": {"val/mAP": 0.301},
     "step   911 | loss: 4.988997 | lr 5.9697e-04 | dt: 405.63ms | tok/sec: 1292520.48": {
         "step": 911, "loss": 4.988997, "lr": 0.00059697, "dt": 405.63, "tok/sec": 1292520.48,
     },

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.depth import few
-from tests.readers.console.test_traps import Points, points, read_text
+from tests.logs import Points, attempt_of, points, read_text
 from tests.work import in_proportion
 
 from chronicle.readers import read
@@ -44,6 +44,11 @@ LOGS: dict[str, tuple[str, Points, str]] = {
             "GNorm": steps(*STEPS, first=0.5, by=0),
             "Validation rmse": steps(*STEPS, first=1.5, by=0),
         },
+        "epoch",
+    ),
+    "a table with the unit of its last column apart": (
+        "Epoch    Train Loss   Time    \n" + repeated("{i}        {loss}       0.25    s\n"),
+        {"Train Loss": LOSS, "Time": steps(*STEPS, first=0.25, by=0)},
         "epoch",
     ),
     "a header of which one blank parts two names": (
@@ -544,8 +549,8 @@ def test_what_a_program_says_of_its_arguments_are_facts_of_each_launch(tmp_path)
 )
 def test_a_line_that_tells_when_a_training_began_begins_another_launch(begun, tmp_path):
     text = "".join(begun.format(n=n) + "\n" + repeated("step {i} loss {loss}\n") for n in range(2))
-    (tmp_path / "log.txt").write_text(text + "Training finished on: 09/02/2025, 23:41:54\nloss 0.5\n")
-    assert [points(attempt)["loss"] for attempt in read(tmp_path / "log.txt")] == [LOSS, [*LOSS, (10, 0.5)]]
+    (tmp_path / "log.txt").write_text(text + "Training finished on: 09/02/2025, 23:41:54\nstep 11 loss 0.5\n")
+    assert [points(attempt)["loss"] for attempt in read(tmp_path / "log.txt")] == [LOSS, [*LOSS, (11, 0.5)]]
 
 
 def test_a_record_that_tells_its_time_is_no_launch(tmp_path):
@@ -606,9 +611,21 @@ def test_a_log_behind_many_settings_is_found(tmp_path, monkeypatch):
     settings = "".join(f"[05/04 12:00:00] detectron2 INFO: MODEL.X{i}: [0.5, 0.{i}]\n" for i in range(700))
     text = "[05/04 12:10:00] d2.utils.events INFO:  eta: 0:12:34  iter: {step}  total_loss: {loss}\n"
     records = "".join(text.format(step=i, loss=1 + 1 / (i + 1)) for i in range(0, 400, 20))
-    (tmp_path / "log.txt").write_text(settings + records)
-    (attempt,) = read(tmp_path / "log.txt")
+    attempt = attempt_of(tmp_path, settings + records, "log.txt")
     assert attempt.series["total_loss"].steps.tolist() == [*range(0, 400, 20)]
+
+
+@pytest.mark.slow
+def test_a_configuration_that_each_launch_prints_is_no_course_of_losses(tmp_path, monkeypatch):
+    """Names of losses come again and again in it, and what counts stands far behind."""
+    monkeypatch.setattr(generic, "MOST_LINES", 300)
+    setting = "    MODEL_LOSS_WEIGHT: {:.1f}\n    COST_DICE: 0.{}\n    LAYERS: {}\n"
+    settings = "".join(setting.format(i % 5, i % 7, i) for i in range(60))
+    text = "[08/30 15:40:41] d2.utils.events INFO:  eta: 0:16:43  iter: {step}  total_loss: {loss}\n"
+    records = "".join(text.format(step=i, loss=1 + 1 / (i + 1)) for i in range(19, 800, 20))
+    (tmp_path / "log.txt").write_text("training starts\n" + 2 * settings + records)
+    (attempt,) = read(tmp_path / "log.txt")
+    assert attempt.series["total_loss"].steps.tolist() == [*range(19, 800, 20)]
 
 
 def test_clients_that_learn_apart_have_curves_of_their_own(tmp_path):

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 
 import pytest
-from tests.readers.console.test_traps import Points, points, read_text
+from tests.logs import Points, points, read_text
 
 from chronicle.errors import UnknownFormat
 from chronicle.model import Attempt

@@ -6,27 +6,13 @@ import math
 from pathlib import Path
 
 import pytest
+from tests.logs import Points, points, read_text
 
 from chronicle.errors import LogError
-from chronicle.model import Attempt, Role
+from chronicle.model import Role
 from chronicle.readers import read
 
 NAN = math.nan
-Points = dict[str, list[tuple[int, float]]]
-
-
-def read_text(tmp_path: Path, text: str, name: str = "log.txt") -> Attempt:
-    log = tmp_path / name
-    log.write_text(text, newline="")
-    (attempt,) = read(log)
-    return attempt
-
-
-def points(attempt: Attempt) -> Points:
-    return {
-        name: list(zip(s.steps.tolist(), s.values.tolist(), strict=True))
-        for name, s in attempt.series.items()
-    }
 
 
 def mllog(key: str, value: str, **metadata: object) -> str:
@@ -133,6 +119,22 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         "{'loss': 2.5, 'epoch': 0.1}\n{'loss': 2.25, 'epoch': 0.2}\n{'loss': 2.0, 'epoch': 0.3}\n"
         " 40%|▏ | 400/1000 [00:04<00:06]\n",
         {"loss": [(100, 2.5), (200, 2.25), (300, 2.0)], "epoch": [(100, 0.1), (200, 0.2), (300, 0.3)]},
+        "step",
+    ),
+    "a line that a buffer held back to the summary": (
+        "hf-console",
+        "  0%|  | 0/2 [00:00<?]\n 50%|▏ | 1/2 [00:01<00:01]\n{'loss': 2.5, 'epoch': 1.0}\n"
+        " 50%|▏ | 1/2 [00:01<00:01]\n100%|██| 2/2 [00:02<00:00]\n100%|██| 2/2 [00:02<00:00]\n"
+        "{'loss': 2.25, 'epoch': 2.0}\n{'train_runtime': 9.5, 'epoch': 2.0}\n",
+        {"loss": [(1, 2.5), (2, 2.25)], "epoch": [(1, 1.0), (2, 2.0)]},
+        "step",
+    ),
+    "lines that the program and `tee` wrote into one log": (
+        "hf-console",
+        "  0%|  | 0/9 [00:00<?]\n{'loss': 2.5, 'epoch': 0.5}\n{'loss': 2.5, 'epoch': 0.5}\n"
+        " 11%|  | 1/9 [00:01<00:08]\n{'loss': 2.25, 'epoch': 1.0}\n{'loss': 2.25, 'epoch': 1.0}\n"
+        " 22%|▏ | 2/9 [00:02<00:07]\n{'loss': 2.25, 'epoch': 1.5}\n 33%|▏ | 3/9 [00:02<00:06]\n",
+        {"loss": [(1, 2.5), (2, 2.25), (3, 2.25)], "epoch": [(1, 0.5), (2, 1.0), (3, 1.5)]},
         "step",
     ),
     "lines that a buffer held back to an evaluation": (

@@ -10,10 +10,9 @@ multi-dataset-spike
 
 resume-ratio-skew
     Sees: a bump of the loss that comes from the mixture of the batch and not from the model.
-    Rule: the share of a source leaves its level while the loss is off its line (by 4.5 standard errors and
-    1 %, or by a bump that was seen), and no single data set rises by half as much. At a join the level is
-    that of the earlier attempt.
-    Blind to: a skew whose ratio is not logged.
+    Rule: the share of a source leaves its level while the loss has a bump, and no single data set rises by
+    half as much. At a join the level is that of the earlier attempt.
+    Blind to: a skew whose ratio is not logged, and one under which the loss shows no bump.
     False alarm: a real spike is taken for harmless.
     Source: IDEFICS memo ("restart spikes"): ratio 0.0117 to 0.008 at each resume, back in 50 steps.
 """
@@ -27,11 +26,11 @@ import numpy as np
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event
-from chronicle.classify.measure import BEFORE, Excess, departure, positive, sure
+from chronicle.classify.measure import BEFORE, Excess, departure, median, positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import FIRST, LEAST
 from chronicle.classify.rules import resume
-from chronicle.classify.rules.loss_shapes import BUMPS, FAST, SPIKES, typed_findings
+from chronicle.classify.rules.loss_shapes import BUMPS, SPIKES, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
@@ -47,6 +46,8 @@ def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if len(sources) < 2:
         return
     spikes = [(f, s) for s in sources for f in typed_findings(view, s) if f.pattern in SPIKES]
+    least = view.thresholds.trifle  # of the first value: what stays below it has been learned
+    spikes = [(f, s) for f, s in spikes if not 0 < f.evidence["peak_loss"] <= least * median(s.values[:2])]
     spikes.sort(key=lambda pair: pair[0].start_step)
     while spikes:
         first, source = spikes[0]
@@ -98,14 +99,43 @@ def skewed_mixture(view: View) -> Iterator[Finding]:
 
 
 def _ratio_skew(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    for ratio in attempt.by_role(Role.RATIO):
+    bumps = [f for f in typed_findings(view, loss) if f.pattern in BUMPS]
+    for ratio in attempt.by_role(Role.RATIO) if bumps else ():
         events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
-        seen = [f for event in events for f in _explained(view, attempt, loss, ratio, event)]
-        yield from seen
-        known = {f.start_step for f in seen}
-        for bump in typed_findings(view, loss):
-            if bump.pattern in BUMPS and bump.end_step is not None and bump.start_step not in known:
-                yield from asked_again(view, attempt, ratio, bump, bump.end_step)
+        for bump in bumps:
+            start = bump.start_step
+            event = next((e for e in events if together(view, _stretch(ratio, e), bump, loss)), None)
+            peak = bump.peak_step if bump.peak_step is not None else start
+            sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
+            calm = calm_sources(view.thresholds, sources, bump.evidence["height_log"])
+            change = left_level(view, ratio, bump) if event is None else _seen(event)
+            if calm is not None and change is not None:
+                began = start if event is None else int(ratio.steps[event.onset])
+                checks = [*noted(ratio=ratio.metric, ratio_start_step=began), *change, *calm]
+                yield from filter(stands, [renamed(bump, SKEW, checks, why=WHY)])
+
+
+def _stretch(ratio: Series, event: Event) -> Finding:
+    """An event of a ratio as what `together` compares."""
+    start, end = (int(ratio.steps[k]) for k in (event.onset, event.peak if event.end is None else event.end))
+    return Finding("", None, None, start, None, end, 0.0, 0.0)
+
+
+def _seen(event: Event) -> list[Check]:
+    change = float(np.exp(abs(event.height))) - 1
+    return [Check("change of the ratio", change, "share", "leaves its level", key="ratio_change_share")]
+
+
+def left_level(view: View, ratio: Series, bump: Finding) -> list[Check] | None:
+    """The checks that a ratio, asked at the place of a bump that is over, is off its line."""
+    if bump.end_step is None:
+        return None
+    off, limits = departure(ratio, bump.start_step, bump.end_step + 1), view.thresholds
+    change = float(np.exp(abs(off.height))) - 1
+    return [
+        at_least("ratio off its line meanwhile", abs(off.t), "standard errors", limits.single_t),
+        at_least("change of the ratio", change, "share", limits.ratio_off, "ratio_change_share"),
+    ]
 
 
 def skewed_resumes(view: View) -> Iterator[Finding]:
@@ -159,60 +189,6 @@ def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
     return measure.excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
 
 
-def _explained(
-    view: View, attempt: AttemptView, loss: Series, ratio: Series, event: Event
-) -> Iterator[Finding]:
-    limits = view.thresholds
-    start, peak = int(ratio.steps[event.onset]), int(ratio.steps[event.peak])
-    end = int(ratio.steps[event.end]) if event.end is not None else peak
-    moved = departure(loss, start, (end if end - start < BEFORE * step_gap(loss) else peak) + 1)
-    shape = beside(view, loss, start, end)
-    # without a level yet of the ratio or of the loss, only a bump that was seen tells
-    young = attempt.index == 0 and event.onset < max(BEFORE, limits.settling * len(ratio))
-    still = abs(moved.t) < limits.known_t or abs(moved.height) < limits.ratio_bump
-    if shape is None and (still or young):
-        return
-    height = max(abs(moved.height), float(shape.evidence.get("height_log", 0.0)) if shape else 0.0)
-    calm = calm_sources(limits, [departure(s, start, peak + 1) for s in attempt.dataset_losses], height)
-    if calm is None:
-        return
-    change = float(np.exp(abs(event.height))) - 1
-    checks = [
-        *noted(ratio=ratio.metric),
-        Check("change of the ratio", change, "share", "leaves its level", key="ratio_change_share"),
-        *noted(ratio_start_step=start),
-        *calm,
-    ]
-    if shape is not None:
-        yield renamed(shape, SKEW, checks, why=WHY)
-        return
-    off = at_least("loss off its line", abs(moved.t), "standard errors", limits.known_t)
-    checks, at = [*checks, off, *noted(height_log=moved.height)], At(attempt, loss, start, peak, end)
-    yield finding(SKEW, at, checks, 0.3, sure(moved.t, limits.known_t), (FAST, WHY))
-
-
-def asked_again(
-    view: View, attempt: AttemptView, ratio: Series, bump: Finding, end: int
-) -> Iterator[Finding]:
-    """A bump of the loss under which the ratio, asked at this one place, is off its line."""
-    limits, start = view.thresholds, bump.start_step
-    off = departure(ratio, start, end + 1)
-    if abs(off.t) < limits.single_t or abs(off.height) < limits.ratio_off:
-        return
-    peak = bump.peak_step if bump.peak_step is not None else start
-    sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-    calm, change = calm_sources(limits, sources, bump.evidence["height_log"]), np.exp(abs(off.height)) - 1
-    if calm is not None:
-        checks = [
-            *noted(ratio=ratio.metric),
-            at_least("ratio off its line meanwhile", abs(off.t), "standard errors", limits.single_t),
-            at_least("change of the ratio", float(change), "share", limits.ratio_off, "ratio_change_share"),
-            *noted(ratio_start_step=start),
-            *calm,
-        ]
-        yield renamed(bump, SKEW, checks, why=WHY)
-
-
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
     """The check that no single data set rose by half as much; None: one did, so the sources are worse."""
     worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
@@ -220,13 +196,6 @@ def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> 
         return None
     most = at_most("single data set off its line", worst, "standard errors", limits.other_t)
     return [most] if rises else []
-
-
-def beside(view: View, loss: Series, start: int, end: int) -> Finding | None:
-    """The bump of the loss that belongs to an event between two steps of another series, if there is one."""
-    probe = Finding("", None, None, start, None, end, 0.0, 0.0)
-    near = [f for f in typed_findings(view, loss) if f.pattern in BUMPS and together(view, probe, f, loss)]
-    return min(near, key=lambda f: abs(f.start_step - start), default=None)
 
 
 BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), _dataset_spikes)

@@ -11,7 +11,7 @@ grad-norm-precursor
 rising-spike-rate
     Sees: spikes that come more often, or taller, as the run goes on.
     Rule: of at least 6 spikes, the second half of the run has twice as many as the first (Laplace's test for
-    a trend, p < 0.025), or gaps halve or heights double from the first third to the last (Kendall's).
+    a trend, p < 0.025), or heights double from the first third to the last (rank correlation).
     Blind to: fewer than 6 spikes.
     False alarm: the schedule made them (a rising learning rate).
     Source: OLMo 2 3 (rising rates before divergence).
@@ -20,7 +20,6 @@ rising-spike-rate
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 
 import numpy as np
@@ -29,6 +28,7 @@ from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import BEFORE, fit, median, positive, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.rules.whole_run import rises_by
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
@@ -96,7 +96,6 @@ def _rising_rate(view: View) -> Iterator[Finding]:
     more_often = (late + 1) / (n - late + 1)  # one of each added, so that none is a division by zero
     trends = {
         "spikes in the second half": (above_by_chance(laplace(places)), more_often),
-        "gap in the first third": growth(np.diff(places)[::-1]),
         "height in the last third": growth(heights),
     }
     least = limits.rate_factor
@@ -131,25 +130,15 @@ def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
 
 
 def growth(values: Floats) -> tuple[float, float]:
-    """Kendall's p of a rising sequence, and its last third over its first (medians)."""
+    """How often chance makes a sequence rise so, and its last third over its first (medians)."""
     third = max(len(values) // 3, 1)
     first, last = median(values[:third]), median(values[-third:])
-    return above_by_chance(kendall(values)), last / first if first else 1.0
+    return above_by_chance(rises_by(values)), last / first if first else 1.0
 
 
 def laplace(places: Floats) -> float:
     """Laplace's trend statistic of events in (0, 1): standard normal if their rate is constant."""
     return float((places.mean() - 0.5) * np.sqrt(12 * len(places)))
-
-
-def kendall(values: Floats) -> float:
-    """Kendall's trend statistic of a sequence, standard normal if there is no trend (no tie correction)."""
-    n, score = len(values), 0
-    before: list[float] = []  # in order of size
-    for value in values.tolist():
-        score += bisect_left(before, value) - (len(before) - bisect_right(before, value))
-        insort(before, value)
-    return score / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
 
 
 def above_by_chance(z: float) -> float:

@@ -19,8 +19,8 @@ level-shift (up or down by about one noise scale)
     whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
     by half of the step; no change of slope fits both better.
     Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
-    event there, and places where the log changes its cadence. What was planned (learning rate, batch size,
-    epoch) is no shift.
+    event there, places where the log changes its cadence, and falls where no learning rate is logged. What
+    was planned (learning rate, batch size, epoch) is no shift.
     Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
     all values since, by half of the step or more; the step is 10 % and six noise scales or more. The very
     first value of a run is that of guessing, and no level.
@@ -162,7 +162,7 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         if (
             uneven(steps, step)
             or taken(view, loss, at, reach, EARLY * step.window * block)
-            or _planned(attempt, at, 2 * reach)
+            or _planned(attempt, at, 2 * reach, step.height)
         ):
             continue
         checks = [
@@ -295,7 +295,11 @@ def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool
     return False
 
 
-def _planned(attempt: AttemptView, at: float, reach: float) -> bool:
+def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bool:
+    """Whether a setting changed there. A fall is what a cut of the learning rate does, which most logs do not
+    show: without that rate nobody can tell."""
+    if height < 0 and attempt.learning_rate is None:
+        return True
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
         near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
         near = near[np.isfinite(near)]

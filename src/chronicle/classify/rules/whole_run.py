@@ -44,7 +44,8 @@ failed-run, plateau, divergence-no-spike (of a reward)
     Rule: a reward of 50 points or more fails if no sixteenth of the log lies four errors above the first
     level and it does not rise with time either; the same in a log that begins after the run is a plateau. It
     diverges if it ends at least a third of the way down from its best level to its first, further than it
-    had ever fallen and come back, by six errors (`Ascent`).
+    had ever fallen and come back, by six errors and what the highest of its like blocks has by chance
+    (`Ascent`); or, where it tells nothing, if a score only falls and ends a third below its first value.
     Blind to: an agent that had learned before its log begins, and a collapse in the last eighth of a log.
     False alarm: a task that is made harder on the way, or the first episodes of a running mean.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
@@ -52,6 +53,7 @@ failed-run, plateau, divergence-no-spike (of a reward)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -373,7 +375,8 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
         at = int(np.flatnonzero(~(before < before.max() - RISES * error))[-1])  # all before may be the best
         start = np.array_split(steps, len(parts))[at][0]
         sag = float(np.max((np.maximum.accumulate(levels) - levels)[:at], initial=0.0))
-        lost = max(before.max() - last, 0.0) / error
+        peers = int(np.sum(before >= before.max() - RISES * error))  # one of them is the highest by chance
+        lost = max(float(before.max() - last) / error - math.sqrt(2 * math.log(max(peers, 1))), 0.0)
         sure = (level(v[:k]) + RISES * error * (len(parts[0]) / k) ** 0.5 for k in starts)
         gained = (best - min(first, *sure)) / error
         return Ascent(first, best, last, start, gained, lost, sag / error, course)
@@ -421,6 +424,15 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
+    elif not way.learned and (fallen := next(filter(fell, attempt.by_role(*SCORES)), None)) is not None:
+        values = finite(fallen).values
+        share = abs(values[0] - values[-1]) / max(abs(values[0]), 1e-300)
+        checks = [
+            at_least("fall of the score, to the end", share, "of its first value", LOST, "lost_share"),
+            *noted(first_level=values[0], best_level=values[0], last_level=values[-1]),
+        ]
+        at = At(attempt, fallen, fallen.steps[0], fallen.steps[0])
+        yield finding(NO_SPIKE, at, checks, 0.9, 0.7, (PLATEAU, "the score had kept its first level"))
     elif _is_told(view, attempt, series):
         later = series.steps[0] > 0.02 * series.steps[-1]  # it may have risen before: then it must be surer
         most, begun = DOUBT if later else TREND, "the log had begun with the run"
@@ -432,6 +444,12 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         other = (FAILED, begun) if later else (PLATEAU, "it had risen first and then stood still")
         pattern, severity = (PLATEAU, 0.4) if later else (FAILED, 0.9)
         yield finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
+
+
+def fell(score: Series) -> bool:
+    """Whether a score of 16 values or more only got worse, as surely as one of few values gets better."""
+    values = direction(score) * finite(score).values
+    return len(values) >= FEWEST and rises(-values)
 
 
 def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:

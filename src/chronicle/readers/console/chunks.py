@@ -225,7 +225,7 @@ _STAMP = (
 _LEVEL = r"(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)"
 # What may stand before the words, tried in turn until none fits. A group is who printed the line.
 PREFIXES = (
-    rf"\[?{_STAMP}\]?(?: ?[-|:](?!\d))?",
+    rf"\[?(?:\[[IWEF] )?{_STAMP}\]?(?: ?[-|:](?!\d))?",  # Optuna has the level in front of it
     r"\[?\d\d:\d\d:\d\d(?:[.,]\d{1,9})?\]?(?: [-|:])?(?=\s)",  # a clock without its day
     r"\[((?:default|rank ?)\d+)\]:?",  # torchrun
     r"(\d{1,6}): (?! *[\d.]+, )",  # srun --label
@@ -234,7 +234,7 @@ PREFIXES = (
     r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     rf"\[?{_LEVEL}\b(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?"
     r"(?::\w[\w.]*(?=:[^\s\d]))?[:,]?(?: *[-|:](?= ))?",  # INFO:root:, of Python
-    r"[\w.]+:[\w<>]+:\d+ - ",  # loguru
+    r"[\w.]+:(?:[\w<>]+:)?\d+ - ",  # loguru
     r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
     r"([\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
     r"\([\w.]+:\d+\)(?= [A-Z]+: )",

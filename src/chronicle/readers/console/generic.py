@@ -11,19 +11,21 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chronicle.metrics.roles import LOSSES, SCORES, role_of
-from chronicle.model import Attempt, Floats, Role, Steps
+from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
+from chronicle.readers.console.counting import Course, Plan
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
@@ -31,17 +33,17 @@ from chronicle.readers.console.line_records import (
     TRIAL,
     Gatherer,
     Record,
-    Repeats,
     bars_of,
     is_stage,
     may_train,
     records,
 )
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
+from chronicle.readers.console.log import Column as LogColumn
 from chronicle.readers.console.log import Line, Log, text_of
 from chronicle.readers.console.pairs import (
+    EPOCHS,
     FEWEST_STEPS,
-    Epochs,
     Pair,
     axis_of,
     grows,
@@ -52,7 +54,9 @@ from chronicle.readers.console.pairs import (
     last_word,
     settings,
 )
+from chronicle.readers.console.repeats import Repeats
 from chronicle.readers.hyperparameters import config_facts
+from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, once_an_epoch
 from chronicle.readers.text import Head
 
@@ -60,13 +64,13 @@ NAME = "key-value"
 
 _FEWEST_LINES, MOST_LINES, _FEWEST_POINTS = 8, 6000, 3
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
-_NO_RANK = 1 << 30
 _MOST_TRIES = 16  # places among the lines that are looked at together, where they may be read at once
-_MOST_COUNTED = 2.0**53
-_NO_STEPS = np.empty(0, np.int64)
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
 _VALUE = re.compile(r"(?<![-+.\w])[-+.\w]*\d[-+.\w]*")
+_GENERATIONS, _FITNESS = {"gen", "generation", "generations"}, {"best", "avg", "average", "mean", "max"}
 _TELLING = 3  # names of arguments by which a line of them is known again
+# The result of a trial of a search: "Trial 5 finished with value: 0.2 and parameters: {"
+_RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\{")
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs tell, too
 # What a log of a training, and of nothing else that counts and measures, speaks of.
 _TRAINS = re.compile(
@@ -74,20 +78,6 @@ _TRAINS = re.compile(
     r"|neural|network|layer|likelihood|logprob|learning.rate)",
     re.IGNORECASE,
 )
-_WHOLE_PASS = 0.9  # of the batches; where so many were seen and they begin again, that is the next epoch
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a look at a log says of it. ``phases``: a word beside the names tells evaluations apart;
-    ``twofold``: counters that tell an epoch and a batch in it."""
-
-    is_log: bool = False
-    counters: frozenset[str] = frozenset()
-    by_row: bool = False
-    phases: bool = False
-    twofold: frozenset[str] = frozenset()
-    stages: frozenset[str] = frozenset()
 
 
 def identify(head: Head) -> bool:
@@ -108,8 +98,13 @@ def plan_of(head: Head) -> Plan:
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
     raw = list(filter(MAYBE.search, lines)) if trains or may_train(lines, bars=False) else []
     windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
-    plans = (_plan_of(window, trains, _shapes_of(head)) for window in windows)
-    return next((plan for plan in plans if plan.is_log), Plan())
+    best = Plan()
+    for window in windows:
+        plan = _plan_of(window, trains, _shapes_of(head))
+        if plan.is_log and not plan.by_row:  # a configuration that comes again may look like rows of losses
+            return plan
+        best = best if best.is_log else plan
+    return best
 
 
 @lru_cache(maxsize=1)
@@ -128,8 +123,27 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold, stages=frozenset(stages))
     if _repeats(all_records, Course(plan), trains):
         return plan
-    uncounted = not counters and not any(record.epoch for record in all_records)
-    return Plan(uncounted and _tells_one(training, trains), by_row=True, phases=phases)
+    if counters or any(record.epoch for record in all_records):
+        return Plan()
+    if _are_results(all_records):
+        return Plan(True, by_row=True, of_items=True)
+    is_log = _repeats_a_loss(training, trains)
+    row_counter = _counter_by_values(training) if is_log else ""
+    return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases)
+
+
+def _counter_by_values(training: Sequence[Record]) -> str:
+    """The first name of most records, if its whole numbers only grow; "" otherwise. No other name counts."""
+    shape, n_records = Counter(record.shape for record in training).most_common(1)[0]
+    values = np.array([record.values[0] for record in training if record.shape == shape])
+    counts = n_records >= _FEWEST_LINES and (values % 1 == 0).all() and (np.diff(values) > 0).all()
+    return shape[0] if counts and len(shape) > 1 and not is_known(shape[0]) else ""
+
+
+def _are_results(all_records: Sequence[Record]) -> bool:
+    """Whether most lines tell the result of a trial and the parameters that it was run with."""
+    results = sum(bool(_RESULT.match(record.sources[0].words)) for record in all_records)
+    return results >= _FEWEST_LINES and 2 * results > len(all_records)
 
 
 def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
@@ -154,6 +168,8 @@ def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], lis
         and (key in bars or not (bars or alone) or "progress/" not in key)
         and (judged[key] or 2 * len(pairs_of[key]) >= len(alone))
     ]
+    of_training = [key for key in known if not names_an_evaluation(key)]
+    known = of_training or known[: len(known) * (not any(record.epoch for record in all_records))]
     most = max((judged[key] for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(pairs_of[key]) >= most), 0)
     stages = [key for key in known[:best] if judged[key] and is_stage(key, {*known[best:]}, all_records)]
@@ -182,13 +198,13 @@ def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
     """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
     records too: unknown names count only where the log ``trains`` something."""
-    seen, others = dict[tuple[str, ...], list[int]](), dict[tuple[str, ...], list[int]]()
+    seen, others = dict[tuple[object, ...], list[int]](), dict[tuple[str, ...], list[int]]()
     for record in all_records:
         step, _ = course.step(record)
         losses = (n for n in record.shape if "loss" in n.lower() or role_of(n) in LOSSES)
         is_loss = any(last_word(n) not in _OF_SOLVERS for n in losses)
         if step is not None and record.is_training and (trains or is_loss or record.epoch):
-            steps = seen.setdefault(record.shape, [])
+            steps = seen.setdefault((record.shape, record.evaluation), [])
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
@@ -202,7 +218,7 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
     return False
 
 
-def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
+def _repeats_a_loss(all_records: Sequence[Record], trains: bool) -> bool:
     """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
     losses = list[Pair]()
     for record in all_records:
@@ -211,118 +227,6 @@ def _tells_one(all_records: Sequence[Record], trains: bool) -> bool:
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in telling]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
-
-
-class Course:
-    """Where a log is: the step of each of its records, given in their order.
-
-    Only the counters of the ``plan`` count. Where phases are told apart, an evaluation stands where the
-    training is; a twofold counter tells the epoch and the batch in it (``Batch 3/100``, where no batch is
-    the last).
-    """
-
-    def __init__(self, plan: Plan) -> None:
-        self.counter, self.axis = "", "step"
-        self._plan = plan
-        self._rank = _NO_RANK
-        self.launch()
-
-    def is_left(self, record: Record) -> bool:
-        """Whether a record is of another stage, which is counted by a name of its own."""
-        own = {key_of(pair) for _, pair in record.counters} & self._plan.counters
-        now = self.counter.lower()
-        if not (own and now) or now in own or not self._plan.stages & {now, *own}:
-            return False
-        self._rank = _NO_RANK
-        return True
-
-    def launch(self) -> None:
-        """Begins anew: what another launch tells before its first step is none of the launch before it."""
-        self.last: int | None = None
-        self._epoch, self._epochs, self._passes, self._epoch_logged = 0.0, Epochs(), False, False
-        self._count = Pair("", -1.0)
-
-    @property
-    def place(self) -> tuple[int | None, float, float]:
-        """The step, and the epoch and the count that it was told by."""
-        return self.last, self._epoch, self._count.value
-
-    def is_behind(self, place: tuple[int | None, float, float], *, counted: bool) -> bool:
-        """Whether the log is no further than it was, by its steps or by what was ``counted``."""
-        step, epoch, count = place
-        if counted:
-            return self._count.value <= count and (self._passes or self._epoch <= epoch)
-        return self.last is None or step is None or self.last <= step
-
-    def step(self, record: Record) -> tuple[int | None, bool]:
-        """The step of a record, None before the first, and whether it holds what counts in this log."""
-        plan, epoch = self._plan, record.epoch
-        evaluation = plan.phases and bool(record.evaluation)
-        if epoch and math.isfinite(epoch.value) and not (evaluation and self.last is not None):
-            if not self._epoch_logged and self._count in (pair for _, pair in record.counters):
-                self._epochs = Epochs()  # a bar that was drawn before it knew its epoch is drawn again
-            self._epoch, self._passes, self._epoch_logged = epoch.value, False, True
-        known = False
-        for rank, pair in record.counters:
-            if key_of(pair) in plan.counters:
-                known = True
-                if rank <= self._rank and not (evaluation and self.last is not None and self._is_other(pair)):
-                    self._count_on(rank, pair, epoch is not None)
-                    return self.last, True
-        if epoch and self._rank == _NO_RANK and epoch.value == self._epoch // 1:
-            self.last, self.axis, self.counter = int(self._epoch), "epoch", epoch.name
-            return self.last, len(record.pairs) > 1
-        return self.last, known
-
-    def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
-        """The steps of the first of many records of a form, as long as they only count on."""
-        of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
-        keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
-        counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
-        rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
-        before, others = self._count, [values.get(place) for place in (*of, *[form.epoch][form.epoch < 0 :])]
-        if rank != self._rank or at < 0 or any(column is None for column in others):
-            return _NO_STEPS
-        is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
-        if is_other or not self._epochs.is_at(self._epoch) or before.name.lower().endswith("round"):
-            return _NO_STEPS
-        counts = values[at]
-        goes_on = counts > np.append(before.value, counts[:-1])
-        for place, end in of.items():
-            goes_on &= (values[place] % 1 == 0) & (values[place] >= 0) & (values[place] < _MOST_COUNTED)
-            goes_on &= ends[place] == end if place in ends else True
-        if form.epoch >= 0:
-            goes_on &= (values[form.epoch] == self._epoch) & self._epoch_logged
-        n = len(counts) if goes_on.all() else int(goes_on.argmin())
-        if not n:
-            return _NO_STEPS
-        steps = self._epochs.go_on(counts[:n].astype(np.int64))
-        self.last, self._count = int(steps[-1]), before._replace(value=float(counts[n - 1]))
-        self._passes = form.epoch < 0 and (self._passes or (before.of > 0 and not self._epoch))
-        return steps
-
-    def _is_other(self, pair: Pair) -> bool:
-        """Whether a pair does not go on from the last count: an evaluation may count its own batches."""
-        before = self._count
-        return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
-
-    def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
-        self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
-        if self._plan.twofold and key_of(pair) in self._plan.twofold:
-            self._epoch, pair = pair.value, Pair(pair.name, pair.of)
-        if pair.name.lower().endswith("round"):  # of federated learning: epochs are within it
-            self.last = int(pair.value)
-        else:
-            self.last = self._epochs.step(self._pass(pair, has_epoch), int(pair.value), pair.of)
-        self._count = pair
-
-    def _pass(self, pair: Pair, has_epoch: bool) -> float:
-        """The epoch of a counter; where none is ever told, whole passes over the batches are counted."""
-        before = self._count
-        if (self._passes or (not has_epoch and not self._epoch)) and before.of and pair.of == before.of:
-            self._passes = True
-            self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
-        return self._epoch
 
 
 class Stretches:
@@ -369,7 +273,8 @@ class Stretches:
             times = np.array([learned.time(match.string) for match in matches[:n]])
             columns = {name: all_values[place] for name, place in places.items()}
             log.extend(np.array(numbers[:n]), steps, columns, times, told.who)
-            repeats.pass_on([float(column[-1]) for column in all_values])
+            count = self._course.place[2]
+            repeats.pass_on([float(column[-1]) for column in all_values], int(steps[-1]), count)
         self._tries -= not n
         return n
 
@@ -381,38 +286,97 @@ def read(path: Path) -> list[Attempt]:
     head = Head.of(path)
     plan, gatherer = plan_of(head), Gatherer(_shapes_of(head))
     names = map(sorted, (plan.counters, plan.twofold, plan.stages))
-    form = plan.is_log, plan.by_row, plan.phases, *names
+    form = plan.is_log, plan.by_row, plan.row_counter, plan.phases, *names
     course = Course(plan)  # as the plan says: what was read by another one is not gone on with
     # arguments, the row where rows are counted, names told in it, and in one block with what counts
     own = {"arguments": "", "row": 0, "in_row": {}, "in_blocks": {}, "begun": "", "resumed": False}
+    # see `_set_apart`; whether the last count stands alone in its line, as the heading of what follows
+    own |= {"uncounted": {}, "headed": False}
     own |= {"named": "", "trial": ""}  # the training that was named last, and the one that the rows are of
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **own)
-    for record, values, step, known in _placed(log, course, plan):
-        arguments, begins = log.own["arguments"], step is None or log.own["begun"] == "launch"
-        text = record.sources[0].words if begins or arguments else ""
-        words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
-        given = settings(text, anywhere=bool(words)) if words or begins else {}
-        words = words and (" ".join([*given][:_TELLING]) or words)
-        if step is None:
-            log.own["arguments"] = arguments = arguments or words
-        if step is not None and words and words == arguments:
-            log.launch(config_facts(given or values))
-            course.launch()
-        elif begins and (given or (values and known)):
-            log.settle(given or values)
-        elif step is None or not values or not known:
-            heading = record.epoch is not None and not values  # the epoch of the lines that follow
-            for line in dict.fromkeys(source.line for source in record.sources):
-                log.look(line, understood=heading)
-        else:
-            for source, numbers in record.by_line(values):
-                log.add(source.line, step, numbers, time=source.time, who=source.who)
-    log.axis = "row" if plan.by_row else course.axis
+    for placed in _placed(log, course, plan):
+        if not _take_settings(log, course, placed):
+            _take(log, placed)
+    log.axis = course.axis
+    if plan.of_items:
+        log.axis = "item"
+        log.fact("rows", "results of the trials of a search, no steps")
+    elif plan.by_row and not plan.row_counter:
+        log.axis = "row"
+    _set_apart(log.rows.columns, log.own["uncounted"])
     for name, (points, _) in list(log.rows.columns.items()):
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
     once_an_epoch(log.rows.columns, [*filter(is_judged, log.rows.columns)])
-    return log.attempts()
+    attempts = log.attempts()
+    return list(map(_with_fitness, attempts)) if last_word(course.counter) in _GENERATIONS else attempts
+
+
+def _take_settings(log: Log, course: Course, placed: Placed) -> bool:
+    """Keeps the arguments of a program that a record tells; False where it tells none. What has known names
+    counts as such before the first step, and behind the line that announces a launch; the same arguments
+    told again begin a launch."""
+    record, values, step, begun = placed.record, placed.values, placed.step, log.own["begun"]
+    arguments, begins = log.own["arguments"], step is None or begun == "launch"
+    begins |= bool(begun and not placed.is_counted and log.rows.columns.keys().isdisjoint(values))
+    text = record.sources[0].words if begins or arguments else ""
+    words = _VALUE.sub("", text) if text and _ARGUMENTS.search(text) else ""
+    given = settings(text, anywhere=bool(words)) if words or begins else {}
+    words = words and (" ".join([*given][:_TELLING]) or words)
+    if step is None:
+        log.own["arguments"] = arguments = arguments or words
+    if step is not None and words and words == arguments:
+        log.launch(config_facts(given or values))
+        course.launch()
+        return True
+    if begins and (given or (values and placed.is_known)):
+        log.settle(given or values)
+        return True
+    return False
+
+
+def _take(log: Log, placed: Placed) -> None:
+    """Adds a record to the rows, or looks for a fault of the machine in its lines."""
+    record, values, step = placed.record, placed.values, placed.step
+    if step is None or not values or not placed.is_known:
+        heading = record.epoch is not None and not values  # the epoch of the lines that follow
+        for line in dict.fromkeys(source.line for source in record.sources):
+            log.look(line, understood=heading)
+        return
+    for source, numbers in record.by_line(values):
+        added = log.add(source.line, step, numbers, time=source.time, who=source.who)
+        if added and not placed.is_counted:
+            others = [record.epoch] if record.epoch else [pair for _, pair in record.counters]
+            label = next((pair.name for pair in others if pair.name != "progress"), "summary")
+            for name in numbers:
+                log.own["uncounted"].setdefault(name, {})[len(log.rows) - 1] = label
+
+
+def _set_apart(columns: dict[str, LogColumn], uncounted: Mapping[str, Mapping[int, str]]) -> None:
+    """Leaves of a metric that is told with the count at least as often as without what was told with it. The
+    rest is another metric: the mean of an epoch is `epoch/loss`, what has no count at all `summary/loss`.
+
+    ``uncounted``: by metric and row, what the line names instead of the count.
+    """
+    for name, labels in uncounted.items():
+        values, rows = map(np.array, columns.get(name, ((), ())))
+        apart = np.isin(rows, list(labels))
+        if last_word(name) in EPOCHS or not 0 < apart.sum() <= (~apart).sum():
+            continue
+        groups = {name: ~apart}
+        for label in dict.fromkeys(labels.values()):
+            groups[f"{label}/{name}"] = np.isin(rows, [row for row, of in labels.items() if of == label])
+        for group, of_group in groups.items():
+            columns[group] = array("d", values[of_group]), array("i", rows[of_group].tolist())
+
+
+def _with_fitness(attempt: Attempt) -> Attempt:
+    """The attempt of a genetic algorithm, of which the best and the mean of a generation are its fitness."""
+    series = {
+        name: replace(s, role=Role.OBJECTIVE) if last_word(name) in _FITNESS else s
+        for name, s in attempt.series.items()
+    }
+    return replace(attempt, series=series)
 
 
 def _reached(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
@@ -457,35 +421,64 @@ def _happen(log: Log, record: Record) -> None:
         log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
 
-def _placed(
-    log: Log, course: Course, plan: Plan
-) -> Iterator[tuple[Record, dict[str, float], int | None, bool]]:
-    """Each record with its values, its step, and whether it belongs to the training; checkpoints become
-    events. Where nothing counts, a name that comes again begins the next row."""
+class Placed(NamedTuple):
+    """A record with its values and its step, and whether it belongs to the training and tells what counts."""
+
+    record: Record
+    values: dict[str, float]
+    step: int | None
+    is_known: bool
+    is_counted: bool
+
+
+def _placed(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
+    """Each record in its place."""
     so_far = log.own
-    for record in records(log.lines(MAYBE, Stretches(log, course, plan)), so_far["gatherer"]):
-        if record.form.event in (*BEGINNINGS, TRIAL):
-            _begin(so_far, record.form)
-            continue
-        if so_far["repeats"].again(record):
-            continue
-        if record.form.event:
-            _happen(log, record)
-            continue
-        step, own = _reached(log, course, plan, record)
+    for record in _new_records(log, course, plan):
+        step, counted = _reached(log, course, plan, record)
         values = record.numbers(course.counter, plan.phases)
-        values = values if own or plan.by_row else log.without_amounts(values)
-        known = own or any(name in log.rows.columns or is_known(name) for name in values)
-        if plan.by_row and known:
-            begins = not so_far["in_row"].keys().isdisjoint(values)
-            so_far["row"] = step = so_far["row"] + begins
-            so_far["in_row"] = dict.fromkeys((*values, *(() if begins else so_far["in_row"])))
-        elif record.is_block or record.open:  # the log may have ended in the first line of one
+        if plan.by_row:
+            yield _in_row(log, plan, record, values, step)
+            continue
+        if step is not None:
+            values = so_far["repeats"].without_repeated(record, step, values)
+        known = counted or _is_known(log, values)
+        so_far["headed"] = not values if counted else so_far["headed"]
+        if record.is_block or record.open:  # the log may have ended in the first line of one
             if course.counter in record.shape:
                 so_far["in_blocks"].update(dict.fromkeys(record.shape))
             elif record.open and not so_far["in_blocks"].keys().isdisjoint(record.shape):
                 log.truncated = True  # what counts its step is still to come
                 return
-            if known and not own:
-                values = {n: value for n, value in values.items() if n in log.rows.columns or is_known(n)}
-        yield record, values, step, known
+            if known and not counted and not so_far["headed"]:
+                values = {n: value for n, value in values.items() if _is_known(log, (n,))}
+        yield Placed(record, values, step, known, counted)
+
+
+def _new_records(log: Log, course: Course, plan: Plan) -> Iterator[Record]:
+    """The records that tell something new. Where a launch may begin is noted, and checkpoints are events."""
+    for record in records(log.lines(MAYBE, Stretches(log, course, plan)), log.own["gatherer"]):
+        if record.form.event in (*BEGINNINGS, TRIAL):
+            _begin(log.own, record.form)
+            course.announce()
+        elif not log.own["repeats"].again(record):
+            if record.form.event:
+                _happen(log, record)
+            else:
+                yield record
+
+
+def _is_known(log: Log, names: Iterable[str]) -> bool:
+    return any(name in log.rows.columns or is_known(name) for name in names)
+
+
+def _in_row(log: Log, plan: Plan, record: Record, values: dict[str, float], step: int | None) -> Placed:
+    """A record where no name counts: a metric that comes again begins the next row."""
+    so_far, known = log.own, _is_known(log, values)
+    if known:
+        begins = not so_far["in_row"].keys().isdisjoint(values)
+        so_far["row"] = step = so_far["row"] + begins
+        so_far["in_row"] = dict.fromkeys((*values, *(() if begins else so_far["in_row"])))
+        if plan.row_counter in values:
+            so_far["row"] = step = int(values.pop(plan.row_counter))
+    return Placed(record, values, step, known, True)

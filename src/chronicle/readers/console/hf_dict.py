@@ -92,16 +92,19 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Rows:
-        """The lines of a log that is over. The last bar stands for several that a buffer kept back."""
-        if not self.total and not math.isnan(self.end_epoch):
+        """The lines of a log that is over. The last bar stands for those that a buffer kept back: several, or
+        one before the summary."""
+        ended = not math.isnan(self.end_epoch)
+        if not self.total and ended:
             self.total = next(iter(self.drawn), "")
-        if sum("loss" in row.values for row in self.waiting) > 1 and self.total:
+        if sum("loss" in row.values for row in self.waiting) > 1 - ended and self.total:
             self._place(self.drawn[self.total], self.drawn[self.total], True)
         return self.placed()
 
     def placed(self) -> Rows:
         """The lines so far, each at its step: that of the bar after it, unless only the bar before, or in a
-        crowd none, fits its epoch. Another training may follow."""
+        crowd none, fits its epoch. Another training may follow. What was written into the log twice, by the
+        program and by `tee`, is told once."""
         rows, after, before = self.rows, np.array(self.rows.steps), np.array(self.before)
         epochs = rows.column("epoch")
         epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # what cannot be compared
@@ -114,7 +117,7 @@ class Bars:
         self.places.pop(self.total, None)
         self.total, self.end_epoch = "", math.nan
         self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
-        return rows
+        return rows.without_repeats()
 
     def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> float:
         """By lines between two drawings of one bar, else by the end of the training, else by the bar that

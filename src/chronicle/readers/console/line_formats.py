@@ -27,6 +27,7 @@ from chronicle.readers.console.pairs import (
     pairs,
     units_as_names,
 )
+from chronicle.readers.step_axis import step_rank
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
@@ -289,7 +290,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     Of several engines that print the same line the second's metrics are ``lr (2)``."""
     log = Log(path, "deepspeed")
     log.own["records"] = records = _DeepSpeed(log)
-    for line in log.lines(_DS_LINE):
+    for line in log.lines(re.compile(_DS_LINE.pattern + _ANY_RECORD, _DS_LINE.flags)):
         if log.is_setting(line):
             continue
         if "exits successfully" in line.text:
@@ -297,7 +298,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
         elif not records.take(line):
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
-            log.look(line)
+            _add_otherwise(log, line)
     return [log.attempt(units=_DS_UNITS)]
 
 
@@ -340,7 +341,8 @@ class _DeepSpeed:
         values = {pair.name: pair.value for pair in pairs(text)}
         values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
-        if not known and "reward score" not in text:
+        names_step = any(step_rank(name) is not None for name in values)
+        if names_step or (not known and "reward score" not in text):
             return False
         if values and self.log.step is not None:
             self.log.add(line, self.log.step, values, who=line.prefix.who)

@@ -10,7 +10,6 @@ epoch  train_loss  valid_loss  time     a table: rows under a header that names 
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -27,17 +26,17 @@ from chronicle.readers.console.chunks import MAYBE, begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, Words, header
 from chronicle.readers.console.log import Line, Source, text_of
 from chronicle.readers.console.pairs import (
-    EPOCHS,
     MEASURES,
     Pair,
     as_bar,
     counts,
     is_judged,
-    is_known,
     key_of,
     last_word,
+    names_epoch,
     pairs,
     rank_of_name,
+    reworded,
     tells_the_best,
 )
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
@@ -65,7 +64,8 @@ _LAUNCH = re.compile(
     re.IGNORECASE,
 )
 _HEAD_OF_LAUNCH = re.compile(
-    r"(?i)(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
+    r"(?i)(?:\W{0,3}\d{1,3}\W{1,3})?(?:\w+ ){0,3}"
+    r"(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
 )
 _MOST_HEADS = 64
 _PICTURE = re.compile(r"%\|[ \u2580-\u259f]*\|")  # of a bar, which is another one in each line
@@ -165,7 +165,7 @@ class Record:
 def _form(names: tuple[str, ...], words: Words) -> Form:
     ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
     ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
-    lasts = ["epoch" if last_word(name) in EPOCHS else last_word(name) for name in names]
+    lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
     outer = ("epoch", "episode")[: 1 + (len(ranked) > 1)]  # of episodes, in which other names count steps
     epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
     return Form(names, words, epoch, sorted(ranked, key=itemgetter(0)))
@@ -174,6 +174,7 @@ def _form(names: tuple[str, ...], words: Words) -> Form:
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     """Pairs that were told together, in a line of this text."""
     names = tuple(pair.name for pair in named)
+    text = reworded(text)
     metric = next((pair.name for pair in named if not counts(pair)), "")
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
@@ -394,99 +395,20 @@ def records(lines: Iterable[Line], gatherer: Gatherer) -> Iterator[Record]:
 
 
 _OF_A_STAGE = 8  # records on average
-_ROUNDED, _FEWEST_DECIMALS = 1e-4, 3  # by which a number is known again that was rounded
-_REMAINING = re.compile(r"\[[\d:]+<")  # the clock of a bar: [00:12<01:10
-_RATE = re.compile(r"([\d.]+)(?:it/s|s/it)")
-
-
-class Repeats:
-    """What was told last, and whether it is told again, which makes no other sample of it: by a second
-    handler of the logger, by the summary of an epoch with fewer counters and digits, or by a `tqdm` bar that
-    is drawn with the numbers of the last count, until `set_postfix` gives it new ones or it ends."""
-
-    def __init__(self) -> None:
-        self._last: tuple[Any, ...] = ((), (), 0, 0, "")  # names, values, place, counters, evaluation
-        self._drawn = (-1.0, "", "")  # count, numbers, rate
-        self._again, self._redraws = False, 0  # how much oftener such a bar was given numbers than not
-
-    def again(self, record: Record) -> bool:
-        """Whether a record tells nothing new; else it is kept. An evaluation goes on in uncounted lines."""
-        text = record.sources[0].line.text
-        if "<" in text and _REMAINING.search(text):
-            return self._redrawn(record)
-        names, values, at, n_counters, evaluation = self._last
-        own, place = len(record.counters) + (record.epoch is not None), record.sources[0].at
-        shared = {*names} & {*record.shape} if evaluation and not own and not record.is_block else ()
-        if any(map(is_judged, shared)):
-            record.evaluation = evaluation
-        apart = record.counters or place != at or own < n_counters
-        alike = apart and not record.is_block and record.evaluation == evaluation
-        if alike and _holds(names, values, record, rounded=own < n_counters):
-            return True
-        if len(record.shape) == own:  # a heading: what was measured before it is what its summary says again
-            self._last = names, values, at, n_counters, record.evaluation
-        elif own or any(map(is_known, record.shape)):
-            self._last = record.shape, record.values, place, own, record.evaluation
-        return False
-
-    def goes_on(self, told: Reading, n_counters: int) -> bool:
-        """Whether what was told last was of the same form, and is told again only with equal numbers."""
-        before = self._last[0], *self._last[2:]
-        return before == (told.form.names, told.at, n_counters, told.form.evaluation)
-
-    def pass_on(self, values: Sequence[float]) -> None:
-        """Keeps in mind the last of many records of the same form, no two of which are equal."""
-        self._last = self._last[0], values, *self._last[2:]
-
-    def _redrawn(self, record: Record) -> bool:
-        """Whether a bar has the numbers that it had before, at the next count or at its end."""
-        at = next((pair for pair in record.pairs if pair.name == "progress"), None)
-        counted = ("progress", record.epoch.name if record.epoch else "")
-        others = [pair.value for pair in record.pairs if pair.name not in counted]
-        if at is None or not others:
-            return False
-        (count, numbers, rate), given = self._drawn, repr(others)  # NaN is NaN
-        rates = _RATE.findall(record.sources[0].line.text)
-        if self._again:  # what is given at the count of a redraw is new, whatever it is
-            self._redraws += 1 if at.value == count else -1
-        moved, ends = at.value != count, at.value == at.of
-        drawn = (at.value, given, "".join(rates))
-        closed = bool(rates) and not moved and drawn[2] != rate
-        again = numbers == given and (ends or (self._redraws >= 0 and (moved or closed or not self._again)))
-        self._drawn, self._again = drawn, again and moved
-        return again
-
-
-def _holds(names: Sequence[str], values: Sequence[float], record: Record, *, rounded: bool) -> bool:
-    """Whether all that a record tells was told before; what a summary measured may be ``rounded``."""
-    if not rounded and not (record.values and record.values[-1] in values):  # so are most
-        return False
-    before = dict(zip(names, values, strict=True))
-    pairs = zip(record.shape, record.values, strict=True)
-    told = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
-    return bool(told) and all(
-        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
-        for name, value in told
-    )
-
-
-def _is_rounded(one: float, other: float) -> bool:
-    """Whether two numbers are one, up to the last decimal that both have, or to a ten-thousandth."""
-    places = min(len(f"{number:.9f}".rstrip("0").partition(".")[2]) for number in (one, other))
-    unit = 1.01 * 10.0**-places if places >= _FEWEST_DECIMALS else 0.0
-    return abs(one - other) <= max(unit, _ROUNDED * abs(other))
 
 
 def bars_of(all_records: Iterable[Record]) -> set[str]:
-    """The bars that a training draws: those beside which, or after which, it is told how it learns."""
-    bars, latest = set[str](), ""
+    """The bars that a training draws: those beside which, or after which, it is told how it learns. That of
+    a search (`Best trial: 3`) counts trainings."""
+    bars, latest, of_searches = set[str](), "", set[str]()
     for record in all_records:
         own = [key_of(pair) for pair in record.pairs if pair.name == "progress"]
+        of_searches.update(own if "best trial" in map(str.lower, record.shape) else ())
         latest = own[-1] if own else latest
         judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
         if record.is_training and latest and (own or (judged and not record.evaluation)):
             bars.update(own or [latest])
-    return bars
+    return bars - of_searches
 
 
 def is_stage(key: str, others: Collection[str], all_records: Iterable[Record]) -> bool:

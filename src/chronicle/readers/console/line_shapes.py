@@ -299,7 +299,7 @@ _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a bar behind the last cell of a ro
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # the same, of which a narrow terminal left the beginning
 _HEAD = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
-_GAP = re.compile(r"\s{2,}|\t")
+_GAP, _UNIT_APART = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _HEADS = {"#": "step", "e": "epoch"}  # of spaCy
 _PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
@@ -320,6 +320,7 @@ class Table:
         self.names: tuple[str, ...] = ()
         self._phases: tuple[str, ...] = ()
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
+        self._other: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # of the table before, if another
         self._last: list[str] = []
         self._groups = Groups()
 
@@ -330,6 +331,17 @@ class Table:
 
     def read(self, text: str) -> list[Pair] | None:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+        names = (self.names, self._words)
+        row = self._read_row(text)
+        if row is None and self._other[0]:  # two tables that alternate, and a terminal has lost a header
+            (self.names, self._words), self._other = self._other, names
+            if (row := self._read_row(text)) is None:
+                (self.names, self._words), self._other = names, (self.names, self._words)
+        elif names[0] and self.names != names[0]:
+            self._other = names
+        return row
+
+    def _read_row(self, text: str) -> list[Pair] | None:
         bar = _BAR.search(text) if "%" in text else None
         under_way = bar is not None and bar[1] != "100"
         text = text[: bar.start()] if bar else text
@@ -347,6 +359,7 @@ class Table:
         if cut and len(text[: cut.start()].split()) == len(self.names):
             under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
         cells = _bordered(text) or text.split()
+        cells = cells if len(cells) <= len(self.names) else _UNIT_APART.sub("", text).split()
         cells = cells[len(cells) > len(self.names) and cells[0] == "#" :]
         if self.names == _OF_DEEPXDE and len(cells) > len(self.names):
             self.names = _spread(cells)
@@ -356,7 +369,8 @@ class Table:
             return None
         row = [pair for name, cell in zip(self.names, cells, strict=True) if (pair := cell_of(name, cell))]
         of_class = self.names[0].lower() == "class"
-        if len(row) < max(2, len(cells) / 2) or (not of_class and row[0].name != self.names[0]):
+        counts_first = bool(row) and row[0].name == self.names[0]
+        if len(row) < max(2, len(cells) / 2) or counts_first == of_class:
             return None
         if under_way or cells == self._last or (of_class and cells[0] != "all"):
             return []

@@ -43,7 +43,6 @@ _DIGITS = re.compile(r"[0-9]+")
 _COMPARED = 64  # lines before a last one without an end
 _IN_STEP = 4  # records by which ranks run ahead of each other
 _FEWEST_AT_ONCE = 8  # lines that are worth it
-_DECIMALS = 8  # numbers that have some, after which a whole one is another thing
 _FEWEST_A_TRIAL = 3  # rows on average
 _AT_ONCE = 512  # lines that are searched for words of faults together
 
@@ -139,7 +138,6 @@ class Log:
         self._watched = _WATCHING.get()
         if self._watched is not None:
             self._watched.append(self)
-        self._uncounted = dict[str, bool]()  # names of what was told without a count
         self._latest: list[str] = []  # lines, at the end of what was read
         self._launches = [(0, dict[str, Any]())]  # first row of each, and facts of its own
         self._faults, self._places = Faults(path), dict[str, int]()
@@ -161,8 +159,7 @@ class Log:
                     alike = [n for others, n in map(_kind, self._latest) if others == words]
                     whole = len(alike) > 1 and decimals >= 0 and {*alike} == {decimals}
                     chunk = replace(chunk, unfinished=not whole)
-                goes_on = chunk.following == chunk.numbers[-1]  # a bar that is drawn again
-                self._latest = [] if goes_on else lines
+                self._latest = lines
                 if chunk.cut:
                     self.fault(chunk.numbers[0], "line is longer than 1 MB; its end is left out")
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
@@ -315,19 +312,6 @@ class Log:
         near = self.rows.times[-1] if self.rows.times else NAN
         return (*self._faults.all(), *self.machine.listed(near))
 
-    def without_amounts(self, values: Mapping[str, float]) -> dict[str, float]:
-        """What is told without a count, but whole numbers of what was told with one so far, and had decimals:
-        `corpus (train 200,395,123)` is no sample of ``train``."""
-        kept = dict(values)
-        for name, value in values.items() if len(self.rows) else ():
-            points = self.rows.columns[name][0][-_DECIMALS:] if name in self.rows.columns else ()
-            counted = name not in self._uncounted and len(points) == _DECIMALS
-            if counted and value % 1 == 0 and all(point % 1 for point in points):
-                del kept[name]
-            else:
-                self._uncounted[name] = True
-        return kept
-
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""
         if len(self.rows) > self._launches[-1][0]:
@@ -420,6 +404,26 @@ class Rows:
         self.lines += other.lines
         self.steps += other.steps
         self.times += other.times
+
+    def without_repeats(self) -> Rows:
+        """The rows, but for those with the step and the values of the row before."""
+        steps = np.array(self.steps)
+        alike = steps[1:] == steps[:-1]
+        for name, (_, at) in self.columns.items() if alike.any() else ():
+            values, filled = self.column(name), np.isin(np.arange(len(steps)), np.array(at))
+            both_nan = np.isnan(values[1:]) & np.isnan(values[:-1])
+            alike &= (filled[1:] == filled[:-1]) & ((values[1:] == values[:-1]) | both_nan)
+        if not alike.any():
+            return self
+        kept, rows = np.concatenate([[True], ~alike]), Rows()
+        number = np.cumsum(kept) - 1
+        for name, (of_rows, at) in self.columns.items():
+            there = np.array(at, np.int64)
+            inside = kept[there]
+            rows.fill(name, number[there[inside]], np.array(of_rows)[inside])
+        for to, column in ((rows.lines, self.lines), (rows.steps, self.steps), (rows.times, self.times)):
+            _append(to, np.array(column)[kept])
+        return rows
 
     def column(self, name: str) -> Floats:
         """A metric in every row, NaN where it has none."""

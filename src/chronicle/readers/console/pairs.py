@@ -96,6 +96,7 @@ _COPULA = {"is", "was", "are", "equals"}
 _PREPOSITIONS = word_set("""
     a about after all and at best by every for from in of on only or over since than the to took until with
 """)
+_BEST = re.compile(r"(?i)best(?=\s?[:=])")
 _SOURCE = re.compile(r"\.(?:py|pyx|cpp|cc|c|cu|cuh|h|hpp|go|rs|java|scala)$")
 # What stands beside measurements and is none: time that is left, a version, who told it.
 _NO_MEASURE = {"eta", "ert", "remaining", "v_num", "pid", "rank"}
@@ -125,6 +126,8 @@ def pairs(text: str) -> list[Pair]:
         named.append(Pair("progress", float(round_[1])))
     for match in _PAIR.finditer(_GROUP.sub(_ungrouped, text) if "[" in text and "=" in text else text):
         name, value = _name(match["name"] or ""), number(match["value"].replace(",", ""))
+        if match["name"] and _BEST.match(text, match.start("name")):  # "Best = 6.0", not "at best 6.0"
+            name = match["name"]
         if match["name"] and (not name or match.start() == nobody):
             sign = text[match.end("name") : match.start("value")]  # if no sign parts them, the word that
             nobody = -1 if ":" in sign or "=" in sign else match.end() + 1  # follows is the number's unit
@@ -248,7 +251,13 @@ def axis_of(rank: int) -> str:
 def counts(pair: Pair) -> bool:
     """Whether a pair counts steps or epochs."""
     whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
-    return (whole and rank_of_name(pair.name) is not None) or last_word(pair.name) in EPOCHS
+    return (whole and rank_of_name(pair.name) is not None) or names_epoch(pair.name)
+
+
+@lru_cache(maxsize=4096)
+def names_epoch(name: str) -> bool:
+    """Whether a name counts epochs, which "best results observed at epoch" does not."""
+    return last_word(name) in EPOCHS and not _NO_COUNT & set(re.split(r"[\s/._]", name.lower()))
 
 
 def key_of(pair: Pair) -> str:
@@ -323,7 +332,7 @@ class Epochs:
     def __init__(self) -> None:
         self._epoch: float | None = None
         self._step = self._before = 0
-        self._distance = 1
+        self._distance, self._repeats = 1, False  # whether a step comes several times, as of small batches
         self._begun: dict[float, int] = {}
 
     def is_at(self, epoch: float) -> bool:
@@ -339,12 +348,17 @@ class Epochs:
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
         if self._epoch is not None and epoch != self._epoch:
-            starts_over = step <= self._step and epoch > self._epoch
+            falls = step < self._step or (step == self._step and not self._repeats)
+            starts_over = falls and epoch > self._epoch
             length = of or self._step + (self._distance if step <= 0 else 0)
-            self._before = self._begun.get(epoch, self._before + length * starts_over)
+            next_begin = self._before + length * starts_over
+            # where it was before, unless its length is known, which may be another one than it was
+            self._before = next_begin if of and starts_over else self._begun.get(epoch, next_begin)
         elif step > self._step:
             self._distance = step - self._step
-        self._begun.setdefault(epoch, self._before)
+        elif step == self._step and epoch == self._epoch:
+            self._repeats = True
+        self._begun[epoch] = self._before
         self._epoch, self._step = epoch, step
         return self._before + step
 
@@ -376,6 +390,10 @@ _WORDINGS = tuple((literal, re.compile(pattern), into) for literal, pattern, int
     # CatBoost
     ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
     ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+    ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
+    # pycocotools, of which the first line of twelve is the one that is compared
+    ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
+     "val/mAP = "),
     # cuda-convnet
     ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
     ("logprob: ", r"^logprob: ", "test logprob: "),
@@ -386,6 +404,8 @@ _WORDINGS = tuple((literal, re.compile(pattern), into) for literal, pattern, int
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
     # Flax's language models
     ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
+    # Optuna, without the best trial so far
+    (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
     # NCRF++: a share and its value
     ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
     # Deeplearning4j, whose score is the value of the loss

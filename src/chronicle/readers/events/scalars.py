@@ -182,7 +182,7 @@ def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints
         word(buffer, at + low, "<u8") & _LOW_BYTES[np.maximum(np.minimum(size - low, 8), 0)]
         for low in range(0, int(size.max(initial=0)), 8)
     ]
-    _, first, group = np.unique(_hash(size, words), return_index=True, return_inverse=True)
+    _, first, group = np.unique(tag_hashes(size, words), return_index=True, return_inverse=True)
     if any(np.any(part != part[first][group]) for part in (size, *words)):
         first = group = np.arange(len(at))  # two tags of one hash: each record on its own
     numbers = np.empty(len(first), np.int64)
@@ -193,7 +193,8 @@ def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints
     return numbers[group]
 
 
-def _hash(size: Ints, words: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+def tag_hashes(size: Ints, words: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """A hash of each tag, of its size in bytes and its text as words of eight bytes."""
     key = size.astype(np.uint64)
     for word_ in words:
         key = (key ^ word_) * np.uint64(0x9E3779B97F4A7C15)

@@ -206,14 +206,15 @@ class Store:
         select = ", ".join(_quoted(column) if column in has else "NULL" for column in wanted)
         room = 2 * self.path.stat().st_size + 4096  # bytes that rows can take, if no page is read twice
         try:
-            yield from self._fetched(f"SELECT {select} FROM {_quoted(table)} NOT INDEXED", room)
+            yield from self.rows_within(f"SELECT {select} FROM {_quoted(table)} NOT INDEXED", room)
         except _DAMAGE as err:
             if strict:
                 raise _bad(self.path, err) from err
             what = f"table {table!r} is damaged ({_reason(err)}); the rows before that are kept"
             self.faults.append(Fault(Place(str(self.path)), what))
 
-    def _fetched(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
+    def rows_within(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
+        """The rows of a query, as long as their texts take no more than so many bytes."""
         self.renew_deadline()
         for n_rows, row in enumerate(self.connection.execute(query)):
             room -= 1 + sum(len(cell) for cell in row if type(cell) is str or type(cell) is bytes)

@@ -135,7 +135,7 @@ class History:
 
     def add(self, message: bytes) -> None:
         """Appends a row. Raises ValueError where the bytes are no protobuf message."""
-        if not self._add_known(message):
+        if not self.add_if_known(message):
             self._add_any(message)
         self.n_rows += 1
 
@@ -146,7 +146,7 @@ class History:
             for name, cells in self._cells.items()
         }
 
-    def _add_known(self, message: bytes) -> bool:
+    def add_if_known(self, message: bytes) -> bool:
         """Appends a row of which every item is known; else nothing, and False."""
         at, end, known, step, declared = 0, len(message), self._known, None, b""
         row: list[tuple[Cells, float]] = []

@@ -1,0 +1,209 @@
+"""Which points a metric of a text log has, and at which steps, where lines count in more than one way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chronicle.model import Attempt, Role
+from chronicle.readers import read
+
+
+def attempts(folder: Path, text: str) -> list[Attempt]:
+    (folder / "train.log").write_text(text)
+    return read(folder / "train.log")
+
+
+def points(attempt: Attempt, metric: str) -> list[tuple[int, float]]:
+    series = attempt.series[metric]
+    return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+
+
+def test_the_last_line_that_a_carriage_return_parts_counts_though_it_has_no_end(tmp_path: Path) -> None:
+    text = "\r".join(f"Episode {n}\tScore: {n / 4:.2f}" for n in range(1, 13))
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Score") == [(n, n / 4) for n in range(1, 13)]
+
+
+def test_the_counter_of_an_evaluation_places_no_training(tmp_path: Path) -> None:
+    box = "| epoch | {n} |\n| test/episode | {test} |\n| test/success_rate | 0.{n} |\n| loss | 2.{n} |\n"
+    rows = (box.format(n=n, test=20 * n) for n in range(1, 10))
+    (attempt,) = attempts(tmp_path, "--------\n" + "--------\n".join(rows) + "--------\n")
+    assert (attempt.axis, attempt.series["loss"].steps.tolist()) == ("epoch", list(range(1, 10)))
+    assert points(attempt, "test/episode")[-1] == (9, 180.0)
+
+
+def test_the_mean_of_an_epoch_under_the_name_of_its_batches_is_another_metric(tmp_path: Path) -> None:
+    text = ""
+    for epoch in range(4):
+        text += "".join(f"Epoch: {epoch}, Step: {n}, Loss: {3 - n / 64}\n" for n in (20, 40, 60, 80))
+        text += f"EPOCH: {epoch}, Loss: {4 - epoch / 8}\n"
+    (attempt,) = attempts(tmp_path, text)
+    own = [(80 * epoch + n, 3 - n / 64) for epoch in range(4) for n in (20, 40, 60, 80)]
+    assert points(attempt, "Loss") == own
+    assert points(attempt, "EPOCH/Loss") == [(80, 4.0), (160, 3.875), (240, 3.75), (320, 3.625)]
+
+
+def test_what_sums_up_without_a_count_is_another_metric(tmp_path: Path) -> None:
+    text = ""
+    for n in range(1, 25):
+        text += f"Iter {n}: SR {n + 0.5}%, loss {n / 32:.5f}\n"
+        text += f"*** harder now (loss: {n / 8}) ***\n" if n % 6 == 0 else ""
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(n, n / 32) for n in range(1, 25)]
+    assert points(attempt, "summary/loss") == [(n, n / 8) for n in (6, 12, 18, 24)]
+
+
+def test_a_number_told_of_a_step_in_two_lines_is_one_point(tmp_path: Path) -> None:
+    rows = [
+        f"epoch: 0, batch: {n}, loss: {1 / (n + 3):.6f}\n"
+        f"epoch0; batch{n}; loss: {1 / (n + 3):.10f}; part_loss: 0.{n + 10}\n"
+        for n in range(10)
+    ]
+    (attempt,) = attempts(tmp_path, "".join(rows))
+    assert points(attempt, "loss") == [(n, float(f"{1 / (n + 3):.6f}")) for n in range(10)]
+    assert points(attempt, "part_loss") == [(n, float(f"0.{n + 10}")) for n in range(10)]
+
+
+def test_a_name_that_nobody_knows_counts_where_its_numbers_only_grow(tmp_path: Path) -> None:
+    text = "".join(f"Snapshot {2000 * n} saved, average loss: {9 / n:.3f}\n" for n in range(1, 13))
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "average loss") == [(2000 * n, float(f"{9 / n:.3f}")) for n in range(1, 13)]
+
+
+def test_a_name_whose_numbers_fall_counts_nothing(tmp_path: Path) -> None:
+    text = "".join(f"Window {n % 5} done, average loss: {9 / (n + 1):.3f}\n" for n in range(12))
+    (attempt,) = attempts(tmp_path, text)
+    assert (attempt.axis, attempt.series["average loss"].steps.tolist()) == ("row", list(range(12)))
+
+
+def test_of_two_tables_that_alternate_a_header_may_be_lost(tmp_path: Path) -> None:
+    """A bar that a terminal draws over it takes the header away; by its first cell a row is known again."""
+    header, other = "Epoch  GPU_mem  box_loss  Size\n", "Class  Images  mAP50  m\n"
+    text = ""
+    for n in range(1, 13):
+        text += header * (n < 3) + f"{n}/12  9.1G  {3 - n / 8}  640\n" + other * (n < 3 or n % 2)
+        text += f"all  107  {n / 16}  0.5\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "box_loss") == [(n, 3 - n / 8) for n in range(1, 13)]
+    assert points(attempt, "mAP50") == [(n, n / 16) for n in range(1, 13)]
+
+
+def test_the_best_epoch_is_no_epoch_of_what_follows(tmp_path: Path) -> None:
+    text = "".join(f"epoch {n} loss {2 - n / 16}\n" for n in range(1, 13))
+    text += "Best results observed at epoch 4, saved as best.pt\nval_loss: 1.5\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "val_loss") == [(12, 1.5)]
+
+
+def launch(first: int, of: int, n_epochs: int = 3, heading: str = "Epoch {}/3 started\n") -> str:
+    text = ""
+    for epoch in range(1, n_epochs + 1):
+        text += heading.format(epoch)
+        text += "".join(f"step={n}/{of} loss={first - n / 512}\n" for n in range(20, of, 20))
+    return text
+
+
+def test_epochs_of_another_length_are_those_of_another_training(tmp_path: Path) -> None:
+    whole = launch(4, 100) + launch(5, 150)
+    (attempt,) = attempts(tmp_path, whole)
+    steps = attempt.series["loss"].steps.tolist()
+    own = [100 * epoch + n for epoch in range(3) for n in range(20, 100, 20)]
+    assert steps == own + [150 * epoch + n for epoch in range(3) for n in range(20, 150, 20)]
+
+
+def test_a_count_towards_another_end_behind_the_last_epoch_begins_anew(tmp_path: Path) -> None:
+    """Also where the heading of its first epoch is lost."""
+    text = launch(4, 100) + launch(5, 150).removeprefix("Epoch 1/3 started\n")
+    (attempt,) = attempts(tmp_path, text)
+    steps = attempt.series["loss"].steps.tolist()
+    assert steps[12:] == [150 * epoch + n for epoch in range(3) for n in range(20, 150, 20)]
+
+
+def test_an_epoch_named_behind_the_head_of_a_launch_is_the_first_of_it(tmp_path: Path) -> None:
+    part = "train : True\nEpoch [1/50]\n" + "".join(
+        f"Iter: {n} | Loss: {3 - n / 1024}\n" for n in range(0, 700, 100)
+    )
+    spans = [
+        (attempt.series["Loss"].steps[0], attempt.series["Loss"].steps[-1])
+        for attempt in attempts(tmp_path, 3 * part)
+    ]
+    assert spans == [(0, 600)] * 3
+
+
+def test_a_bar_with_another_end_counts_in_the_next_launch(tmp_path: Path) -> None:
+    arguments = "Namespace(lr=0.1, epochs=3)\n"
+    text = arguments + "".join(f"0-epoch ({n}/178643): total loss {9 + n / 64}\n" for n in range(4, 44, 5))
+    both = attempts(tmp_path, text + arguments + "0-epoch (99/44660): total loss 11.25\n")
+    assert [points(attempt, "total loss")[-1] for attempt in both] == [(39, 9 + 39 / 64), (99, 11.25)]
+
+
+def test_workers_that_evaluate_ahead_of_the_training_do_not_hide_its_steps(tmp_path: Path) -> None:
+    text = ""
+    for n in range(12):
+        text += f"Iteration {n + 1}: starting evaluation\n"
+        text += f"Iteration {n}: Evaluation Metrics={{'loss': {3 - n / 16}}}\n"
+        text += f"Iteration {n}: Received, metrics={{'loss': {3 - n / 16}}}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(n, 3 - n / 16) for n in range(12)]
+
+
+def test_the_best_of_a_generation_is_its_fitness(tmp_path: Path) -> None:
+    text = "".join(f"Gen {n}: Best = {n + 0.25:.2f}, Avg = {n / 8:.3f}\nplot: start\n" for n in range(1, 13))
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "Best") == [(n, n + 0.25) for n in range(1, 13)]
+    assert {metric.role for metric in attempt.series.values()} == {Role.OBJECTIVE}
+
+
+RESULTS = {
+    "Optuna": "[I 2025-01-02 10:00:{n:02d},500] Trial {n} finished with value: {value} and parameters: "
+    "{{'lr': 0.0{n}, 'depth': {n}}}. Best is trial 0 with value: 0.25.\n",
+    "a script": "INFO:root:Trial - value: {value}, Params: {{'lr': 0.0{n}, 'depth': {n}}}\n",
+}
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_the_results_of_a_search_are_no_course(name: str, tmp_path: Path) -> None:
+    """Each trial is a training of its own: the order of their results tells nothing."""
+    text = "".join(RESULTS[name].format(n=n, value=n / 4) for n in range(12))
+    (attempt,) = attempts(tmp_path, text)
+    assert (attempt.axis, attempt.facts["rows"]) == ("item", "results of the trials of a search, no steps")
+    assert attempt.series["value"].values.tolist() == [n / 4 for n in range(12)]
+    assert {metric.role for metric in attempt.series.values()} == {Role.OTHER}
+
+
+def test_a_step_that_comes_several_times_may_be_the_last_of_an_epoch_and_the_first_of_the_next(
+    tmp_path: Path,
+) -> None:
+    """Where gradients are accumulated, an epoch may end within a step."""
+    text = "".join(
+        f"Epoch {1 + n // 61} | iter {n} step {n // 4} | loss train: {3 - n / 64}\n" for n in range(1, 121)
+    )
+    (attempt,) = attempts(tmp_path, text)
+    assert attempt.series["loss train"].steps.tolist() == [n // 4 for n in range(1, 121)]
+
+
+def test_the_part_of_a_line_that_is_read_says_of_which_phase_it_is(tmp_path: Path) -> None:
+    """ESPnet's results of an epoch are those of the training, then those of the validation."""
+    text = ""
+    for epoch in (1, 2, 3):
+        for end in (50, 100, 150, 200):
+            loss = 4 - (200 * epoch + end) / 512
+            text += f"(trainer:762) INFO: {epoch}epoch:train:{end - 49}-{end}batch: acc=0.5, loss={loss}\n"
+        text += (
+            f"(trainer:361) INFO: {epoch}epoch results: [train] loss={epoch}, [valid] loss={epoch + 0.25}\n"
+        )
+    (attempt,) = attempts(tmp_path, text)
+    assert len(attempt.series["loss"]) == 12
+    assert points(attempt, "valid/loss") == [(200, 1.25), (400, 2.25), (600, 3.25)]
+
+
+def test_a_line_of_the_script_beside_those_of_deepspeed_names_its_step(tmp_path: Path) -> None:
+    text = ""
+    for n in range(10, 130, 10):
+        text += f"[Rank 0] step={n}, skipped=0, lr=[0.0001], mom=[(0.9, 0.999)]\n"
+        text += f"step {n} loss {3 - n / 64}\n"
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss") == [(n, 3 - n / 64) for n in range(10, 130, 10)]
+    assert "step" not in attempt.series
