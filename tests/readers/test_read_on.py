@@ -6,6 +6,7 @@ import gzip
 import os
 import random
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,13 @@ from tests.readers import tables as generated
 from tests.readers.console.test_rows_without_names import in_groups
 from tests.readers.gold import EXAMPLES, examples
 from tests.readers.test_tables_in_blocks import attempts
+from tests.work import n_calls
 
 from chronicle.readers import events, read_all, read_file, read_on, text
 from chronicle.readers.console import chunks, log
+from chronicle.readers.console.hf_dict import Bars, Row
+from chronicle.readers.console.log import Line
+from chronicle.readers.read_on import restored, state_of
 
 CONSOLES = (
     "megatron", "nanotron", "torchtitan", "nanogpt", "mlx", "llm.c", "modded-nanogpt", "fairseq",
@@ -222,3 +227,23 @@ def test_a_packed_log_is_read_anew(tmp_path: Path) -> None:
         with read_on.kept_in(tmp_path / "kept", "1"):
             (attempt,) = read_all(file).attempts
         np.testing.assert_array_equal(attempt.series["loss"].steps, np.arange(n))
+
+
+def test_what_is_kept_of_bars_takes_as_many_steps_whatever_they_tell(tmp_path: Path) -> None:
+    """A live log of the Hugging Face Trainer has a bar and a line a step; both are kept in columns."""
+
+    def bars(n_lines: int) -> Bars:
+        bars = Bars()
+        for step in range(1, n_lines):
+            line = Line(step, f"{{'loss': 2.5, 'epoch': {step / 100}}}")
+            bars.waiting.append(Row(line, {"loss": 2.5, "epoch": step / 100}, "1000"))
+            assert list(bars.draw(step, "1000")) == []
+        return bars
+
+    _, few, many = (
+        n_calls(partial(state_of, bars(n), [])) for n in (9, 100, 800)
+    )  # the first one learns types
+    assert few == many
+    arrays: list[Any] = []
+    known = restored(state_of(bars(800), arrays), iter(arrays))
+    assert list(known.end().steps) == list(range(1, 800))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tests.timeline.timeline_logs import HOUR, course, log
+from tests.work import n_calls
 
 from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import discarded, live, stitch
 from chronicle.timeline.courses import distinct
+from chronicle.timeline.joins import endings
 
 UP = range(1000)
 
@@ -117,3 +119,11 @@ def test_of_series_that_share_their_steps_and_times_one_is_asked() -> None:
     loss = apart["loss"]
     beside = Series("lr", Role.LEARNING_RATE, loss.steps, loss.values / 2, loss.times)
     assert [series.metric for series in distinct([loss, beside, apart["val/loss"]])] == ["lr", "val/loss"]
+
+
+def test_how_a_wide_table_ended_is_asked_of_its_columns_once() -> None:
+    steps, times = np.arange(20), np.full(20, np.nan)
+    wide = {f"w{n}": Series(f"w{n}", Role.OTHER, steps, np.ones(20), times) for n in range(500)}
+    timeline = stitch([Attempt("table.csv", (), wide)])
+    endings(timeline)
+    assert n_calls(lambda: endings(timeline)) < 500

@@ -32,6 +32,7 @@ from chronicle.metrics.names import LOSSES, opposes
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
+from chronicle.timeline.courses import distinct
 from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
@@ -270,7 +271,7 @@ def _wanted(view: View, role: str) -> str:
 def logged(view: View, role: str) -> bool:
     """Whether any attempt has a series of this role, or "times", that is long enough."""
     if role == "times":
-        series = [s for a in view.attempts for s in a.series.values()]
+        series = [s for a in view.attempts for s in distinct(a.series.values())]
         return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)
     if role is Role.LOSS:
         return bool(view.losses)

@@ -25,7 +25,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import MIN_POINTS, SCORES, judged, judged_loss
 from chronicle.model import Attempt, Join, Role, Series, Steps, Timeline
-from chronicle.timeline.courses import distinct
+from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
 K = TypeVar("K")
@@ -187,7 +187,7 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
     """The view of a timeline."""
     none = np.iinfo(np.int64).min
     last = np.full(len(timeline.attempts), none)
-    for track in distinct(timeline.series.values()):
+    for track in distinct_in(timeline):
         np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
     attempts = (
         AttemptView(i, a.name, a, settled(written(a.series)), None if last[i] == none else int(last[i]))

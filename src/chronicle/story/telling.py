@@ -25,7 +25,7 @@ from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunVie
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
-from chronicle.timeline.courses import distinct, wall_clock
+from chronicle.timeline.courses import distinct_in, wall_clock
 from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
@@ -121,7 +121,7 @@ def _end(run: RunView) -> Iterator[Event]:
     if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
-    if steps := [int(s.steps.max()) for s in attempt.series.values() if len(s)]:
+    if steps := [int(s.steps.max()) for s in distinct_in(attempt) if len(s)]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
         words = _ENDED[how].format(place)
@@ -260,7 +260,7 @@ class _Clock:
 
     def __init__(self, run: RunView) -> None:
         self.run = run
-        times = [t.times[np.isfinite(t.times)] for t in distinct(run.timeline.series.values())]
+        times = [t.times[np.isfinite(t.times)] for t in distinct_in(run.timeline)]
         self.begun = min((float(t.min()) for t in times if len(t)), default=math.nan)
         self.at = lru_cache(maxsize=None)(self._at)
 
@@ -286,7 +286,7 @@ class _Clock:
         """Unix seconds (or the tokens) of the last point at or before a step; NaN where nothing tells."""
         index, run = self.run.index(attempt or None), self.run.timeline
         points = [(-math.inf, math.nan)]
-        for track in run.by_role(Role.TOKENS) if tokens else distinct(run.series.values()):
+        for track in run.by_role(Role.TOKENS) if tokens else distinct_in(run):
             values = track.values if tokens else track.times
             known = (track.live if index is None else track.attempt == index) & np.isfinite(values)
             steps, values = track.steps[known], values[known]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from itertools import chain, pairwise
-from typing import Any
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,10 @@ from chronicle.errors import UsageError
 from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import AnySeries, shown_metric
 from chronicle.metrics.values import natural
-from chronicle.model import Attempt, Role, Series
+from chronicle.model import Attempt, Role, Series, Timeline
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -96,14 +100,29 @@ def counted(series: Series) -> bool:
     return bool(begins and (values == np.floor(values)).all() and (values[1:] > values[:-1]).all())
 
 
+def _kept(ask: Callable[[K], T]) -> Callable[[K], T]:
+    """A question about a log that is asked again and again: of a wide table each answer takes long."""
+    known = WeakKeyDictionary[K, T]()
+
+    @wraps(ask)
+    def asked(log: K) -> T:
+        if log not in known:
+            known[log] = ask(log)
+        return known[log]
+
+    return asked
+
+
+@_kept
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time that any series logged [Unix s]; NaN where there is none."""
-    times = [t for s in distinct(attempt.series.values()) if len(t := s.times[np.isfinite(s.times)])]
+    times = [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]
     if not times:
         return math.nan, math.nan
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 
 
+@_kept
 def clock(attempt: Attempt) -> Series | None:
     """The series that tells the attempt's course: the judged loss, else what has most points."""
     filled = [s for s in attempt.series.values() if len(s)]
@@ -187,3 +206,9 @@ def distinct(series: Collection[AnySeries]) -> Collection[AnySeries]:
     """One of all that share the arrays of their steps and times, as the columns of a table do."""
     shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
     return shared.values()
+
+
+@_kept
+def distinct_in(log: Attempt | Timeline) -> Collection[Any]:
+    """The distinct series of an attempt, or tracks of a run."""
+    return distinct(log.series.values())

@@ -20,7 +20,7 @@ from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import relation
-from chronicle.timeline.courses import Course, clock, distinct, wall_clock
+from chronicle.timeline.courses import Course, clock, distinct_in, wall_clock
 from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
 
 # What overtaken pieces cost, by the role of the series that counts it; None is the wall clock.
@@ -254,7 +254,7 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
     """One for each attempt, in their order."""
     after = {join.before: join for join in timeline.joins}  # of several the latest
     joined = {join.after for join in timeline.joins}
-    tracks = distinct(timeline.series.values())
+    tracks = distinct_in(timeline)
     alive = set().union(*(np.flatnonzero(np.bincount(t.attempt[t.live])).tolist() for t in tracks))
     judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
     alone = "apart" if len(timeline.attempts) > len(judged) + 1 else "latest"

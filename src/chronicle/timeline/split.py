@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
-from chronicle.timeline.courses import Index, Mask, clock, distinct
+from chronicle.timeline.courses import Index, Mask, clock, distinct_in
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
 _SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
@@ -107,7 +107,7 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
 
 def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
     """The attempt with each series put in an order, where a step goes back in any."""
-    if not any(len(falls(s.steps)) for s in distinct(attempt.series.values())):
+    if not any(len(falls(s.steps)) for s in distinct_in(attempt)):
         return attempt
     return replace(attempt, series={m: order(s) for m, s in attempt.series.items()})
 

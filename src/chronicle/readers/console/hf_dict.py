@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
-from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.console.log import Line, Log
+import numpy as np
+from numpy.typing import NDArray
+
+from chronicle.model import Attempt, Fault, Floats, Place, Steps
+from chronicle.readers.console.chunks import time_in
+from chronicle.readers.console.log import Line, Log, Rows
 from chronicle.readers.console.pairs import numbers
 
 NAME = "hf-console"
@@ -29,39 +34,16 @@ _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
 _STEPS = ("global_step", "step")  # of trainers that tell it
 _SUMMARY = "train_runtime"
 _ROUNDED = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits: a share of them
-_MOST_BARS = 64
+_MOST_BARS, _MOST_EPOCHS = 64, 1e6
 _ASKED = 64  # lines of a training that are asked how many steps an epoch has
 
 
-@dataclass
-class Row:
-    """A line of a training between two of its bars; ``crowded`` with others that cannot be of one step."""
+class Row(NamedTuple):
+    """A line of a training that waits for its bar; ``under`` is the total of the bar that was drawn last."""
 
     line: Line
     values: dict[str, float]
-    under: str  # the total of the bar that was drawn last
-    before: int = 0
-    after: int = 0
-    crowded: bool = False
-
-    @property
-    def epoch(self) -> float:
-        """As the line says; NaN where it says nothing that can be compared."""
-        epoch = self.values.get("epoch", math.nan)
-        return epoch if 0 < epoch < 1e6 else math.nan
-
-    def fits(self, n: int, steps_per_epoch: float) -> bool:
-        """Whether it was printed at step ``n``, for all that its epoch says."""
-        least, share = _ROUNDED
-        return abs(n / steps_per_epoch - self.epoch) <= max(least, share * self.epoch)
-
-    def step(self, steps_per_epoch: float) -> int:
-        """Its step: that of the bar after it, unless only the bar before, or in a crowd none, fits its
-        epoch."""
-        if not steps_per_epoch or math.isnan(self.epoch):
-            return self.after
-        fitting = (n for n in (self.after, self.before) if self.fits(n, steps_per_epoch))
-        return next(fitting, round(self.epoch * steps_per_epoch) if self.crowded else self.after)
+    under: str
 
 
 @dataclass
@@ -69,40 +51,47 @@ class Bars:
     """The lines of one training, and the bars that tell their steps.
 
     The Trainer draws its bar again after it has printed a line. A terminal or a buffer may have moved things,
-    or kept only some bars; how many steps an epoch has then tells which bar is that of the line.
+    or kept only some bars; how many steps an epoch has then tells which bar is that of the line. Of a live
+    log all of this is kept and taken up at each look: what may be long is in columns.
     """
 
     total: str = ""  # of the training's bar; others are those of evaluations
     end_epoch: float = math.nan  # the epoch at which the training came to its end
     latest: str = ""  # the total of the last bar, whichever it was
     drawn: dict[str, int] = field(default_factory=dict)  # the last place of a bar by its total
-    places: dict[str, set[int]] = field(default_factory=dict)  # and all of them
+    places: dict[str, array[int]] = field(default_factory=dict)  # and all of them
     waiting: list[Row] = field(default_factory=list)  # for a bar
-    rows: list[Row] = field(default_factory=list)  # between two bars
+    rows: Rows = field(default_factory=Rows)  # lines between two bars, at the step of the one after them
+    before: array[int] = field(default_factory=lambda: array("q"))  # of each row the bar before it,
+    crowded: array[int] = field(default_factory=lambda: array("b"))  # and if others cannot be of its step
 
-    def draw(self, n: int, total: str) -> Iterator[Row]:
+    def draw(self, n: int, total: str) -> Iterator[Rows]:
         """Takes a bar; gives the lines of a training that is over by now, which know all bars there are."""
         before = self.drawn.get(total, n)
         if total in self.drawn or len(self.drawn) < _MOST_BARS:
+            if self.drawn.get(total) != n:
+                self.places.setdefault(total, array("q")).append(n)
             self.drawn[total] = n
-            self.places.setdefault(total, set()).add(n)
         self.latest = total
         losses = [row for row in self.waiting if "loss" in row.values]
         if self.total not in ("", total) and any(row.under == total for row in losses):
-            yield from self.placed()  # another launch: that one did not say that it ended
+            yield self.placed()  # another launch: that one did not say that it ended
         if losses and not self.total:  # what a buffer held back may come out in an evaluation
             self.total = next(iter(self.drawn)) if len(losses) > 1 else total
         if total != self.total:
             return
         self._place(before, n, len(losses) > 1)
         if not math.isnan(self.end_epoch):
-            yield from self.placed()
+            yield self.placed()
 
     def _place(self, before: int, after: int, crowded: bool) -> None:
-        self.rows += [replace(row, before=before, after=after, crowded=crowded) for row in self.waiting]
+        for row in self.waiting:
+            self.rows.add(row.line.number, after, row.values, time_in(row.line.text))
+            self.before.append(before)
+            self.crowded.append(crowded)
         self.waiting = []
 
-    def end(self) -> Iterator[Row]:
+    def end(self) -> Rows:
         """The lines of a log that is over. The last bar stands for those that a buffer kept back: several, or
         one before the summary."""
         ended = not math.isnan(self.end_epoch)
@@ -113,42 +102,63 @@ class Bars:
             self._place(self.drawn[self.total], self.drawn[self.total], True)
         return self.placed()
 
-    def placed(self) -> Iterator[Row]:
-        """The lines so far, each with its step as ``after``; another training may follow. What was written
-        into the log twice, by the program and by `tee`, is told once."""
-        steps_per_epoch, told = self._steps_per_epoch(), (-1, dict[str, float]())
-        for row in self.rows:
-            if told != (told := (row.step(steps_per_epoch), row.values)):
-                yield replace(row, after=told[0])
+    def placed(self) -> Rows:
+        """The lines so far, each at its step: that of the bar after it, unless only the bar before, or in a
+        crowd none, fits its epoch. Another training may follow. What was written into the log twice, by the
+        program and by `tee`, is told once."""
+        rows, after, before = self.rows, np.array(self.rows.steps), np.array(self.before)
+        epochs = rows.column("epoch")
+        epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # what cannot be compared
+        if steps_per_epoch := self._steps_per_epoch(after, before, epochs):
+            by_epoch = np.rint(epochs * steps_per_epoch)
+            none = np.array(self.crowded, bool) & (by_epoch < 2.0**63)
+            fitting = [_fit(n, epochs, steps_per_epoch) for n in (after, before)]
+            by_epoch = np.where(none, by_epoch, 0).astype(np.int64)
+            rows.steps = array("q", np.select([*fitting, none], [after, before, by_epoch], after).tobytes())
         self.places.pop(self.total, None)
-        self.total, self.end_epoch, self.rows = "", math.nan, []
+        self.total, self.end_epoch = "", math.nan
+        self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
+        return rows.without_repeats()
 
-    def _steps_per_epoch(self) -> float:
+    def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> float:
         """By lines between two drawings of one bar, else by the end of the training, else by the bar that
         most lines agree with. 0 where no line names an epoch."""
-        rows = [row for row in self.rows if not math.isnan(row.epoch) and "loss" in row.values]
-        sure = [row for row in rows if row.after == row.before and not row.crowded and row.after]
-        if sure:
-            last = max(sure, key=lambda row: row.epoch)
-            return last.after / last.epoch
-        places = sorted(self.places.get(self.total, ()))
-        if rows and self.end_epoch > 0 and places[-1] == int(self.total):
-            return places[-1] / self.end_epoch
-        if rows and len(places) - (0 in places) == 1:  # the last of the lines is nearest to it
-            return places[-1] / rows[-1].epoch
-        asked = rows[:: len(rows) // _ASKED + 1]
-        maybe = [n / row.epoch for row in asked for n in (row.after, row.before) if n]
+        with_loss = np.array(self.rows.columns.get("loss", ((), ()))[1], np.int64)
+        with_loss = with_loss[~np.isnan(epochs[with_loss])]
+        after, before, epochs = after[with_loss], before[with_loss], epochs[with_loss]
+        sure = np.flatnonzero((after == before) & (np.array(self.crowded)[with_loss] == 0) & (after > 0))
+        if len(sure):
+            last = sure[np.argmax(epochs[sure])]
+            return float(after[last] / epochs[last])
+        places = np.unique(np.array(self.places.get(self.total, ()), np.int64))
+        if not len(with_loss) or not len(places):
+            return 0.0
+        if self.end_epoch > 0 and places[-1] == int(self.total):
+            return float(places[-1] / self.end_epoch)
+        if len(places) - (places[0] == 0) == 1:  # the last of the lines is nearest to it
+            return float(places[-1] / epochs[-1])
+        asked = slice(None, None, len(with_loss) // _ASKED + 1)
+        after, before, epochs = after[asked], before[asked], epochs[asked]
+        maybe = (np.stack([after, before], axis=1) / epochs[:, None]).ravel()
 
         def agreeing(steps: float) -> int:
-            return sum(row.fits(nearest(places, row.epoch * steps), steps) for row in asked)
+            return int(np.count_nonzero(_fit(nearest(places, epochs * steps), epochs, steps)))
 
-        return max(maybe, key=agreeing, default=0.0)
+        return float(max(maybe[maybe > 0], key=agreeing, default=0.0))
 
 
-def nearest(places: Sequence[int], step: float) -> int:
-    """The place, of one or more in ascending order, that is nearest to a step."""
-    at = bisect_left(places, step)
-    return min(places[max(at - 1, 0) : at + 1], key=lambda place: abs(place - step))
+def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.bool_]:
+    """Whether lines were printed at these steps, for all that their epochs say."""
+    least, share = _ROUNDED
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.abs(steps / steps_per_epoch - epochs) <= np.maximum(least, share * epochs))
+
+
+def nearest(places: Steps, steps: Floats) -> Steps:
+    """Of places in ascending order, of which there are some, the nearest to each step; the first of two."""
+    at = np.searchsorted(places, steps)
+    below, above = places[np.maximum(at - 1, 0)], places[np.minimum(at, len(places) - 1)]
+    return np.where(np.abs(below - steps) <= np.abs(above - steps), below, above)
 
 
 def read(path: Path) -> list[Attempt]:
@@ -173,8 +183,7 @@ def read(path: Path) -> list[Attempt]:
         else:
             own["n_rows"] += int("loss" in values or not own["n_rows"])
             log.add(line, own["n_rows"], values)
-    for row in bars.end():
-        log.add(row.line, row.after, row.values)
+    log.take(bars.end())
     if bars.waiting:  # no bar came after them: the end is missing
         log.truncated = True
     attempt = log.attempt()
@@ -188,8 +197,8 @@ def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]
     """The dictionaries; bars on the way give the lines that wait for them their step."""
     for line in log.lines(_LINE):
         if bar := _BAR.match(line.text):
-            for row in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
-                log.add(row.line, row.after, row.values)
+            for rows in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
+                log.take(rows)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
             values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}

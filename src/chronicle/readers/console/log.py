@@ -246,6 +246,13 @@ class Log:
         self.step, self.time = step, time if time == time else self.time
         return True
 
+    def take(self, rows: Rows) -> None:
+        """Records that waited for their steps."""
+        self.rows.join(rows)
+        if len(rows):
+            self.step = rows.steps[-1]
+            self.time = next((time for time in reversed(rows.times) if time == time), self.time)
+
     def _repeats_a_rank(self, step: int, names: frozenset[str], who: str) -> bool:
         first, latest = self._leading_ranks.setdefault(names, (who, deque(maxlen=_IN_STEP)))
         if who != first and step in latest:
@@ -391,6 +398,42 @@ class Rows:
         _append(self.lines, lines)
         _append(self.steps, steps)
         _append(self.times, times)
+
+    def join(self, other: Rows) -> None:
+        """All rows of another one, behind those that are here."""
+        n_before = len(self.steps)
+        for name, (values, at) in other.columns.items():
+            self.fill(name, np.array(at, np.int64) + n_before, np.array(values))
+        self.lines += other.lines
+        self.steps += other.steps
+        self.times += other.times
+
+    def without_repeats(self) -> Rows:
+        """The rows, but for those with the step and the values of the row before."""
+        steps = np.array(self.steps)
+        alike = steps[1:] == steps[:-1]
+        for name, (_, at) in self.columns.items() if alike.any() else ():
+            values, filled = self.column(name), np.isin(np.arange(len(steps)), np.array(at))
+            both_nan = np.isnan(values[1:]) & np.isnan(values[:-1])
+            alike &= (filled[1:] == filled[:-1]) & ((values[1:] == values[:-1]) | both_nan)
+        if not alike.any():
+            return self
+        kept, rows = np.concatenate([[True], ~alike]), Rows()
+        number = np.cumsum(kept) - 1
+        for name, (of_rows, at) in self.columns.items():
+            there = np.array(at, np.int64)
+            inside = kept[there]
+            rows.fill(name, number[there[inside]], np.array(of_rows)[inside])
+        for to, column in ((rows.lines, self.lines), (rows.steps, self.steps), (rows.times, self.times)):
+            _append(to, np.array(column)[kept])
+        return rows
+
+    def column(self, name: str) -> Floats:
+        """A metric in every row, NaN where it has none."""
+        values, at = self.columns.get(name, ((), ()))
+        whole = np.full(len(self), np.nan)
+        whole[np.array(at, np.int64)] = values
+        return whole
 
     def fill(self, name: str, rows: Steps, values: Floats) -> None:
         if len(rows):
