@@ -95,8 +95,8 @@ GOLDEN = [
     (
         "lab-shard-rots-lm",
         "2",
-        "Spikes came more and more often: 10 spikes over steps 420 to 1\u202f260, 5 times "
-        "as many in the second half as in the first.",
+        "Spikes came more and more often: 10 spikes over steps 420 to 1\u202f260, 4 times "
+        "as far apart in the first third as in the last.",
     ),
     (
         "lab-attention-logits",

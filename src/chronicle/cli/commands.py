@@ -257,14 +257,14 @@ def compare(runs: tuple[Path, ...]) -> None:
     last learning rate, and the events of all of them in the order of steps. The site draws them over each
     other: tick them on its page Browse.
     """
-    from chronicle.cli import comparing
+    from chronicle.cli import terminal
 
-    judged = _JudgedRuns(_named(*runs))
+    judged, most = _JudgedRuns(_named(*runs)), terminal.MOST_COMPARED
     compared = list(judged)
-    if not 2 <= len(compared) <= comparing.MOST:
+    if not 2 <= len(compared) <= most:
         remedy = "name another run" if len(compared) < 2 else "leave some of them out"
-        raise UsageError(f"a comparison takes 2 to {comparing.MOST} runs, not {len(compared)}", remedy=remedy)
-    click.echo("\n".join(comparing.lines(compared)))
+        raise UsageError(f"a comparison takes 2 to {most} runs, not {len(compared)}", remedy=remedy)
+    click.echo("\n".join(terminal.compared_lines(compared)))
     sys.exit(int(judged.unreadable))
 
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, EventKind
 from chronicle.pages import chronology, lists
-from chronicle.pages.experiments import experiments_page
 from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_cases, load_gallery
 from chronicle.pages.lists import home
 from chronicle.pages.run_page import runs
@@ -29,7 +28,7 @@ __all__ = (
 )  # fmt: skip
 
 PAGE_KINDS = (
-    home, lists.browse, chronology.chronology, experiments_page, runs, lists.patterns,
+    home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns,
     lists.cases, lists.reviews, lists.unreadable, lists.missing,
 )  # fmt: skip
 

@@ -26,7 +26,7 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
-from chronicle.readers.console.counting import Course, Plan
+from chronicle.readers.console.counting import Course, Plan, Repeats
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     FEWEST_EPOCHS,
@@ -55,7 +55,6 @@ from chronicle.readers.console.pairs import (
     last_word,
     settings,
 )
-from chronicle.readers.console.repeats import Repeats
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, once_an_epoch
