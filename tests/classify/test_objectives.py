@@ -146,3 +146,11 @@ def test_a_task_that_is_solved_within_the_first_points_was_learned(n_solved: int
     assert told(avg_reward=solved)[0] == "good"
     falls_back = np.concatenate([np.linspace(0, 1, 18), np.zeros(n_solved)])
     assert told(avg_reward=falls_back)[0] != "good"
+
+
+def test_scores_of_classes_at_few_steps_are_no_course() -> None:
+    """An evaluation prints the recall of each of twenty classes, the rarest last."""
+    steps = np.repeat([0, 100, 200], 20)
+    recall = np.tile(np.linspace(90, 0, 20), 3)
+    attempt = Attempt("a", (), {"recall": Series("recall", Role.SCORE, steps, recall, np.full(60, np.nan))})
+    assert classify(stitch([attempt])).patterns == ()

@@ -121,6 +121,22 @@ def test_parts_that_find_their_levels_in_the_start_up_are_no_event() -> None:
     assert (judged.verdict, judged.patterns) == ("good", ("near-perfect", "spike-fast-recovery"))
 
 
+@pytest.mark.parametrize(("rise_log", "verdict"), [(0.2, "good"), (0.9, "bad")])
+def test_a_rise_within_an_epoch_counts_if_it_is_larger_than_the_step_before_it(
+    rise_log: float, verdict: str
+) -> None:
+    """A fine-tuning of three epochs: the loss steps down by 0.45 where each of them begins."""
+    epoch = np.arange(1200) / 400
+    loss = np.exp(-0.45 * np.floor(epoch) + rise_log * np.maximum(epoch - 2.2, 0) / 0.8)
+    noise = np.exp(0.06 * np.random.default_rng(2).standard_normal(1200))
+    judged = classify({"loss": loss * noise, "epoch": epoch})
+    assert judged.verdict == verdict
+    assert [(f.start_step, f.evidence["epoch"]) for f in judged.findings if "epoch" in f.evidence] == [
+        (400, 1.0),
+        (800, 2.0),
+    ]
+
+
 @pytest.mark.parametrize("ends", [0.0, 1.0])
 def test_a_rise_at_a_learning_rate_of_nothing_is_the_data(ends: float) -> None:
     t = np.arange(900) / 900

@@ -429,6 +429,14 @@ def test_what_did_not_rise_is_not_told_as_a_rise() -> None:
     )
 
 
+def test_a_step_down_where_an_epoch_begins_is_told_as_a_fall() -> None:
+    loss = np.repeat([2.0, 1.0], 40)
+    step = replace(finding("level-shift", 40, 43), evidence={"epoch": 1.0, "drop_log": np.log(2.0)})
+    assert sentence(np.arange(80), loss, step) == (
+        "The loss fell by 50 % at step 40, where an epoch began and the samples were read again."
+    )
+
+
 def test_a_pattern_of_a_rule_of_ones_own_is_told_by_its_name() -> None:
     steps, loss = spiked([9.0])
     assert sentence(steps, loss, finding("our-own", 20, 21)) == "Our-own at step 20."

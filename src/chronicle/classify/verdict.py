@@ -202,6 +202,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the loss that decides the verdict did not rise with it"
     if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was nearly zero, so the data caused it"
+    if finding.pattern == NO_SPIKE and any(schedule.within_epoch(view, a, finding) for a in attempts):
+        return "it lies within an epoch that had begun with a larger step down"
     firsts = (median(loss.values[:2]) for loss in view.losses[:1] if loss.metric == finding.metric)
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):

@@ -89,7 +89,10 @@ class AttemptView:
     @cached_property
     def objective(self) -> Series | None:
         """What is judged where no loss is: the reward or return of an agent, or else a score."""
-        known = self.by_role(Role.OBJECTIVE, *(SCORES if self.in_time else ()))
+        rated = self.by_role(Role.OBJECTIVE, *(SCORES if self.in_time else ()))
+        known = [
+            s for s in rated if np.count_nonzero(np.diff(s.steps)) + 1 >= MIN_POINTS
+        ]  # a row may be a class
         return judged(known) if self.loss is None else None
 
     @cached_property

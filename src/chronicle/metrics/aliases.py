@@ -214,6 +214,9 @@ ALIASES: tuple[Alias, ...] = (
         rf"^(?=.*{PER_SECOND}|.*\b(throughput|flops)\b).*\b(sampler|sampled|sampling|rollouts?|generat\w+"
         r"|decod\w+|inference|peak|promised|theoretical|max|maximum|best)\b",
         "num_env_steps_sampled_per_second, rollout/tokens_per_second, peak_flops"),
+    Alias(Role.OTHER, r"^(timing|timers?|time|profiling)\b.*\b(rewards?|scores?)\b"
+        r"|\b(rewards?|scores?) (fn |func |function |model )?(time|duration|latency)\b",
+        "timing_s/reward, time/reward_fn, reward_time"),
     Alias(Role.LEARNING_RATE, r"\b(l ?r\d*|learning rate)\b",
         "lr, learning_rate, train/learning_rate, lr/pg0, x/lr0, lr-AdamW, current_lr, L.r."),
     Alias(Role.STEP_TIME, r"\b(step|iteration|iter|batch) (time|timing|duration|cost|avg)\b"

@@ -130,6 +130,10 @@ class Sentences(Teller):
         return Words(f"{turned}, rose {self.from_to(self.rise)}{stayed}", short, "never over")
 
     def level_shift(self) -> Words:
+        if self.has("epoch"):
+            words = self.words("{what} fell by {drop_log:fallen}", "{drop_log:fallen} lower at {start}")
+            again = "where an epoch began and the samples were read again"
+            return words._replace(sentence=f"{words.sentence} at {self.start}, {again}")
         risen, short = self.risen("rose")
         left, end = self.value("residual_log", self.value("step_log")), self.finding.end_step
         above = self.above(left) if left > 0 else "up"

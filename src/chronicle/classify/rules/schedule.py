@@ -218,6 +218,15 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     yield from falls.values()
 
 
+def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
+    """Whether a loss rises by less than it had stepped down by where the epoch of the rise began: what was
+    just read again is known best, and the loss stays below what it was before."""
+    loss = attempt.series.get(rise.metric or "")
+    falls = epoch_edges(view, attempt, loss) if loss is not None and loss is attempt.loss else ()
+    before = [fall.evidence["drop_log"] for fall in falls if fall.start_step <= rise.start_step]
+    return bool(before) and float(rise.evidence.get("residual_log", np.inf)) < before[-1]
+
+
 def between(before: Floats, after: Floats) -> float:
     """How far the loss falls between two epochs beyond what it falls within them, log units: from the last
     third of one to the first third of the other, or from middle to middle where that is more."""
