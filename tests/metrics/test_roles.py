@@ -76,7 +76,8 @@ NAMES = {
     Role.OBJECTIVE: """reward, rewards, ep_rew_mean, rollout/ep_rew_mean, episode_reward_mean, EpRet,
         charts/episodic_return, env_runners/episode_return_mean, AverageEpRet, Train/mean_reward,
         objective/rlhf_reward, objective/scores, average reward score, total_reward, episode reward""",
-    Role.OTHER: """config/peak_lr, logit_scale, config/batch_size, timing_s/reward, time/reward_fn, reward_time, reward_std, rollout/return_std, peak_flops,
+    Role.OTHER: """config/peak_lr, logit_scale, config/batch_size, timing_s/reward, time/reward_fn,
+    reward_time, reward_std, rollout/return_std, peak_flops,
         num_env_steps_sampled_per_second,
         rollout/tokens_per_second, num-zeros, params norm, validation/num_examples, number of skipped
         iterations, eval_runtime, eval_samples_per_second, eta_seconds, data_time, preemption_count,
