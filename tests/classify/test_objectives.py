@@ -63,7 +63,7 @@ def test_a_rate_at_its_ceiling_from_the_first_value_on_has_not_failed(n: int) ->
     rate = np.round(np.minimum(0.97 + 0.01 * NOISE[0, :n], 1.0), 2)
     assert told(win_rate=rate) == ("good", ("near-perfect",))
     assert told(win_rate=np.round(rate - 0.02 * np.arange(n) / n, 2))[0] == "good"
-    assert told(win_rate=rate - 0.5)[0] == ("unexpected" if n < 50 else "bad")
+    assert told(win_rate=rate - 0.5)[0] == ("unexpected" if n < 50 else "worrying")
 
 
 def test_a_reward_that_no_episode_has_told_yet_is_no_nan() -> None:

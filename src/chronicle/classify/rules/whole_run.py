@@ -42,11 +42,12 @@ failed-run, plateau, divergence-no-spike (of a reward)
     Sees: a reward, a return or, where neither is logged, a score that never rises, or that loses its gain.
     Where an agent logs a reward, its losses may rise while it gets better, so the reward is judged instead.
     Rule: a reward of 50 points or more fails if no sixteenth of the log lies four errors above the first
-    level and it does not rise with time either; the same in a log that begins after the run is a plateau. It
-    diverges if it ends at least a third of the way down from its best level to its first, further than it
-    had ever fallen and come back, by six errors and what the highest of its like blocks has by chance
-    (`Ascent`); or if it loses a third of its gain in the last four values, by a fall twice as far as any
-    other; or, where it tells nothing, if a score only falls and ends a third below its first value.
+    level and it does not rise with time either; one that is above nothing in all but a twentieth of its
+    values may be all there is, and is a plateau, as in a log that begins after the run. It diverges if it
+    ends at least a third of the way down from its best level to its first, further than it had ever fallen
+    and come back, by six errors and what the highest of its like blocks has by chance (`Ascent`); or if it
+    loses a third of its gain in the last four values, by a fall twice as far as any other; or, where it
+    tells nothing, if a score only falls and ends a third below its first value.
     Blind to: an agent that had learned before its log begins, and a slow collapse in the last eighth of it.
     False alarm: a task that is made harder on the way, or the first episodes of a running mean.
     Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
@@ -443,16 +444,18 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         checks = [lost, *noted(first_level=v[0], best_level=v[0], last_level=v[-1])]
         at = At(attempt, fallen, fallen.steps[0], fallen.steps[0])
         yield finding(NO_SPIKE, at, checks, 0.9, 0.7, (PLATEAU, "the score had kept its first level"))
-    elif _is_told(view, attempt, series):
+    elif _says_enough(view, attempt, series):
         later = series.steps[0] > 0.02 * series.steps[-1]  # it may have risen before: then it must be surer
-        most, begun = DOUBT if later else TREND, "the log had begun with the run"
+        most = DOUBT if later else TREND
+        # what is nearly always above nothing may be all there is
+        unsure = later or float(np.quantile(finite(series).values, 0.05)) > 0
         checks = [
             *measured,
             Check("best level over the first", way.gained, "errors", f"< {RISES:g}", way.gained < RISES),
             Check("trend of the whole course", way.trend, "errors", f"< {most:g}", way.trend < most),
         ]
-        other = (FAILED, begun) if later else (PLATEAU, "it had risen first and then stood still")
-        pattern, severity = (PLATEAU, 0.4) if later else (FAILED, 0.9)
+        other = (FAILED, "it had been nothing or a cost throughout") if unsure else (PLATEAU, "it had risen")
+        pattern, severity = (PLATEAU, 0.4) if unsure else (FAILED, 0.9)
         yield finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
 
 
@@ -465,12 +468,10 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Finding | No
     if len(v) < OBJECTIVE or not len(v) - LAST <= i + 1 <= len(v) - 2:  # two values at the least tell of it
         return None
     before, after = median(v[i - 2 : i + 1]), float(v[i + 1 :].max())
-    usual, gained = -float(np.delete(moves, i).min()), before - way.first
+    usual, gained, lost = -float(np.delete(moves, i).min()), before - way.first, before - after
     checks = [
         at_least("fall at the end, over any other one", -moves[i] / max(usual, 1e-300), "times", TALLEST),
-        at_least(
-            "of the rise to it lost", (before - after) / max(gained, 1e-300), "share", LOST, "lost_share"
-        ),
+        at_least("of the rise to it lost", lost / max(gained, 1e-300), "share", LOST, "lost_share"),
         *noted(first_level=sign * way.first, best_level=sign * before, last_level=sign * after),
     ]
     at, back = At(attempt, series, known.steps[i + 1], known.steps[i]), ("noisy-healthy", "it had come back")
@@ -484,12 +485,11 @@ def fell(score: Series) -> bool:
     return len(values) >= FEWEST and rises(-values)
 
 
-def _is_told(view: View, attempt: AttemptView, series: Series) -> bool:
+def _says_enough(view: View, attempt: AttemptView, series: Series) -> bool:
     """Whether a reward that does not rise says that nothing was learned: not one of fewer than 50 points, one
     value to the end that is more than nothing, an attempt that was begun anew and learned, nor a score."""
     values = finite(series).values
-    same = values[0] > 0 and np.ptp(values) == 0
-    if len(values) < OBJECTIVE or same or series.role is not Role.OBJECTIVE:
+    if series.role is not Role.OBJECTIVE or len(values) < OBJECTIVE or values.min() == values.max() > 0:
         return False
     later = (a.objective for a in view.attempts[attempt.index + 1 :])
     return not any(s is not None and improves(s) for s in later)
