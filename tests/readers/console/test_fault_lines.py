@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+from tests.logs import read_text
 from tests.work import in_proportion
 
 from chronicle.readers.console.machine import KINDS, LONGEST, ROWS, XIDS, Row, fault_in
@@ -260,3 +263,16 @@ def test_a_quoted_line_is_short_and_in_one_piece() -> None:
     assert len(fault.what) == LONGEST
     assert fault.what.startswith("x x x ")
     assert fault.what.endswith("…")
+
+
+def test_a_fault_without_a_clock_has_the_time_of_what_was_logged_right_before_it(tmp_path: Path) -> None:
+    """The clock of a checkpoint that was loaded an hour earlier is no clock of the fault."""
+    times = [f"2026-03-01 {7 + k // 60:02}:{k % 60:02}:00" for k in range(180)]
+    steps = [*range(60), *range(40, 160)]
+    form = "[{}] [INFO] [trainer.py:233] step {:>6}/10000 | loss {:.4f} | lr 1e-4".format
+    lines = [form(time, step, 3 - step / 100) for time, step in zip(times, steps, strict=True)]
+    lines.insert(60, "[2026-03-01 08:00:00] [INFO] [checkpoint.py:41] Loading checkpoint from /ckpt/step_40")
+    lines += ["torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB"]
+    attempt = read_text(tmp_path, "\n".join(lines) + "\n")
+    (fault,) = attempt.faults
+    assert (fault.at_step, fault.at_time) == (159, attempt.series["loss"].times[-1])

@@ -158,7 +158,7 @@ class Faults:
         self._listed: list[Fault] = []
         self._latest: dict[tuple[str, str, str], tuple[int, int]] = {}  # index and line of what was told last
         self._open: set[str] = set()
-        self._before: deque[str] = deque(maxlen=_LINES_BEFORE)
+        self._before: deque[tuple[int, str]] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
     def worth_a_look(self, data: bytes) -> bool:
@@ -182,13 +182,14 @@ class Faults:
         if math.isfinite(time):
             self._dated = time
         if fault is not None:
-            times = map(self._time, (line, *reversed(self._before)))
+            before = (text for at, text in reversed(self._before) if at >= number - _LINES_BEFORE)
+            times = map(self._time, (line, *before))
             at_time = next(filter(math.isfinite, times), time)
             host = fault.host or clean(stamp(line).host[:80])
             place = Place(str(self.path), line=number)
             self._add(number, replace(fault, place=place, host=host, at_step=step, at_time=at_time))
             self._before.clear()
-        self._before.append(line)
+        self._before.append((number, line))
 
     def listed(self, near: float = math.nan) -> tuple[Fault, ...]:
         """All faults in the order of the log. Times without a year are put next to a time the log names
