@@ -75,10 +75,8 @@ def diagnosis_json(
 
 
 def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """The entry that `to_json` wrote: who kept it knows by its hash that it is as it was written.
-
-    Raises ValueError: another schema version, or not an entry at all.
-    """
+    """The entry that `to_json` wrote: who kept it knows by its hash that it is as it was written. Raises
+    ValueError: another schema version, or not an entry at all."""
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
     try:

@@ -103,9 +103,7 @@ class Product:
 
 def produce(product: Product) -> Outcome:
     """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised.
-
-    Raises OSError: the store cannot be written.
-    """
+    Raises OSError: the store cannot be written."""
     run, folder = replace(product.run, seen={}), product.folder
     try:
         with contained(_logs_of(run)):
@@ -196,10 +194,8 @@ class Run:
         return self._stitched()[0]
 
     def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
-        """The run read, stitched and classified, and what was wrong with single logs of it.
-
-        Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
-        """
+        """The run read, stitched and classified, and what was wrong with single logs of it. Raises
+        ChronicleError: nothing of the run could be read, or its configuration is wrong."""
         timeline, problems = self._stitched()
         with contained(_logs_of(self.folder)):
             return timeline, classify(timeline, thresholds(self.settings)), problems
@@ -237,10 +233,8 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
-    """The classifier's thresholds with those of chronicle.toml.
-
-    Raises ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
-    """
+    """The classifier's thresholds with those of chronicle.toml. Raises ConfigError: a name that it does not
+    have, or a rate of false alarms that was not measured."""
     valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
         if name not in valid:

@@ -141,11 +141,9 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
 
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
-    """The runs, each store of several runs among their logs (a tracker's database) as its runs.
-
-    ``entries`` holds what was kept of each by the last build: a folder that looks as it did then, when it
-    held one run, is not looked into.
-    """
+    """The runs, each store of several runs among their logs (a tracker's database) as its runs. ``entries``
+    holds what was kept of each by the last build: a folder that looks as it did then, when it held one run,
+    is not looked into."""
     runs, run_folders = list(runs), list[RunFolder]()
     folders = [run for run in runs if entries and run.logs == (run.folder,)]
     looks = ((run, last_seen(run, entries / run.run_id)) for run in folders if entries)
@@ -227,10 +225,8 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
-    """The runs, those that go on from one beside them as one with it: under its id, with the logs of all.
-
-    Of a few runs, what was read of them is given too, so that it need not be read again.
-    """
+    """The runs, those that go on from one beside them as one with it: under its id, with the logs of all. Of
+    a few runs, what was read of them is given too, so that it need not be read again."""
     groups: dict[tuple[str, str], list[RunSource]] = {}
     for source in sources:
         groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)

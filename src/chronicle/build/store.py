@@ -164,9 +164,7 @@ def forget(folder: Path) -> None:
 
 def kept(folder: Path, key: str) -> Rows:
     """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
-
-    The hash of what a build reads of it is always looked at, that of the others where size or time differ.
-    """
+    The hash of what a build reads of it is always looked at, that of the others where size or time differ."""
     made_from, rows = manifest(folder)
     stamps = {name: _stamp(folder, name) for name in rows}
     if made_from != key or any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
@@ -176,10 +174,8 @@ def kept(folder: Path, key: str) -> Rows:
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
-    """Files of a kept entry that are missing, or hold something else than what was written.
-
-    With the ``shortcut`` those of the size and time that they had are not read, but for the entry.
-    """
+    """Files of a kept entry that are missing, or hold something else than what was written. With the
+    ``shortcut`` those of the size and time that they had are not read, but for the entry."""
     rows = manifest(folder)[1].items()
     return [n for n, row in rows if _differs(folder, n, row, _stamp(folder, n), every=not shortcut)]
 
@@ -253,10 +249,8 @@ def _add_below(log: str, marks_of: dict[str, Marks], entered: set[tuple[int, int
 
 def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
     """What is damaged of a workspace, its runs, kept entries, site and git, and what is only worth knowing.
-
     Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
-    be removed.
-    """
+    be removed."""
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
     with locked(build / "lock", f"the build in {workspace.root}", say):

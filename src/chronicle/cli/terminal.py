@@ -139,10 +139,8 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
 
 
 def outside(note: Note, entry: Entry | None) -> str:
-    """Why a note speaks of nothing that the last build of its run shows; else empty.
-
-    Raises UsageError: an event that the run does not have; the message names those it has.
-    """
+    """Why a note speaks of nothing that the last build of its run shows; else empty. Raises UsageError: an
+    event that the run does not have; the message names those it has."""
     if entry is None:
         return ""
     known = {name for event in entry.events for name in (event.id, *event.also)}
@@ -232,10 +230,8 @@ def explain(
     diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] | None = None
 ) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
-
     ``pages`` are those of the gallery by id, which name the causes. Raises UsageError: there is no such
-    event; the message names those there are.
-    """
+    event; the message names those there are."""
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)
         return
@@ -431,11 +427,9 @@ def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
 
 
 def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
-    """The events of all runs by step, each with the letter of its run.
-
-    Each run keeps its own order: a rollback stands at the step where it happened, behind what led to it, and
-    what came after it behind the rollback.
-    """
+    """The events of all runs by step, each with the letter of its run. Each run keeps its own order: a
+    rollback stands at the step where it happened, behind what led to it, and what came after it behind the
+    rollback."""
     events: list[tuple[float, str, Event]] = []
     for letter, (*_, diagnosis, story) in zip(letters, runs, strict=True):
         left = {mark: join.from_step for mark, join in lettered(diagnosis)}

@@ -92,9 +92,7 @@ def y_scale(
     segments: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False
 ) -> Scale:
     """The range of a whole run: its body with head room, and the peaks of findings that are near enough.
-
-    ``whole`` asks for the range of a zoom, all that is in its window. A learning rate starts at 0.
-    """
+    ``whole`` asks for the range of a zoom, all that is in its window. A learning rate starts at 0."""
     known = _finite(segment.values for segment in segments)
     if not len(known):
         return Scale(0, 1)
@@ -237,9 +235,7 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 
 class Pane(NamedTuple):
     """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
-
-    Without a y axis (``scale``) values are shares of the height, from 0 at the foot to 1.
-    """
+    Without a y axis (``scale``) values are shares of the height, from 0 at the foot to 1."""
 
     sheet: Sheet
     left: float

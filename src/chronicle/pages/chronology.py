@@ -24,13 +24,12 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import escape, quoteattr
 
-from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import BY_PEOPLE, CHANGES, JOINS, deciding
-from chronicle.story.measured import OVERALL, axis_named
+from chronicle.story.measured import COURSE, OVERALL, axis_named
 from chronicle.story.signs import named
 
 LISTED = 150  # rows of the list for browsers without scripts
@@ -44,7 +43,6 @@ _DONE = ("tried", "decision")
 _CAME = ("outcome", "lesson", "decision")
 _KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 _ENDS = (EventKind.LAUNCH, EventKind.END)
-_COURSE = having(Trait.WHOLE_RUN) - having(Trait.ODD)  # a note on the course of a run is one on the run
 
 Notes = Mapping[str, list[RunEvent]]
 
@@ -74,10 +72,8 @@ def day_words(day: str, form: str = "{0.day} {0:%B}") -> str:
 
 
 def events_js(site: SiteData) -> str:
-    """The data of chronicle.js, one array a row; a script, because fetch fails on file://.
-
-    time, kind, verdict, mark, title, sentence, who, run, title of the run, href, project
-    """
+    """The data of chronicle.js, one array a row; a script, because fetch fails on file://. time, kind,
+    verdict, mark, title, sentence, who, run, title of the run, href, project"""
     lines = []
     for row in site.happened:
         event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST)
@@ -216,7 +212,7 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
     notes: dict[str, list[RunEvent]] = {}
-    on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or {*event.patterns} & _COURSE)}
+    on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or {*event.patterns} & COURSE)}
     for event in entry.events:
         if event.kind in BY_PEOPLE:
             notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))

@@ -14,13 +14,12 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import OVERALL, RISES, RunView, came_to
+from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
-from chronicle.story.signs import named, shortly
+from chronicle.story.signs import cause_window_steps, named
 from chronicle.story.telling import events
 from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig
@@ -30,13 +29,9 @@ CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
 JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
-_ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
-_RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
-_LOSS = Role.LOSS.value
 _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_DECISIONS = 2  # of people that the story quotes: the latest
 _MOST_JOINS = 4
-_LIES = "lies on a branch that was discarded and does"
 _NO_CONFIG = RunConfig()
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
@@ -46,9 +41,7 @@ _ALIKE = 2  # events of one title told one by one
 
 class Story(NamedTuple):
     """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
-
-    ``verdict`` is that of the last review by a person; without one it is the diagnosis'.
-    """
+    ``verdict`` is that of the last review by a person; without one it is the diagnosis'."""
 
     verdict: Verdict
     badge: str
@@ -65,27 +58,23 @@ def tell(
     happened = events(run, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
-    differs = verdict is not diagnosis.verdict
-    odd = diagnosis.verdict is Verdict.UNEXPECTED
-    is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     chosen = _chosen(diagnosis, happened)
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
     ends = (e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2))
-    ending = [event.sentence for event in ends]
+    ending = (event.sentence for event in ends)
     headline = " ".join(filter(None, [*decisive, _trainings(run), _restarts(run), *ending]))
     shown = _shown(run, happened, chosen)
-    paragraphs = [
-        _sequence(run, happened, chosen, shown),
-        _people(notes),
-        _reviewed(review, diagnosis) if review else "",
-        _decides(
-            run, happened, [] if differs else chosen, "The classifier's verdict" if differs else "The verdict"
-        ),
-    ]
+    paragraphs = [_sequence(run, happened, chosen, shown), _people(notes)]
+    paragraphs += [_reviewed(review, diagnosis)] if review else []
+    if verdict is diagnosis.verdict:
+        paragraphs.append(_decides(run, happened, chosen, "The verdict"))
+    else:
+        paragraphs.append(_decides(run, happened, [], "The classifier's verdict"))
     paragraphs.append(_open(run, happened, shown, " ".join([headline, *paragraphs])))
-    badge = CANNOT_TELL if is_open else verdict.value
+    odd = diagnosis.verdict is Verdict.UNEXPECTED
+    is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     new = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
-    return Story(verdict, badge, headline, tuple(new), happened)
+    return Story(verdict, CANNOT_TELL if is_open else verdict.value, headline, tuple(new), happened)
 
 
 def _people(notes: Sequence[Note]) -> str:
@@ -127,16 +116,14 @@ def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
 
 def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     """The findings that make a verdict, the gravest first: on the course that the run kept, of this verdict.
-
-    Of a good run these are its calm course, then what it survived.
-    """
+    Of a good run these are its calm course, then what it survived."""
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
-        findings = [event for event in findings if set(event.patterns) & _ODD]
+        findings = [event for event in findings if set(event.patterns) & ODD]
     elif verdict is not Verdict.GOOD:
         single = [event for event in findings if not set(event.patterns) & OVERALL]
         findings = [event for event in findings if event.verdict is verdict] or single
-    return sorted(findings, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
+    return sorted(findings, key=lambda e: (not set(e.patterns) & CALM, -e.severity, happened.index(e)))
 
 
 def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
@@ -179,15 +166,14 @@ def _trainings(run: RunView) -> str:
     ends = "end" if len(last) > 1 else "both end" if run.n_trainings == 2 else "all end"
     holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
     where = f"{ends} at {run.axis.place(*sorted({min(last), max(last)}))}"
-    return (
-        f"{holds} {count(run.n_trainings)} trainings, which {where}{others}.{_best_and_worst(run, attempts)}"
-    )
+    levels = _best_and_worst(run, attempts)
+    return f"{holds} {count(run.n_trainings)} trainings, which {where}{others}.{levels}"
 
 
 def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
     """Between which levels the judged metric ends in these attempts, by the number of their training."""
     metric = run.loss.metric if run.loss is not None else ""
-    levels = ((came_to(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
+    levels = ((final_level(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
     ends = sorted((level, number) for level, number in levels if math.isfinite(level))
     if len(ends) < 2 or plainly(ends[0][0]) == plainly(ends[-1][0]):
         return ""
@@ -280,7 +266,7 @@ def _once(sentences: Sequence[str]) -> list[str]:
 
 def _lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
     """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
-    single = [e for e in chosen if _counts(e) and not set(e.patterns) & _RUN]
+    single = [e for e in chosen if _counts(e) and not set(e.patterns) & COURSE]
     steps = [e.step for e in single if e.step is not None]
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
@@ -302,7 +288,7 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
             last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
             near = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap][:1]
         else:
-            least = (event.step or 0) - shortly(run) if set(event.patterns) & RISES else math.inf
+            least = (event.step or 0) - cause_window_steps(run) if set(event.patterns) & RISES else math.inf
             near = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
             near = [e for e in near if (e.step or 0) >= least]
         causes |= {e.id: e for e in near if e not in shown}
@@ -311,7 +297,7 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
 
 def _where(run: RunView, findings: Sequence[Event]) -> str:
     """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
-    steps = [*{e.step for e in findings if e.step is not None and not set(e.patterns) & _RUN}]
+    steps = [*{e.step for e in findings if e.step is not None and not set(e.patterns) & COURSE}]
     if len(steps) < 2:
         return f"at {run.axis.place(steps[0])}" if steps else ""
     return f"over {run.axis.place(min(steps), max(steps))}"
@@ -321,7 +307,7 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
     """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        return "" if any(set(e.patterns) & _CALM for e in chosen) else diagnosis.because
+        return "" if any(set(e.patterns) & CALM for e in chosen) else diagnosis.because
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in chosen for event in decide):
@@ -338,10 +324,10 @@ def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], befor
     the reward is judged), what is in doubt; ``before`` is the text of the other paragraphs."""
     parts = []
     if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
-        lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
-        parts.append(f"{plural(gone, 'finding')} {lie} not count.")
-    no_loss = any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss" not in before
-    if no_loss and not any(s.role is Role.OBJECTIVE for s in run.timeline.series.values()):
+        lie, do = ("lie on branches that were", "do") if gone > 1 else ("lies on a branch that was", "does")
+        parts.append(f"{plural(gone, 'finding')} {lie} discarded and {do} not count.")
+    no_loss = any(Role.LOSS in item.missing for item in run.diagnosis.not_assessed)
+    if no_loss and "no loss" not in before and not run.timeline.by_role(Role.OBJECTIVE):
         rests = ": the verdict rests on other series" if deciding(happened, run.diagnosis.verdict) else ""
         parts.append(f"No loss was logged that could be judged{rests}.")
     return " ".join([*parts, *(clipped(doubt, 400) for doubt in run.timeline.doubts[:1])])

@@ -54,7 +54,8 @@ _NAMES = {
 }
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
-DIVERGES = having(Trait.DIVERGES)
+DIVERGES, CALM, ODD = having(Trait.DIVERGES), having(Trait.CALM), having(Trait.ODD)
+COURSE = having(Trait.WHOLE_RUN) - ODD  # speak of the course of a run: have no place in it
 OVERALL = having(Trait.CALM | Trait.PROPERTY)  # speak of the log or of all of the course, not of an event
 _OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
 _ALONE = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
@@ -202,13 +203,13 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
 
 
-def came_to(values: Floats) -> float:
+def final_level(values: Floats) -> float:
     """The level at the end, by the last eighth of the values, eight of them at most; NaN where it is none."""
     last = values[-max(1, min(BEFORE, len(values) // BEFORE)) :]
     return float(np.median(last)) if len(last) else math.nan
 
 
-def is_cut(values: Floats, top: int, edge: float) -> bool:
+def is_cut_off(values: Floats, top: int, edge: float) -> bool:
     """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
     return not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all() or bool(values[top] >= edge)
 
@@ -223,14 +224,14 @@ def axis_named(nouns: Collection[str]) -> Axis:
     return Axis(*nouns) if len(nouns) == 1 else Axis()
 
 
-def evident(finding: Finding, key: str) -> float:
+def evidence_number(finding: Finding, key: str) -> float:
     """A number of a finding's evidence; NaN where it has none of this name."""
     value = finding.evidence.get(key)
     return float(value) if isinstance(value, int | float) else math.nan
 
 
 @dataclass(frozen=True, eq=False)
-class Teller:
+class FindingView:
     """A finding with all that its sentence may ask for."""
 
     run: RunView
@@ -268,21 +269,21 @@ class Teller:
         begins = any(j.after == at and j.to_step == start for j in self.run.timeline.joins)
         return f"the restart at {self.start}" if begins else self.start
 
-    def has(self, key: str) -> bool:
+    def is_measured(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
-        return math.isfinite(evident(self.finding, key))
+        return math.isfinite(evidence_number(self.finding, key))
 
     def value(self, key: str, default: float = math.nan) -> float:
-        return evident(self.finding, key) if self.has(key) else default
+        return evidence_number(self.finding, key) if self.is_measured(key) else default
 
-    def number(self, name: str, value: float, form: Callable[[float], str]) -> str:
+    def number_words(self, name: str, value: float, form: Callable[[float], str]) -> str:
         """Keeps a number with its words, and gives the words."""
         self.numbers.append(Quantity(name, value, form(value)))
         return self.numbers[-1].words
 
-    def say(self, name: str, key: str, form: Callable[[float], str]) -> str:
+    def evidence_words(self, name: str, key: str, form: Callable[[float], str]) -> str:
         """The same of a number of the evidence."""
-        return self.number(name, self.value(key), form)
+        return self.number_words(name, self.value(key), form)
 
     @cached_property
     def track(self) -> Track | None:
@@ -304,7 +305,7 @@ class Teller:
         rows = track.live if at is None else track.attempt == at
         return track.steps[rows], track.values[rows]
 
-    def _earlier(self) -> Floats:
+    def _values_before(self) -> Floats:
         """Values before the finding: in its attempt, where that begins with it in the one before."""
         track, at, start = self.track, self.run.index(self.finding.attempt), self.finding.start_step
         steps, values = self.samples
@@ -315,7 +316,7 @@ class Teller:
         return np.asarray(earlier[np.isfinite(earlier)][-BEFORE:], np.float64)
 
     @property
-    def until(self) -> float:
+    def last_step(self) -> float:
         """Where the finding ends; of one that is not over where the next one in its series begins."""
         finding = self.finding
         if finding.end_step is not None:
@@ -323,7 +324,7 @@ class Teller:
         series = finding.metric, finding.attempt
         alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
         later = [other for other in alike if other.start_step > finding.start_step]
-        next_steps = (other.start_step for other in later if not _goes_on(finding, other))
+        next_steps = (other.start_step for other in later if not _is_same_divergence(finding, other))
         return min(next_steps, default=math.inf) - 1
 
     @cached_property
@@ -331,8 +332,8 @@ class Teller:
         """The rise of the loss; None where there is nothing before it, or where nothing rises."""
         sign = -1.0 if self.falls else 1.0
         steps, values = self.samples[0], sign * self.samples[1]
-        inside = (steps >= self.finding.start_step) & (steps <= self.until)
-        before, rows = sign * self._earlier(), np.flatnonzero(np.isfinite(values) & inside)
+        inside = (steps >= self.finding.start_step) & (steps <= self.last_step)
+        before, rows = sign * self._values_before(), np.flatnonzero(np.isfinite(values) & inside)
         if not len(before) or not len(rows):
             return None
         top = int(rows[np.argmax(values[rows])])
@@ -340,7 +341,7 @@ class Teller:
         base = min(float(np.median(part)) for part in (before, onset) if len(part))
         if (peak := float(values[top])) <= base:
             return None
-        return Rise(sign * base, sign * peak, is_cut(sign * values, top, self.run.edge), self.unit)
+        return Rise(sign * base, sign * peak, is_cut_off(sign * values, top, self.run.edge), self.unit)
 
     def lasted(self) -> str:
         """How long the finding took: ``within one logged sample``, ``after at most 700 steps``."""
@@ -363,22 +364,22 @@ class Teller:
         """``from 2.22 to 4.1``; keeps the two numbers."""
         before, peak = plainly(rise.before), f"{'at least ' * rise.least}{plainly(rise.peak)}{rise.unit}"
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-        return f"from {before} to {self.number('peak', rise.peak, lambda value: peak)}"
+        return f"from {before} to {self.number_words('peak', rise.peak, lambda value: peak)}"
 
     def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
         rise, at = self.rise, self.start
         if rise is not None:
             return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
-        if self.has("height_log"):
-            over = self.say("height", "height_log", percent)
+        if self.is_measured("height_log"):
+            over = self.evidence_words("height", "height_log", percent)
             return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
         return f"{verb} at {self.onset}", f"from {at}"
 
     @property
-    def close(self) -> str:
+    def last_seen(self) -> str:
         """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
-        until, at = self.until, self.run.index(self.finding.attempt)
+        until, at = self.last_step, self.run.index(self.finding.attempt)
         if math.isfinite(until):
             return f"by {self.run.axis.place(until)}"
         if at is None or at == len(self.run.views) - 1:
@@ -390,10 +391,10 @@ class Teller:
         """How a rise ended: ``was back after 240 steps``."""
         if lasted := self.lasted():
             return f"was back {lasted}", f"back {lasted}"
-        return f"had not come {back} {self.close}", f"not over {self.close}"
+        return f"had not come {back} {self.last_seen}", f"not over {self.last_seen}"
 
 
-class Happening(NamedTuple):
+class FindingGroup(NamedTuple):
     """One group: its number, the finding that names it, over the steps of all, and all of its findings."""
 
     number: int
@@ -406,16 +407,16 @@ class Happening(NamedTuple):
         return Verdict.GOOD if self.lead.evidence.get("explained_by") else BY_ID[self.lead.pattern].verdict
 
 
-def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
+def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGroup]:
     """The findings of a diagnosis in groups, counted from 1 in the order they are told in."""
     near, owner = _NEAR_GAPS * sample_gap(timeline), owners(timeline)
     groups: list[list[Finding]] = []
-    for finding in sorted(diagnosis.findings, key=_place):
+    for finding in sorted(diagnosis.findings, key=_order):
         home = next((g for g in groups if any(_is_one_happening(finding, other, near) for other in g)), None)
         groups.append([finding]) if home is None else home.append(finding)
-    named = [(_lead(group), tuple(group)) for group in groups]
-    named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _place(item[0])))
-    return [Happening(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
+    named = [(_gravest(group), tuple(group)) for group in groups]
+    named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _order(item[0])))
+    return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
 
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
@@ -432,7 +433,7 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     return owner
 
 
-def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
+def ranked(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
     """Those first that make the verdict, then by their own verdict and severity."""
     in_order = sorted(groups, key=lambda g: g.number)
     return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
@@ -447,30 +448,31 @@ def sample_gap(timeline: Timeline) -> float:
 def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
     if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
         return False
-    if abs(_onset(a) - _onset(b)) <= near or _goes_on(*sorted((a, b), key=lambda f: f.start_step)):
+    onsets, in_order = (_onset_step(a), _onset_step(b)), sorted((a, b), key=lambda f: f.start_step)
+    if max(onsets) - min(onsets) <= near or _is_same_divergence(*in_order):
         return True
-    return {a.pattern, b.pattern} <= _OF_LOSS and max(_onset(a), _onset(b)) <= min(_until(a), _until(b))
+    return {a.pattern, b.pattern} <= _OF_LOSS and max(onsets) <= min(_last_step(a), _last_step(b))
 
 
-def _onset(finding: Finding) -> float:
+def _onset_step(finding: Finding) -> float:
     """Where it began; of what comes before a rise of the loss, where that one did."""
-    rise = evident(finding, "loss_start_step")
+    rise = evidence_number(finding, "loss_start_step")
     return rise if math.isfinite(rise) else finding.start_step
 
 
-def _goes_on(first: Finding, later: Finding) -> bool:
+def _is_same_divergence(first: Finding, later: Finding) -> bool:
     """Whether a later divergence is the same one: of the first, which never ended, most was left."""
-    left, height = evident(first, "residual_log"), evident(first, "height_log")
+    left, height = evidence_number(first, "residual_log"), evidence_number(first, "height_log")
     diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
     return diverge and first.end_step is None and left >= height / 2
 
 
-def _until(finding: Finding) -> int:
+def _last_step(finding: Finding) -> int:
     last = finding.peak_step if finding.end_step is None else finding.end_step
     return finding.start_step if last is None else max(last, finding.start_step)
 
 
-def _lead(group: Sequence[Finding]) -> Finding:
+def _gravest(group: Sequence[Finding]) -> Finding:
     """The gravest name of a group, over the steps of all that are rises or have that name."""
     first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
     same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
@@ -479,6 +481,6 @@ def _lead(group: Sequence[Finding]) -> Finding:
     return replace(first, start_step=min(f.start_step for f in same), end_step=end)
 
 
-def _place(finding: Finding) -> tuple[int, int, str, str]:
+def _order(finding: Finding) -> tuple[int, int, str, str]:
     verdict = VERDICTS.index(BY_ID[finding.pattern].verdict)
     return finding.start_step, verdict, finding.pattern, finding.metric or ""

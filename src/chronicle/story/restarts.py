@@ -144,7 +144,7 @@ def outcome(ending: Ending, axis: Axis) -> str:
     words = [_OUTCOMES.get(ending.how, ending.how), then]
     if join is not None:
         seen = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
-        words[0] = words[0] or (_title(seen) if seen else "")
+        words[0] = words[0] or (BY_ID[seen].title if seen in BY_ID else seen or "")
         words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
         words[1] += f" {count(join.to_step)}" if then == "back to" else ""
         lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own
@@ -218,7 +218,3 @@ def _why(join: Join, axis: Axis) -> Iterator[str]:
         host = "the same host" if evidence.get("same_host") else "another host"
         yield "the same process" if evidence["same_process"] else f"another process on {host}"
     yield from (f"the same {name}" for name in ("run", "seed") if evidence.get(f"same_{name}"))
-
-
-def _title(pattern: str) -> str:
-    return BY_ID[pattern].title if pattern in BY_ID else pattern

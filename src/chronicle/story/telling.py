@@ -21,7 +21,7 @@ import numpy as np
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, count, fault_words, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
-from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings, owners
+from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
@@ -65,7 +65,7 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     clock = _Clock(run)
     joined = [join_event(run, letter, join) for letter, join in lettered(run.diagnosis)]
     plain = [*_launch(run), *joined, *changes(run), *_faults(run), *_end(run)]
-    findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
+    findings = [_of_group(run, group) for group in finding_groups(run.timeline, run.diagnosis)]
     logged = [*map(clock.placed, _with_ids([*plain, *findings]))]
     logged, noted = _with_notes([around(run, event, logged) for event in logged], notes)
     return tuple(sorted([*logged, *map(clock.placed, noted)], key=partial(_order, owners(run.timeline))))
@@ -129,7 +129,7 @@ def _end(run: RunView) -> Iterator[Event]:
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
 
 
-def _of_group(run: RunView, group: Happening) -> Event:
+def _of_group(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings: its gravest name, and what else was seen, in order."""
     lead = group.lead
     words, numbers = finding_words(run, lead)
