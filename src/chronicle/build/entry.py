@@ -46,7 +46,7 @@ from chronicle.model import (
     Track,
 )
 from chronicle.story import Story
-from chronicle.story.measured import Axis, axis_of
+from chronicle.story.measured import Axis, axis_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
 from chronicle.timeline.joins import endings
@@ -266,7 +266,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     loss = shown_metric(tracks)
     if loss is not None:
         yield from _loss_facts(loss, axis)
-    yield _wall_clock(_finite([t.times for t in tracks]))
+    yield _wall_clock(finite_values(t.times for t in tracks))
     yield _tokens(timeline, config)
     gpus, how = _accelerators(timeline, config)
     yield Fact("Accelerators", gpus or None, "accelerators", "run.toml" if config.gpus else how)
@@ -311,7 +311,7 @@ def _tokens(timeline: Timeline, config: RunConfig) -> Fact:
     tracks = timeline.by_role(Role.TOKENS)
     by_steps = "last step × tokens_per_step of run.toml" if config.tokens_per_step else ""
     how = "highest logged" if tracks else by_steps
-    logged = _finite([t.values for t in tracks])
+    logged = finite_values(t.values for t in tracks)
     if len(logged):
         return Fact("Tokens", float(logged.max()), "tokens", how)
     last = _ends(timeline.series.values())[1]
@@ -392,7 +392,7 @@ def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
 def _attempt_row(attempt: Attempt) -> dict[str, Any]:
     """One row of the attempts table; times are ISO 8601 in UTC, empty where the log has none."""
     series = attempt.series.values()
-    (first, last), seconds = _ends(series), _finite([s.times for s in series])
+    (first, last), seconds = _ends(series), finite_values(s.times for s in series)
     return {
         "name": attempt.name,
         "first_step": first,
@@ -433,9 +433,3 @@ def _unused(timeline: Timeline) -> Iterator[str]:
             yield f"{fault.where}: {fault.what}{times}"
         if attempt.truncated:
             yield f"{attempt.name}: the last record is cut (a live log, or a process that was killed)"
-
-
-def _finite(arrays: Sequence[Floats]) -> Floats:
-    values: Floats = np.concatenate([np.empty(0), *arrays])
-    finite: Floats = values[np.isfinite(values)]
-    return finite

@@ -20,7 +20,7 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
-from chronicle.story.measured import FindingGroup, axis_of, finding_groups, ranked
+from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups, ranked
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
@@ -125,8 +125,7 @@ def _occurrences(
     timeline: Timeline, gravest: Sequence[FindingGroup], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
-    place_of = {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
-    occurrences = []
+    place_of, occurrences = attempt_places(timeline), []
     for rank, group in enumerate(gravest):
         marked = drawn(group.lead)
         finding = marked if x is None else x.finding(marked)

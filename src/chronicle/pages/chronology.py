@@ -30,6 +30,7 @@ from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import BY_PEOPLE, CHANGES, JOINS, deciding
 from chronicle.story.measured import COURSE, OVERALL, axis_named
+from chronicle.story.restarts import event_id
 from chronicle.story.signs import named
 
 LISTED = 150  # rows of the list for browsers without scripts
@@ -255,7 +256,7 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
 
 def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
     """What was done in a run, in order, after its launch; ``is_planned`` where the run is an experiment."""
-    joins = {f"{join.kind.value}-a{join.after + 1}": join for join in entry.diagnosis.joins}
+    joins = {event_id(join): join for join in entry.diagnosis.joins}
     acts, earlier = [_Act(is_experiment=False)], list[Event]()
     for event in entry.events:
         last = acts[-1]
@@ -345,7 +346,7 @@ def _last_place(entry: Entry, event: Event) -> str:
     """The last step before the next restart after an event, or that of the log."""
     later = islice(dropwhile(lambda other: other is not event, entry.events), 1, None)
     restart = next((other for other in later if other.kind in JOINS), None)
-    joins = {f"{join.kind.value}-a{join.after + 1}": join.from_step for join in entry.diagnosis.joins}
+    joins = {event_id(join): join.from_step for join in entry.diagnosis.joins}
     ends = (e.step for e in entry.events if e.kind is EventKind.END)
     last = joins.get(restart.id) if restart else next(ends, None)
     return axis_named({row["axis"] for row in entry.attempts}).place(last or event.step or 0)

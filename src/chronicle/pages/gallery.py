@@ -124,7 +124,6 @@ def last_time(entry: Entry) -> str:
 
 def listed(entry: Entry) -> Entry:
     """The part of an entry that pages of other runs show: a build stores it apart, and reads no more."""
-    points = sum(int(row.get("points") or 0) for row in entry.metrics)
     seen = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
         entry,
@@ -136,9 +135,14 @@ def listed(entry: Entry) -> Entry:
         figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),
         warnings=(),
         attempts=tuple({k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts),
-        metrics=({"points": points},) if entry.metrics else (),
+        metrics=({"points": n_points(entry)},) if entry.metrics else (),
         faults=(),
     )
+
+
+def n_points(entry: Entry) -> int:
+    """How many points a run logged."""
+    return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 
 def figure(entry: Entry, name: str) -> Figure | None:

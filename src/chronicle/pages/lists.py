@@ -19,7 +19,7 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages.chronology import day_words
-from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time
+from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain
 from chronicle.story import CANNOT_TELL, deciding
 from chronicle.story import card as card_words
@@ -167,7 +167,7 @@ def _row(entry: Entry) -> list[object]:
         plain(entry.about.get("project") or "no project"),
         sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
         "synthetic" if entry.about.get("synthetic") else plain(entry.about.get("data") or "log"),
-        _points(entry),
+        n_points(entry),
         shown.measure,
         shown.meta,
         shown.href,
@@ -187,17 +187,13 @@ def card(entry: Entry) -> Card:
         title=_caption(entry.title or entry.run_id),
         verdict=entry.badge,
         measure=_caption(card_words(entry.events, entry.verdict)),
-        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(_points(entry), "point")))),
+        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(n_points(entry), "point")))),
         thumb=page.replace("index.html", thumb.files["any"][0]) if thumb else "",
     )
 
 
 def _cards_of(site: SiteData, run_ids: tuple[str, ...]) -> list[Card]:
     return [card(site.entry_of[run_id]) for run_id in run_ids if run_id in site.entry_of]
-
-
-def _points(entry: Entry) -> int:
-    return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 
 def columns(site: SiteData) -> dict[str, Columns]:

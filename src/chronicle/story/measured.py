@@ -13,7 +13,7 @@ that ends in NaN, is a lower bound. A duration is never told finer than the log 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -144,7 +144,7 @@ class RunView:
 
     @cached_property
     def _index_of(self) -> Mapping[str, int]:
-        return {view.name: view.index for view in reversed(self.views)}
+        return attempt_places(self.timeline)
 
     @cached_property
     def training_of(self) -> Sequence[int]:
@@ -198,9 +198,15 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     losses = [track for track in timeline.series.values() if track.role in LOSSES]
     if config.data != "digitised picture" or not losses:
         return math.inf
-    known = np.concatenate([track.values[np.isfinite(track.values)] for track in losses])
+    known = finite_values(track.values for track in losses)
     edge = float(known.max() - _SAME_SHARE * (known.max() - known.min())) if len(known) else math.inf
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
+
+
+def finite_values(arrays: Iterable[Floats]) -> Floats:
+    """All finite values of some arrays, one array after the other."""
+    values: Floats = np.concatenate([np.empty(0), *arrays])
+    return values[np.isfinite(values)]
 
 
 def final_level(values: Floats) -> float:
@@ -419,9 +425,14 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
     return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
 
 
+def attempt_places(timeline: Timeline) -> Mapping[str, int]:
+    """The index of each attempt by its name; of several of one name the first."""
+    return {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
+
+
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
-    place_of = {attempt.name: k for k, attempt in reversed([*enumerate(timeline.attempts)])}
+    place_of = attempt_places(timeline)
     series = [attempt.series.values() for attempt in timeline.attempts]
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
 

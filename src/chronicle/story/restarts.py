@@ -48,6 +48,11 @@ def _letters(index: int) -> str:
     return (_letters(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
+def event_id(join: Join) -> str:
+    """The id of the event of a join: ``rollback-a3``."""
+    return f"{join.kind.value}-a{join.after + 1}"
+
+
 def join_event(run: RunView, letter: str, join: Join) -> Event:
     """The event of a join: its sentence, what changed at it, and whether it went back far enough."""
     axis, lost, name = run.axis, join.discarded_steps, run.timeline.attempts[join.after].name
@@ -65,7 +70,7 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         sentence += f", and a branch of {axis.span(lost)} was given up" if lost else ""
         short = f"at {axis.place(join.to_step)}"
     return Event(
-        f"{join.kind.value}-a{join.after + 1}",
+        event_id(join),
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
         f"{run.in_training(name, sentence)}.{_moved(axis, join)}{_reach(axis, join)}",

@@ -304,11 +304,9 @@ class Confines:
         resolve, is within nothing."""
         if any(re.fullmatch(r"(?i)(?:\.|%(?:25)*2e){1,2}", part) for part in _parts(address)):
             return False
-        for place in self.allow:
-            within = _parts(address)[: len(_parts(place))] == _parts(place)
-            if within and (urlsplit(place).netloc or not is_private(urlsplit(address).hostname or "")):
-                return True
-        return False
+        around = [place for place in self.allow if _parts(address)[: len(_parts(place))] == _parts(place)]
+        has_host = any(urlsplit(place).netloc for place in around)
+        return has_host or (bool(around) and not is_private(urlsplit(address).hostname or ""))
 
     def require_links(self, folder: Path) -> None:
         """Raises ConfigError for the first link below ``folder``, or above it, that may not be followed."""
