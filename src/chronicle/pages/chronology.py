@@ -265,7 +265,9 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
             led = _led(earlier, join)
             if last.finding in led:  # what was decided about it was this restart
                 acts.pop()
-            has_reason = _has_reason(join) or any(e.id in notes for e in (event, *led))
+            undid = {"left_pattern", "inside_pattern"} & join.evidence.keys() if join else set()
+            is_noted = any(e.id in notes for e in (event, *led))
+            has_reason = bool(undid or (join and join.changes) or is_noted)
             acts.append(_Act([event], led, joins=[join] if join else [], is_experiment=has_reason))
         elif event.kind in CHANGES:
             if last.done and last.done[0].kind in CHANGES and last.done[0].attempt == event.attempt:
@@ -292,12 +294,6 @@ def _led(earlier: Sequence[Event], join: Join | None) -> list[Event]:
     since = takewhile(lambda event: event.kind not in JOINS, reversed(earlier))
     faults = [event for event in since if event.kind is EventKind.FAULT]  # the last one first
     return [fault for fault in faults if (fault.step or 0) >= (faults[0].step or 0) - 1][-1:]
-
-
-def _has_reason(join: Join | None) -> bool:
-    """Whether something changed at a restart, or it undid a finding."""
-    undid = join is not None and ("left_pattern" in join.evidence or "inside_pattern" in join.evidence)
-    return undid or bool(join and join.changes)
 
 
 def _experiment(entry: Entry, act: _Act) -> Experiment:

@@ -36,7 +36,7 @@ _NO_CONFIG = RunConfig()
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
-_ALIKE = 2  # events of one title told one by one
+_MOST_ALIKE = 2  # events of one title told one by one
 
 
 class Story(NamedTuple):
@@ -58,26 +58,26 @@ def tell(
     happened = events(run, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
-    chosen = _chosen(diagnosis, happened)
+    chosen = _headline_events(diagnosis, happened)
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
     ends = (e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2))
     ending = (event.sentence for event in ends)
-    headline = " ".join(filter(None, [*decisive, _trainings(run), _restarts(run), *ending]))
-    shown = _shown(run, happened, chosen)
-    paragraphs = [_sequence(run, happened, chosen, shown), _people(notes)]
-    paragraphs += [_reviewed(review, diagnosis)] if review else []
+    headline = " ".join(filter(None, [*decisive, _trainings_sentence(run), _restarts_sentence(run), *ending]))
+    shown = _told_events(run, happened, chosen)
+    paragraphs = [_sequence_paragraph(run, happened, chosen, shown), _people_paragraph(notes)]
+    paragraphs += [_review_sentence(review, diagnosis)] if review else []
     if verdict is diagnosis.verdict:
-        paragraphs.append(_decides(run, happened, chosen, "The verdict"))
+        paragraphs.append(_verdict_paragraph(run, happened, chosen, "The verdict"))
     else:
-        paragraphs.append(_decides(run, happened, [], "The classifier's verdict"))
-    paragraphs.append(_open(run, happened, shown, " ".join([headline, *paragraphs])))
+        paragraphs.append(_verdict_paragraph(run, happened, [], "The classifier's verdict"))
+    paragraphs.append(_open_paragraph(run, happened, shown, " ".join([headline, *paragraphs])))
     odd = diagnosis.verdict is Verdict.UNEXPECTED
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     new = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
     return Story(verdict, CANNOT_TELL if is_open else verdict.value, headline, tuple(new), happened)
 
 
-def _people(notes: Sequence[Note]) -> str:
+def _people_paragraph(notes: Sequence[Note]) -> str:
     """The latest decisions and lesson of people, their outcome with what it answers, and what is open."""
     notes = sorted(notes, key=lambda note: moment(note.at_time))
     decisions, outcomes, lessons, supposed = (
@@ -106,7 +106,7 @@ def _quoted(note: Note) -> str:
     return f"“{clipped(' '.join(note.text.split()), 300)}”"
 
 
-def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
+def _review_sentence(review: Note, diagnosis: Diagnosis) -> str:
     who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
     verdict, classifier = verdict_of(review), diagnosis.verdict
     stance = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
@@ -142,7 +142,7 @@ def card(happened: Sequence[Event], verdict: Verdict) -> str:
     return f"nothing found, {end.short}" if end is not None else "nothing found"
 
 
-def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
+def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     """What the headline tells of what decides: the earliest and the gravest such event."""
     decide = deciding(happened, diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD:
@@ -151,7 +151,7 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
 
 
-def _trainings(run: RunView) -> str:
+def _trainings_sentence(run: RunView) -> str:
     """How many trainings there are, where they end, and what the best and the worst of them came to."""
     if run.n_trainings < 2:
         return ""
@@ -187,7 +187,7 @@ def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
     return f" {name[:1].upper()}{name[1:]} ends at a level between {low} and {high}."
 
 
-def _restarts(run: RunView) -> str:
+def _restarts_sentence(run: RunView) -> str:
     if not (joins := run.diagnosis.joins):
         return ""
     number = Counter(join.kind for join in joins)
@@ -198,25 +198,26 @@ def _restarts(run: RunView) -> str:
     return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
-def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
+def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
     """What the headline and the first paragraph tell one by one. The findings that count, those of the
     headline above all; restarts where they are few, with what they discarded; and what may be the cause of
     these."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
-    by_name = _alike([e for e in grave if _counts(e)]).values()
-    shown = sorted(chain.from_iterable(same[:_ALIKE] for same in by_name), key=grave.index)[:_MOST_FINDINGS]
+    by_noun = _by_noun([e for e in grave if _is_live_finding(e)])
+    first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
+    shown = sorted(first_ones, key=grave.index)[:_MOST_FINDINGS]
     joins = [e for e in happened if e.kind in JOINS]
     if len(joins) <= _MOST_JOINS:
         gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
         shown += [*joins, *(e for e in gone if not set(e.patterns) & OVERALL)]
-    return [*shown, *_before(run, happened, shown)]
+    return [*shown, *_possible_causes(run, happened, shown)]
 
 
-def _counts(event: Event) -> bool:
+def _is_live_finding(event: Event) -> bool:
     return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & OVERALL
 
 
-def _alike(findings: Sequence[Event]) -> dict[str, list[Event]]:
+def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
     """Findings by what they are called inside a sentence."""
     alike: dict[str, list[Event]] = {}
     for event in findings:
@@ -224,35 +225,35 @@ def _alike(findings: Sequence[Event]) -> dict[str, list[Event]]:
     return alike
 
 
-def _sequence(
+def _sequence_paragraph(
     run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
 ) -> str:
     """What happened beside what the headline tells, in sequence."""
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]
-    several = len(left) > _ALIKE
+    several = len(left) > _MOST_ALIKE
     # What begins with a restart tells of it.
     known = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
     events = [e for e in (*shown, *([] if several else left)) if e not in chosen and e.sentence not in known]
     parts = [(happened.index(e), e.sentence) for e in events]
-    for name, same in _alike([e for e in happened if _counts(e)]).items():
+    for name, same in _by_noun([e for e in happened if _is_live_finding(e)]).items():
         if rest := [event for event in same if event not in shown]:
             are_first = rest == same[: len(rest)]
             more = "" if are_first else "more "
             number = f"was one {more}{name}" if len(rest) == 1 else f"were {plural(len(rest), more + name)}"
             place = happened.index(rest[-1] if are_first else same[-1])
-            parts.append((place, f"There {number} {_where(run, rest)}."))
+            parts.append((place, f"There {number} {_places(run, rest)}."))
     if several:
         more = "more " if len(left) < len(faults) else ""
         parts.append((len(happened), f"{plural(len(left), f'{more}fault')} of machines or jobs were logged."))
-    sentences = _once([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
+    sentences = _without_repeated_reasons([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
     first = min(events, key=happened.index, default=None)
-    if lead := _lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
+    if lead := _time_lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
         sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
     return " ".join(sentences)
 
 
-def _once(sentences: Sequence[str]) -> list[str]:
+def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
     """Sentences of which each reason why a finding does not count is given once."""
     given: set[str] = set()
 
@@ -264,9 +265,9 @@ def _once(sentences: Sequence[str]) -> list[str]:
     return [_UNCOUNTED.sub(shortened, sentence) for sentence in sentences]
 
 
-def _lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
+def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
     """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
-    single = [e for e in chosen if _counts(e) and not set(e.patterns) & COURSE]
+    single = [e for e in chosen if _is_live_finding(e) and not set(e.patterns) & COURSE]
     steps = [e.step for e in single if e.step is not None]
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
@@ -277,7 +278,7 @@ def _lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> s
     return "Later, " if first.step > max(steps) else ""
 
 
-def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
+def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
     """What came shortly before what is told, and may be its cause: the last change of schedule or batch
     before a finding, and the first of the faults in which an attempt ended before a restart."""
     causes: dict[str, Event] = {}
@@ -295,7 +296,7 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
     return list(causes.values())
 
 
-def _where(run: RunView, findings: Sequence[Event]) -> str:
+def _places(run: RunView, findings: Sequence[Event]) -> str:
     """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
     steps = [*{e.step for e in findings if e.step is not None and not set(e.patterns) & COURSE}]
     if len(steps) < 2:
@@ -303,7 +304,7 @@ def _where(run: RunView, findings: Sequence[Event]) -> str:
     return f"over {run.axis.place(min(steps), max(steps))}"
 
 
-def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
+def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
     """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
@@ -313,13 +314,13 @@ def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], v
     if all(event in chosen for event in decide):
         return ""
     words = []
-    for name, same in _alike(sorted(decide, key=happened.index)).items():
+    for name, same in _by_noun(sorted(decide, key=happened.index)).items():
         several = plural(len(same), name) if len(same) > 1 else f"the {name}"
-        words.append(f"{several} {_where(run, same)}".rstrip())
+        words.append(f"{several} {_places(run, same)}".rstrip())
     return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 
-def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:
+def _open_paragraph(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:
     """What else one has to know of the verdict: what was discarded, whether the loss is missing (of an agent
     the reward is judged), what is in doubt; ``before`` is the text of the other paragraphs."""
     parts = []

@@ -1,13 +1,13 @@
-"""What sentences stand on: findings in groups, and the numbers of each, measured once against one baseline.
+"""What sentences rest on: findings in groups, and the numbers of each group, measured against one baseline.
 
-Two findings are of one happening where they lie in one attempt and their onsets are no further apart than
-the log tells apart, or where both speak of the loss and one began before the other was over. A finding that
-is not over counts up to its peak only: what comes long after is a consequence, and a happening of its own.
-Of a divergence that kept most of its height a later one is no consequence: it goes on.
+Two findings belong to one event if they lie in one attempt and their onsets are no further apart than the log
+can tell, or if both are about the loss and one began before the other was over. A finding that is not over
+counts only up to its peak: what comes long after it is a consequence, and an event of its own. The exception
+is a divergence that kept most of its height: a later divergence in the same metric continues it.
 
 The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
-onset, so that a rise at the foot of an older fall is not told as a fall. A peak that a picture cuts off, or
-that ends in NaN, is a lower bound. A duration is never told finer than the log or the picture is.
+onset, so that a rise at the foot of an earlier fall is not described as a fall. A peak that is cut off by a
+picture, or that ends in NaN, is a lower bound. A duration is never more precise than the log or the picture.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from chronicle.workspace.config import RunConfig
 if TYPE_CHECKING:
     from chronicle.model import Diagnosis, Floats, Steps, Timeline, Track
 
-BEFORE = 8  # samples whose median is the level before a happening, as the classifier has it
-_AT_ONSET = 3
-_CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
-_SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
-_ROUGHLY = 5  # samples: of a shorter duration only its bound is told
-_EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
+BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
+_AT_ONSET = 3  # samples whose median is the level at the onset
+_CUT_SAMPLES = 3  # if a NaN follows within so many samples, nobody knows how high a peak was
+_EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper edge is cut off by it
+_ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
+_EXACT_GAP_STEPS = 1.5  # between samples: up to this gap a duration is given exactly
 _NAMES = {
     Role.LOSS: "the loss",
     Role.VALIDATION_LOSS: "the validation loss",
@@ -53,13 +53,13 @@ _NAMES = {
     Role.OBJECTIVE: "the objective",
 }
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
-"""Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
+"""Patterns that are a rise of the loss: an event that shows several of them is called by the gravest."""
 DIVERGES, CALM, ODD = having(Trait.DIVERGES), having(Trait.CALM), having(Trait.ODD)
-COURSE = having(Trait.WHOLE_RUN) - ODD  # speak of the course of a run: have no place in it
-OVERALL = having(Trait.CALM | Trait.PROPERTY)  # speak of the log or of all of the course, not of an event
-_OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
-_ALONE = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
-_NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
+COURSE = having(Trait.WHOLE_RUN) - ODD  # describe the course of the whole run, and have no place in it
+OVERALL = having(Trait.CALM | Trait.PROPERTY)  # describe the log or the whole course, and no event
+_ABOUT_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
+_NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
+_ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so far apart
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     if config.data != "digitised picture" or not losses:
         return math.inf
     known = finite_values(track.values for track in losses)
-    edge = float(known.max() - _SAME_SHARE * (known.max() - known.min())) if len(known) else math.inf
+    edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min())) if len(known) else math.inf
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
 
 
@@ -298,7 +298,7 @@ class FindingView:
 
     @property
     def falls(self) -> bool:
-        """Whether its metric is one that ought to rise: then what a loss does upwards is a fall."""
+        """Whether its metric ought to rise: what would be a rise of a loss is then a fall."""
         rising = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
         return self.track is not None and self.track.role in rising
 
@@ -312,7 +312,7 @@ class FindingView:
         return track.steps[rows], track.values[rows]
 
     def _values_before(self) -> Floats:
-        """Values before the finding: in its attempt, where that begins with it in the one before."""
+        """The values before the finding; if its attempt begins with it, those of the attempt before."""
         track, at, start = self.track, self.run.index(self.finding.attempt), self.finding.start_step
         steps, values = self.samples
         earlier = values[steps < start]
@@ -323,7 +323,7 @@ class FindingView:
 
     @property
     def last_step(self) -> float:
-        """Where the finding ends; of one that is not over where the next one in its series begins."""
+        """Where the finding ends; if it is not over, the step before the next finding in its series."""
         finding = self.finding
         if finding.end_step is not None:
             return finding.end_step
@@ -358,11 +358,11 @@ class FindingView:
         low, high = np.searchsorted(steps, [start, end or start])
         # The finest duration that can be told, in steps.
         least = max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), drawn)
-        if least <= _EXACTLY:
+        if least <= _EXACT_GAP_STEPS:
             return f"after {span(max(end - start, 1))}"
         if end - start <= least and not drawn:
             return f"within one logged sample ({span(least)})"
-        if end - start < _ROUGHLY * least:
+        if end - start < _ROUGH_SAMPLES * least:
             return f"after at most {span(rounded(end - start + least))}"
         return f"after about {span(rounded(end - start))}"
 
@@ -384,7 +384,7 @@ class FindingView:
 
     @property
     def last_seen(self) -> str:
-        """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
+        """Up to when a finding that was not over was seen: ``when the log ended``, ``by step 700``."""
         until, at = self.last_step, self.run.index(self.finding.attempt)
         if math.isfinite(until):
             return f"by {self.run.axis.place(until)}"
@@ -401,7 +401,7 @@ class FindingView:
 
 
 class FindingGroup(NamedTuple):
-    """One group: its number, the finding that names it, over the steps of all, and all of its findings."""
+    """The findings of one event: its number, the finding that names it (over the steps of all), and all."""
 
     number: int
     lead: Finding
@@ -415,11 +415,14 @@ class FindingGroup(NamedTuple):
 
 def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGroup]:
     """The findings of a diagnosis in groups, counted from 1 in the order they are told in."""
-    near, owner = _NEAR_GAPS * sample_gap(timeline), owners(timeline)
+    near, owner = _ONSETS_APART_SAMPLES * sample_gap(timeline), owners(timeline)
     groups: list[list[Finding]] = []
     for finding in sorted(diagnosis.findings, key=_order):
-        home = next((g for g in groups if any(_is_one_happening(finding, other, near) for other in g)), None)
-        groups.append([finding]) if home is None else home.append(finding)
+        same = (g for g in groups if any(_are_one_event(finding, other, near) for other in g))
+        if (group := next(same, None)) is None:
+            groups.append([finding])
+        else:
+            group.append(finding)
     named = [(_gravest(group), tuple(group)) for group in groups]
     named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _order(item[0])))
     return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
@@ -431,7 +434,7 @@ def attempt_places(timeline: Timeline) -> Mapping[str, int]:
 
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
-    """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
+    """Gives a function from a step to its attempt: the named one, else the last that had begun by then."""
     place_of = attempt_places(timeline)
     series = [attempt.series.values() for attempt in timeline.attempts]
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
@@ -456,23 +459,23 @@ def sample_gap(timeline: Timeline) -> float:
     return median_gap(loss.steps) if loss is not None else 1.0
 
 
-def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
-    if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
+def _are_one_event(a: Finding, b: Finding, near: float) -> bool:
+    if {a.pattern, b.pattern} & _NEVER_GROUPED or (a.attempt and b.attempt and a.attempt != b.attempt):
         return False
     onsets, in_order = (_onset_step(a), _onset_step(b)), sorted((a, b), key=lambda f: f.start_step)
     if max(onsets) - min(onsets) <= near or _is_same_divergence(*in_order):
         return True
-    return {a.pattern, b.pattern} <= _OF_LOSS and max(onsets) <= min(_last_step(a), _last_step(b))
+    return {a.pattern, b.pattern} <= _ABOUT_LOSS and max(onsets) <= min(_last_step(a), _last_step(b))
 
 
 def _onset_step(finding: Finding) -> float:
-    """Where it began; of what comes before a rise of the loss, where that one did."""
+    """Where a finding began; for one that precedes a rise of the loss, where that rise began."""
     rise = evidence_number(finding, "loss_start_step")
     return rise if math.isfinite(rise) else finding.start_step
 
 
 def _is_same_divergence(first: Finding, later: Finding) -> bool:
-    """Whether a later divergence is the same one: of the first, which never ended, most was left."""
+    """Whether a later divergence continues the first one, which never ended and kept most of its height."""
     left, height = evidence_number(first, "residual_log"), evidence_number(first, "height_log")
     diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
     return diverge and first.end_step is None and left >= height / 2
@@ -484,7 +487,7 @@ def _last_step(finding: Finding) -> int:
 
 
 def _gravest(group: Sequence[Finding]) -> Finding:
-    """The gravest name of a group, over the steps of all that are rises or have that name."""
+    """The gravest finding of a group, over the steps of all findings of its name; rises count as one name."""
     first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
     same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
     ends = [f.end_step for f in same if f.end_step is not None]

@@ -24,21 +24,22 @@ from chronicle.story.sentences import listed, noun
 
 _ENDS = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
-_TOGETHER = 8  # samples: so much may lie between two sides of one happening
-_AROUND = 50  # samples before an event that tell what was usual
-_SHORTLY = 50  # samples: what happened so shortly before may be a cause
-_LATER = 300  # samples after a restart in which it may still be the cause
-_YOUNG = 20_000  # steps: instabilities of initial weights were all met before
-_JUMPS = 3.0  # times the usual: a gradient norm this large, or one source this far ahead of the others
-_BEGINS = 0.05  # of the way to an event: a log that begins later does not hold the start
-_ROSE = 1.2  # times: a schedule moves by less in so few samples, but for its warm-up
-_IDLE = 0.05  # of the highest rate
-_SHARE = 1 / 3  # of what training did: validation that moved less did not move with it
+_TOGETHER = 8  # samples: what is no further apart may be two sides of one event
+_AROUND = 50  # samples before an event that show what was usual
+_SHORTLY = 50  # samples: what happened at most so long before an event may have caused it
+_LATER = 300  # samples: for so long after a restart it may still be the cause
+_YOUNG = 20_000  # steps: all known instabilities of initial weights came earlier
+_JUMPS = 3.0  # times the usual gradient norm, or the rise of the next data set, is a jump
+_BEGINS = 0.05  # share of the way to an event: a log that begins later does not contain the start
+_ROSE = 1.2  # factor: apart from its warm-up a schedule changes by less within so few samples
+_IDLE = 0.05  # share of the highest learning rate: a lower rate is as good as zero
+_SHARE = 1 / 3  # of the change of the training loss: validation that changed by less did not move with it
 
 
 @dataclass(frozen=True, eq=False)
 class EventContext:
-    """An event, the others of its run, and the attempt it lies in."""
+    """An event with all events of its run and the attempt in which it lies. A method that is named like a
+    `Sign` says whether that sign holds; None where nobody can tell, since what it needs was not logged."""
 
     run: RunView
     event: Event
@@ -61,6 +62,7 @@ class EventContext:
         return self.view.index == 0 and self.first_step <= max(2 * self.run.gap, _BEGINS * self.step)
 
     def as_steps(self, samples: int) -> float:
+        """So many logged samples as steps."""
         return samples * max(self.run.gap, 1.0)
 
     @cached_property
