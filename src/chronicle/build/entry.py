@@ -25,26 +25,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from chronicle import model
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
-from chronicle.model import (
-    Attempt,
-    Comparison,
-    Diagnosis,
-    Entry,
-    Event,
-    Fact,
-    Fault,
-    Figure,
-    Finding,
-    Floats,
-    MachineFault,
-    Note,
-    Role,
-    Series,
-    Timeline,
-    Track,
-)
+from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Series, Timeline, Track
 from chronicle.story import Story
 from chronicle.story.measured import Axis, axis_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
@@ -56,15 +40,18 @@ DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/2"
 
 # The published names of fields.
-_RENAMED: dict[tuple[type, str], str] = {(Finding, "metric"): "series", (Comparison, "metric"): "series"}
+_RENAMED: dict[tuple[type, str], str] = {
+    (model.Finding, "metric"): "series",
+    (model.Comparison, "metric"): "series",
+}
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def diagnosis_json(
     run_id: str,
     diagnosis: Diagnosis,
-    faults: Sequence[MachineFault] = (),
-    presets: Sequence[Comparison] = (),
+    faults: Sequence[model.MachineFault] = (),
+    presets: Sequence[model.Comparison] = (),
     events: Sequence[Event] = (),
     copies: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -147,7 +134,7 @@ def json_schema(what: str) -> dict[str, Any]:
     schema = _object_schema({"diagnosis": Diagnosis, "entry": Entry}[what])
     properties = schema["properties"]
     if what == "diagnosis":
-        kinds = {"faults": MachineFault, "presets": Comparison, "events": Event}
+        kinds = {"faults": model.MachineFault, "presets": model.Comparison, "events": Event}
         items = {name: _object_schema(kind) for name, kind in kinds.items()} | {"copies": _schema_of(str)}
         lists = {name: {"type": "array", "items": item} for name, item in items.items()}
         properties = {"schema": {"const": DIAGNOSIS}, "run": {"type": "string"}, **properties, **lists}
@@ -206,8 +193,8 @@ def make_entry(
     config: RunConfig,
     *,
     story: Story,
-    notes: Sequence[Note] = (),
-    figures: Sequence[Figure] = (),
+    notes: Sequence[model.Note] = (),
+    figures: Sequence[model.Figure] = (),
     warnings: Sequence[str] = (),
     inputs_sha256: str = "",
     classifier_version: str = "",
@@ -413,15 +400,15 @@ def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:
     return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else (None, None)
 
 
-def machine_faults(timeline: Timeline) -> tuple[MachineFault, ...]:
+def machine_faults(timeline: Timeline) -> tuple[model.MachineFault, ...]:
     """The faults beside the curves as they are published, in their order; of very many the first."""
     return tuple(
-        MachineFault(f.kind, f.what, f.host, f.at_step, instant(f.at_time), f.count, f.where)
+        model.MachineFault(f.kind, f.what, f.host, f.at_step, instant(f.at_time), f.count, f.where)
         for f in timeline.faults[:MOST_FAULTS]
     )
 
 
-def _reading_faults(attempt: Attempt) -> list[Fault]:
+def _reading_faults(attempt: Attempt) -> list[model.Fault]:
     """What could not be used; the faults beside the curves have a table of their own."""
     return [fault for fault in attempt.faults if fault.kind == "read"]
 

@@ -180,14 +180,13 @@ class Run:
                 raise problems[0]
             nothing = f"no log in {_logs_of(folder)}: there is no series of numbers in it"
             raise NothingToRead(self.run_id, nothing, remedy="name a log of scalars")
-        units, axis = {**settings.units, **stated.units}, stated.axis
-        for i, attempt in enumerate(attempts):
-            if axis:
-                attempts[i] = attempt = replace(attempt, axis=axis)
-            if units.keys() & attempt.series.keys():
-                series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
-                attempts[i] = replace(attempt, series=series)
-        return attempts, [str(problem) for problem in problems]
+        units = {**settings.units, **stated.units}
+
+        def as_stated(attempt: Attempt) -> Attempt:
+            series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
+            return replace(attempt, axis=stated.axis or attempt.axis, series=series)
+
+        return [*map(as_stated, attempts)], [str(problem) for problem in problems]
 
     def timeline(self) -> Timeline:
         """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""

@@ -80,20 +80,18 @@ def tell(
 def _people_paragraph(notes: Sequence[Note]) -> str:
     """The latest decisions and lesson of people, their outcome with what it answers, and what is open."""
     notes = sorted(notes, key=lambda note: moment(note.at_time))
-    decisions, outcomes, lessons, supposed = (
-        [place for place, note in enumerate(notes) if note.kind == kind]
-        for kind in ("decision", "outcome", "lesson", "hypothesis")
-    )
-    quoted = [*decisions[-_MOST_DECISIONS:], *outcomes[-1:], *lessons[-1:]]
-    for outcome in outcomes[-1:]:
-        about = (k for k in supposed if k < outcome and notes[k].event == notes[outcome].event)
-        quoted += [*about][-1:]
-    settled = max((k for k, note in enumerate(notes) if note.kind in _SETTLING), default=-1)
-    open_ = [k for k in supposed[-1:] if k > settled]
-    return " ".join([
-        *(f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)),
-        *(f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_),
-    ])  # fmt: skip
+
+    def places(*kinds: str) -> list[int]:
+        return [place for place, note in enumerate(notes) if note.kind in kinds]
+
+    supposed, outcomes = places("hypothesis"), places("outcome")[-1:]
+    quoted = [*places("decision")[-_MOST_DECISIONS:], *outcomes, *places("lesson")[-1:]]
+    for outcome in outcomes:
+        quoted += [k for k in supposed if k < outcome and notes[k].event == notes[outcome].event][-1:]
+    open_ = [k for k in supposed[-1:] if k > max(places(*_SETTLING), default=-1)]
+    said = [f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)]
+    said += [f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_]
+    return " ".join(said)
 
 
 def _by_whom(note: Note) -> str:
