@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -34,7 +33,8 @@ _FORMATS: Mapping[str, Callable[[float], str]] = {
     "attempts": partial(plural, noun="attempt"),
     "trainings": partial(plural, noun="training"),
 }
-_CHOICE, _KEY = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+):")
+_CHOICE, _FIELD = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+)(?::(\w+))?}")
+_KEY = re.compile(r"{(\w+):")
 _DOWNWARDS = {
     "jumped": "dropped", "rose": "fell", "fell": "rose", "falling": "rising", "upwards": "downwards",
     "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
@@ -59,32 +59,24 @@ class Words(NamedTuple):
     ending: str = ""
 
 
-@dataclass(frozen=True)
-class _Phrase:
-    """A number of the evidence that a format string asks for by its key, and in a form."""
-
-    view: FindingView
-    key: str
-
-    def __format__(self, form: str) -> str:
-        words = _FORMATS.get(form) or getattr(self.view.run.axis, form)
-        return self.view.evidence_words(self.key, self.key, words)
-
-
 class Sentences(FindingView):
     """Of a pattern whose row has no sentence the method of its name, which says what was found."""
 
-    def __getitem__(self, key: str) -> object:
-        return getattr(self, key) if hasattr(self, key) else _Phrase(self, key)
-
     def formatted(self, form: str) -> str:
-        """A form with the numbers of this finding; nothing that a log names is read as one."""
+        """A form with words ``{start}`` and numbers ``{rise_factor:times}`` of this finding; of ``[one|other]``
+        it takes the first whose numbers were all measured. Nothing that a log names is read as a form."""
 
         def chosen(match: re.Match[str]) -> str:
             ways = match[1].split("|")
             return next((way for way in ways if all(map(self.is_measured, _KEY.findall(way)))), "")
 
-        return _CHOICE.sub(chosen, form).format_map(self)
+        def filled(match: re.Match[str]) -> str:
+            key, words = match.groups()
+            if words is None:
+                return str(getattr(self, key))
+            return self.evidence_words(key, key, _FORMATS.get(words) or getattr(self.run.axis, words))
+
+        return _FIELD.sub(filled, _CHOICE.sub(chosen, form))
 
     def words(self, sentence: str, short: str, ending: str = "") -> Words:
         return Words(self.formatted(sentence), self.formatted(short), ending)
