@@ -22,16 +22,13 @@ from chronicle.model import Finding, Quantity
 from chronicle.story.measured import RISES, FindingView, RunView, is_cut_off
 
 _OF_VALUES = "times percent fallen share plainly stated count duration"
+_COUNTED = "value", "logged value", "spike", "attempt", "training"
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     **{name: getattr(values, name) for name in _OF_VALUES.split()},
     "hundredths": lambda part: f"{count(100 * abs(part))} %",
     "calmer": lambda left: f"{count(100 * (1 - left))} %",
     "fold": lambda factor: times(factor) if factor > 1 else f"{count(100 * factor)} % of",
-    "values": partial(plural, noun="value"),
-    "logged_values": partial(plural, noun="logged value"),
-    "spikes": partial(plural, noun="spike"),
-    "attempts": partial(plural, noun="attempt"),
-    "trainings": partial(plural, noun="training"),
+    **{f"{noun.replace(' ', '_')}s": partial(plural, noun=noun) for noun in _COUNTED},
 }
 _CHOICE, _FIELD = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+)(?::(\w+))?}")
 _KEY = re.compile(r"{(\w+):")
@@ -63,8 +60,8 @@ class Sentences(FindingView):
     """Of a pattern whose row has no sentence the method of its name, which says what was found."""
 
     def formatted(self, form: str) -> str:
-        """A form with words ``{start}`` and numbers ``{rise_factor:times}`` of this finding; of ``[one|other]``
-        it takes the first whose numbers were all measured. Nothing that a log names is read as a form."""
+        """A form with words ``{start}`` and numbers ``{rise_factor:times}`` of this finding; ``[one|other]`` is
+        the first of both whose numbers were all measured. Nothing that a log names is read as a form."""
 
         def chosen(match: re.Match[str]) -> str:
             ways = match[1].split("|")
