@@ -60,7 +60,7 @@ class Sentences(FindingView):
     """Of a pattern whose row has no sentence the method of its name, which says what was found."""
 
     def formatted(self, form: str) -> str:
-        """A form with words ``{start}`` and numbers ``{rise_factor:times}`` of this finding; ``[one|other]`` is
+        """A form with words ``{start}`` and numbers ``{factor:times}`` of this finding; ``[one|other]`` is
         the first of both whose numbers were all measured. Nothing that a log names is read as a form."""
 
         def chosen(match: re.Match[str]) -> str:
