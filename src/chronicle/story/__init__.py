@@ -32,7 +32,6 @@ CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
 _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_DECISIONS = 2  # of people that the story quotes: the latest
 _MOST_JOINS = 4
-_NO_CONFIG = RunConfig()
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
@@ -51,7 +50,7 @@ class Story(NamedTuple):
 
 
 def tell(
-    timeline: Timeline, diagnosis: Diagnosis, config: RunConfig = _NO_CONFIG, notes: Sequence[Note] = ()
+    timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None, notes: Sequence[Note] = ()
 ) -> Story:
     """The story of a run. Pure: the same arguments give the same words."""
     run = RunView(timeline, diagnosis, config)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
-from chronicle.classify.view import AttemptView, look
+from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
@@ -32,7 +32,7 @@ from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
 if TYPE_CHECKING:
-    from chronicle.model import Diagnosis, Floats, Steps, Timeline, Track
+    from chronicle.model import Diagnosis, Floats, Steps, Timeline
 
 BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
 _AT_ONSET = 3  # samples whose median is the level at the onset
@@ -52,6 +52,7 @@ _NAMES = {
     Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
 }
+_OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss: an event that shows several of them is called by the gravest."""
 DIVERGES, CALM, ODD = having(Trait.DIVERGES), having(Trait.CALM), having(Trait.ODD)
@@ -111,49 +112,28 @@ class Rise(NamedTuple):
         return f"{plainly(self.before)} → {'≥ ' * self.least}{plainly(self.peak)}{self.unit}"
 
 
-@dataclass(frozen=True, eq=False)
 class RunView:
-    """A run as its sentences need it."""
+    """A run as its sentences need it.
 
-    timeline: Timeline
-    diagnosis: Diagnosis
-    config: RunConfig = RunConfig()
+    ``gap`` is how many steps lie between two logged samples, ``training_of`` the number of the training of
+    each attempt (from 1), ``edge`` from where on a picture may have cut off the loss that was read from it.
+    """
 
-    @cached_property
-    def axis(self) -> Axis:
-        return axis_of(self.timeline)
-
-    @cached_property
-    def gap(self) -> float:
-        """Steps from one logged sample to the next."""
-        return sample_gap(self.timeline)
-
-    @cached_property
-    def views(self) -> Sequence[AttemptView]:
-        return look(self.timeline, DEFAULTS).attempts
-
-    @cached_property
-    def loss(self) -> Track | None:
-        return shown_metric(self.timeline.series.values())
+    def __init__(self, timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None) -> None:
+        self.timeline, self.diagnosis, self.config = timeline, diagnosis, config or RunConfig()
+        self.axis, self.gap = axis_of(timeline), sample_gap(timeline)
+        self.loss = shown_metric(timeline.series.values())
+        self.views = look(timeline, DEFAULTS).attempts
+        self.training_of = numbers_of(timeline)
+        self.n_trainings = max(self.training_of, default=0)
+        self.edge = picture_edge(timeline, self.config)
+        self._index_of = attempt_places(timeline)
 
     def index(self, attempt: str | None) -> int | None:
         """The place of an attempt of a name; that of the only one for None."""
         if attempt is None:
             return 0 if len(self.views) == 1 else None
         return self._index_of.get(attempt)
-
-    @cached_property
-    def _index_of(self) -> Mapping[str, int]:
-        return attempt_places(self.timeline)
-
-    @cached_property
-    def training_of(self) -> Sequence[int]:
-        """Of each attempt the number of its training, from 1; see `numbers_of`."""
-        return numbers_of(self.timeline)
-
-    @property
-    def n_trainings(self) -> int:
-        return max(self.training_of, default=0)
 
     def training(self, attempt: str | None) -> str:
         """Which training an attempt is of, ``the third of 13 trainings``; "" where there is but one."""
@@ -187,10 +167,6 @@ class RunView:
             return f"the metric {track.metric}"
         alone = len(self.timeline.by_role(track.role)) == 1 or track is self.loss
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
-
-    @cached_property
-    def edge(self) -> float:
-        return picture_edge(self.timeline, self.config)
 
 
 def picture_edge(timeline: Timeline, config: RunConfig) -> float:
@@ -236,43 +212,33 @@ def evidence_number(finding: Finding, key: str) -> float:
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-@dataclass(frozen=True, eq=False)
 class FindingView:
-    """A finding with all that its sentence may ask for."""
+    """A finding with all that its sentence may ask for.
 
-    run: RunView
-    finding: Finding
-    numbers: list[Quantity] = field(default_factory=list)
-    metric: str = ""  # another one than the finding's own
+    ``track`` is what it is measured on (that of ``metric``, else its own, else the loss), in the attempt of
+    index ``at`` (None: in several). ``unit`` has a space before it. ``falls`` says whether it ought to rise:
+    what would be a rise of a loss is then a fall. ``numbers`` collects those that the sentence names.
+    """
 
-    @property
-    def what(self) -> str:
-        return self.run.name(self.finding.metric)
-
-    @property
-    def unit(self) -> str:
-        """The declared unit with a space before it; empty where none was declared."""
-        return f" {self.track.unit}" if self.track is not None and self.track.unit else ""
-
-    @property
-    def start(self) -> str:
-        return self.run.axis.place(self.finding.start_step)
-
-    @property
-    def span(self) -> str:
-        """The steps of the finding: ``steps 250 to 750``."""
-        return self.run.axis.place(self.finding.start_step, self.finding.end_step or self.finding.start_step)
-
-    @property
-    def course(self) -> str:
-        """From where to where: ``over steps 250 to 750``, ``from step 250 on``."""
-        return f"from {self.start} on" if self.finding.end_step is None else f"over {self.span}"
+    def __init__(
+        self, run: RunView, finding: Finding, numbers: list[Quantity] | None = None, metric: str = ""
+    ) -> None:
+        self.run, self.finding, self.at = run, finding, run.index(finding.attempt)
+        self.numbers = [] if numbers is None else numbers
+        self.metric = metric
+        self.track = run.timeline.series.get(metric or finding.metric or "") or run.loss
+        self.unit = f" {self.track.unit}" if self.track is not None and self.track.unit else ""
+        self.falls = self.track is not None and self.track.role in _OUGHT_TO_RISE
+        self.what = run.name(finding.metric)  # the metric in words
+        self.start = run.axis.place(finding.start_step)  # ``step 250``
+        self.span = run.axis.place(finding.start_step, finding.end_step or finding.start_step)
+        self.course = f"from {self.start} on" if finding.end_step is None else f"over {self.span}"
 
     @property
     def onset(self) -> str:
         """Where it starts: ``step 500``; where an attempt begins with it ``the restart at step 500``."""
-        at, start = self.run.index(self.finding.attempt), self.finding.start_step
-        begins = any(j.after == at and j.to_step == start for j in self.run.timeline.joins)
+        start = self.finding.start_step
+        begins = any(j.after == self.at and j.to_step == start for j in self.run.timeline.joins)
         return f"the restart at {self.start}" if begins else self.start
 
     def is_measured(self, key: str) -> bool:
@@ -292,31 +258,18 @@ class FindingView:
         return self.number_words(name, self.value(key), form)
 
     @cached_property
-    def track(self) -> Track | None:
-        """The track that the finding is measured on: its own, else the loss."""
-        return self.run.timeline.series.get(self.metric or self.finding.metric or "") or self.run.loss
-
-    @property
-    def falls(self) -> bool:
-        """Whether its metric ought to rise: what would be a rise of a loss is then a fall."""
-        rising = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
-        return self.track is not None and self.track.role in rising
-
-    @cached_property
     def samples(self) -> tuple[Steps, Floats]:
         """Steps and values of its metric in its attempt (of several: on the live course)."""
-        track, at = self.track, self.run.index(self.finding.attempt)
-        if track is None:
+        if (track := self.track) is None:
             return np.empty(0, np.int64), np.empty(0)
-        rows = track.live if at is None else track.attempt == at
+        rows = track.live if self.at is None else track.attempt == self.at
         return track.steps[rows], track.values[rows]
 
     def _values_before(self) -> Floats:
         """The values before the finding; if its attempt begins with it, those of the attempt before."""
-        track, at, start = self.track, self.run.index(self.finding.attempt), self.finding.start_step
-        steps, values = self.samples
+        (steps, values), track, start = self.samples, self.track, self.finding.start_step
         earlier = values[steps < start]
-        join = next((j for j in self.run.timeline.joins if j.after == at), None)
+        join = next((j for j in self.run.timeline.joins if j.after == self.at), None)
         if not len(earlier) and track is not None and join is not None:
             earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
         return np.asarray(earlier[np.isfinite(earlier)][-BEFORE:], np.float64)
@@ -385,12 +338,11 @@ class FindingView:
     @property
     def last_seen(self) -> str:
         """Up to when a finding that was not over was seen: ``when the log ended``, ``by step 700``."""
-        until, at = self.last_step, self.run.index(self.finding.attempt)
-        if math.isfinite(until):
-            return f"by {self.run.axis.place(until)}"
-        if at is None or at == len(self.run.views) - 1:
+        if math.isfinite(self.last_step):
+            return f"by {self.run.axis.place(self.last_step)}"
+        if self.at is None or self.at == len(self.run.views) - 1:
             return "when the log ended"
-        goes_on = self.run.n_trainings < 2 or any(j.before == at for j in self.run.timeline.joins)
+        goes_on = self.run.n_trainings < 2 or any(j.before == self.at for j in self.run.timeline.joins)
         return f"when the {'attempt' if goes_on else 'training'} ended"
 
     def ended(self, back: str = "back") -> tuple[str, str]:

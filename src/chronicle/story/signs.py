@@ -8,7 +8,7 @@ logged; `Event.signs` has the first two. The causes of a pattern name the signs 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import cached_property, partialmethod
 from itertools import groupby
@@ -36,30 +36,17 @@ _IDLE = 0.05  # share of the highest learning rate: a lower rate is as good as z
 _SHARE = 1 / 3  # of the change of the training loss: validation that changed by less did not move with it
 
 
-@dataclass(frozen=True, eq=False)
 class EventContext:
     """An event with all events of its run and the attempt in which it lies. A method that is named like a
     `Sign` says whether that sign holds; None where nobody can tell, since what it needs was not logged."""
 
-    run: RunView
-    event: Event
-    events: Sequence[Event]
-    view: AttemptView
-
-    @cached_property
-    def step(self) -> int:
-        assert self.event.step is not None
-        return self.event.step
-
-    @cached_property
-    def first_step(self) -> int:
-        """The first step of the attempt."""
-        return min((int(s.steps[0]) for s in self.view.series.values() if len(s)), default=self.step)
-
-    @cached_property
-    def has_start(self) -> bool:
-        """Whether the log holds the beginning of the training, as far as a picture of it tells."""
-        return self.view.index == 0 and self.first_step <= max(2 * self.run.gap, _BEGINS * self.step)
+    def __init__(self, run: RunView, event: Event, events: Sequence[Event], view: AttemptView) -> None:
+        self.run, self.event, self.events, self.view = run, event, events, view
+        self.step = event.step or 0
+        of_attempt = (int(s.steps[0]) for s in view.series.values() if len(s))
+        self.first_step = min(of_attempt, default=self.step)
+        # Whether the log holds the beginning of the training, as far as a picture of it tells.
+        self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _BEGINS * self.step)
 
     def as_steps(self, samples: int) -> float:
         """So many logged samples as steps."""
