@@ -102,19 +102,13 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     logged = f"a fault was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
-    where = "" if first.at_step is None else f"at {run.axis.place(first.at_step)}"
+    attempt = max(begun, default=(0, ""))[1]  # the one that had last begun; none where times do not tell
+    step, time = first.at_step, instant(first.at_time)
+    where = "" if step is None else f"at {run.axis.place(step)}"
     sentence = f"{where} {logged}".lstrip()
-    return Event(
-        f"fault-{first.kind}-{coarse(first.at_step or 0)}",
-        EventKind.FAULT,
-        f"Fault: {kind}",
-        sentence[:1].upper() + sentence[1:],
-        f"{kind} {where}".rstrip(),
-        step=first.at_step,
-        time=instant(first.at_time),
-        attempt=max(begun, default=(0, ""))[1],  # the one that had last begun; none where times do not tell
-        who=who,
-    )
+    words = f"Fault: {kind}", sentence[:1].upper() + sentence[1:], f"{kind} {where}".rstrip()
+    event_id = f"fault-{first.kind}-{coarse(step or 0)}"
+    return Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
 
 
 def _end(run: RunView) -> Iterator[Event]:
@@ -206,16 +200,11 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
     """Events with the ids by which notes know them, and the notes as events of their own."""
     known, noted = list(happened), []
     for note in notes:
-        event = Event(
-            f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
-            _KIND_OF_NOTE.get(note.kind, EventKind.NOTE),
-            (note.kind or "note").replace("review ", "review: ").capitalize(),
-            note.text,
-            clipped(note.text.split("\n")[0], 120),
-            step=note.step,
-            time=note.at_time,
-            who=note.author,
-        )
+        event_id = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
+        kind = _KIND_OF_NOTE.get(note.kind, EventKind.NOTE)
+        title = (note.kind or "note").replace("review ", "review: ").capitalize()
+        words = title, note.text, clipped(note.text.split("\n")[0], 120)
+        event = Event(event_id, kind, *words, step=note.step, time=note.at_time, who=note.author)
         if (place := _meant(note, known)) is not None:
             of = known[place]
             if note.event and note.event not in (of.id, *of.also):
