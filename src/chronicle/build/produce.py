@@ -183,10 +183,11 @@ class Run:
         units = {**settings.units, **stated.units}
 
         def as_stated(attempt: Attempt) -> Attempt:
-            series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
+            series = {m: replace(s, unit=units[m]) if m in units else s for m, s in attempt.series.items()}
             return replace(attempt, axis=stated.axis or attempt.axis, series=series)
 
-        return [*map(as_stated, attempts)], [str(problem) for problem in problems]
+        declared = [*map(as_stated, attempts)] if units or stated.axis else attempts
+        return declared, [str(problem) for problem in problems]
 
     def timeline(self) -> Timeline:
         """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""
