@@ -8,7 +8,7 @@ NaN. Names in ``_samples`` count logged points, names in ``_steps`` are differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
@@ -450,6 +450,10 @@ class Event:
     of: str = ""
     who: str = ""
     also: tuple[str, ...] = ()
+
+    def shows(self, patterns: Collection[str]) -> bool:
+        """Whether it shows one of these patterns."""
+        return any(pattern in patterns for pattern in self.patterns)
 
 
 @dataclass(frozen=True)

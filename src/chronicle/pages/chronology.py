@@ -213,7 +213,7 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
     notes: dict[str, list[RunEvent]] = {}
-    on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or {*event.patterns} & COURSE)}
+    on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or event.shows(COURSE))}
     for event in entry.events:
         if event.kind in BY_PEOPLE:
             notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
@@ -274,7 +274,7 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
                 last.done.append(event)
             else:
                 acts.append(_Act([event]))
-        elif event.kind is EventKind.FINDING and not set(event.patterns) & OVERALL:
+        elif event.kind is EventKind.FINDING and not event.shows(OVERALL):
             last.followed.append(event)
             decided = any(note.note_kind in _DONE for note in notes.get(event.id, ()))
             if decided and not is_planned and not last.is_cause_of(event):

@@ -106,7 +106,7 @@ def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
 
 
 def _listed_events(entry: Entry) -> Iterator[RunEvent]:
-    events = [event for event in entry.events if not set(event.patterns) & OVERALL]
+    events = [event for event in entry.events if not event.shows(OVERALL)]
     dated = [event for event in events if event.time]
     ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
     # Of a run of one day the end is enough: its launch would say nothing more.

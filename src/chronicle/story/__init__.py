@@ -116,11 +116,11 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     Of a good run these are its calm course, then what it survived."""
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
-        findings = [event for event in findings if set(event.patterns) & ODD]
+        findings = [event for event in findings if event.shows(ODD)]
     elif verdict is not Verdict.GOOD:
-        single = [event for event in findings if not set(event.patterns) & OVERALL]
+        single = [event for event in findings if not event.shows(OVERALL)]
         findings = [event for event in findings if event.verdict is verdict] or single
-    return sorted(findings, key=lambda e: (not set(e.patterns) & CALM, -e.severity, happened.index(e)))
+    return sorted(findings, key=lambda e: (not e.shows(CALM), -e.severity, happened.index(e)))
 
 
 def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
@@ -206,12 +206,12 @@ def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event
     joins = [e for e in happened if e.kind in JOINS]
     if len(joins) <= _MOST_JOINS:
         gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
-        shown += [*joins, *(e for e in gone if not set(e.patterns) & OVERALL)]
+        shown += [*joins, *(e for e in gone if not e.shows(OVERALL))]
     return [*shown, *_possible_causes(run, happened, shown)]
 
 
 def _is_live_finding(event: Event) -> bool:
-    return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & OVERALL
+    return event.kind is EventKind.FINDING and event.live and not event.shows(OVERALL)
 
 
 def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
@@ -264,7 +264,7 @@ def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
     """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
-    single = [e for e in chosen if _is_live_finding(e) and not set(e.patterns) & COURSE]
+    single = [e for e in chosen if _is_live_finding(e) and not e.shows(COURSE)]
     steps = [e.step for e in single if e.step is not None]
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
@@ -286,7 +286,7 @@ def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Ev
             last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
             near = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap][:1]
         else:
-            least = (event.step or 0) - cause_window_steps(run) if set(event.patterns) & RISES else math.inf
+            least = (event.step or 0) - cause_window_steps(run) if event.shows(RISES) else math.inf
             near = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
             near = [e for e in near if (e.step or 0) >= least]
         causes |= {e.id: e for e in near if e not in shown}
@@ -295,7 +295,7 @@ def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Ev
 
 def _places(run: RunView, findings: Sequence[Event]) -> str:
     """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
-    steps = [*{e.step for e in findings if e.step is not None and not set(e.patterns) & COURSE}]
+    steps = [*{e.step for e in findings if e.step is not None and not e.shows(COURSE)}]
     if len(steps) < 2:
         return f"at {run.axis.place(steps[0])}" if steps else ""
     return f"over {run.axis.place(min(steps), max(steps))}"
@@ -305,7 +305,7 @@ def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence
     """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        return "" if any(set(e.patterns) & CALM for e in chosen) else diagnosis.because
+        return "" if any(e.shows(CALM) for e in chosen) else diagnosis.because
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in chosen for event in decide):

@@ -55,11 +55,11 @@ class EventContext:
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
         """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
-        if set(self.event.patterns) & OVERALL:
+        if self.event.shows(OVERALL):
             return []
         others = (o for o in self.events if o.id != self.event.id and o.title != self.event.title)
         others = (o for o in others if o.attempt in ("", self.event.attempt))
-        others = (o for o in others if o.kind not in _ENDS and not set(o.patterns) & _NO_CAUSE)
+        others = (o for o in others if o.kind not in _ENDS and not o.shows(_NO_CAUSE))
         before = ((self.step - other.step, other) for other in others if other.step is not None)
         window = cause_window_steps(self.run)
         return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))

@@ -232,7 +232,7 @@ def _meant(note: Note, events: Sequence[Event]) -> int | None:
     around = [
         (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
         for place, event in enumerate(events)
-        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & OVERALL
+        if event.step is not None and _covers(event, note.step) and not event.shows(OVERALL)
     ]
     return min(around)[2] if around else None
 
