@@ -135,8 +135,8 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
     holds what was kept of each by the last build: a folder that looks as it did then, when it held one run,
     is not looked into."""
     runs, run_folders = list(runs), list[RunFolder]()
-    whole = [run for run in runs if entries and run.logs == (run.folder,)]
-    looks = ((run, last_seen(run, entries / run.run_id)) for run in whole if entries)
+    folders_of_one_run = [run for run in runs if entries and run.logs == (run.folder,)]
+    looks = ((run, last_seen(run, entries / run.run_id)) for run in folders_of_one_run if entries)
     known = {run.run_id: replace(run, seen=seen) for run, seen in looks if seen}
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
@@ -228,12 +228,13 @@ def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
     """The runs, with what two loggers of different formats told of one training as one run: the console of a
     job beside the folder of its event files. Two of one format are two trainings, and a run of a store is
     read from there alone."""
-    homes = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
+    log_folders = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
     near: dict[Path | None, list[_Member]] = {}
     for member in runs:
         if not member[0].only:
-            around = [home for home in homes if member[0].paths[0].is_relative_to(home)]
-            near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(member)
+            around = [folder for folder in log_folders if member[0].paths[0].is_relative_to(folder)]
+            outermost = min(around, key=lambda folder: len(folder.parts), default=None)
+            near.setdefault(outermost, []).append(member)
     kept = {run.run_id: (run, readings) for run, readings in runs}
     for group in near.values():
         formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _FEW}

@@ -88,8 +88,8 @@ def last_seen(run: RunFolder, memory: Path) -> Rows:
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
     known = Memory(memory)
-    same = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
-    return [Path(name) for name in same if Memory().digest(name, same[name]) != known.seen[name][-1]]
+    alike = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
+    return [Path(name) for name in alike if Memory().digest(name, alike[name]) != known.seen[name][-1]]
 
 
 class Memory:

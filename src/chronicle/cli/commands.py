@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
     import chronicle.build.produce as produce
     from chronicle import build as building
-    from chronicle import figures, pages, story
+    from chronicle import figures, pages
     from chronicle import score as scoring
+    from chronicle import story as telling
     from chronicle.build import entry, sources, store
     from chronicle.cli import doctor as log_doctor
     from chronicle.cli import serve as server
@@ -49,7 +50,7 @@ else:
     sources, store, scoring = map(_Module, ("build.sources", "build.store", "score"))
     log_doctor, server, terminal = map(_Module, ("cli.doctor", "cli.serve", "cli.terminal"))
     figures, pages, chronology = map(_Module, ("figures", "pages", "pages.chronology"))
-    story, folders = map(_Module, ("story", "workspace.folders"))
+    telling, folders = map(_Module, ("story", "workspace.folders"))
 
 
 class _Path(click.Path):
@@ -194,7 +195,7 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
     for run_read, timeline, diagnosis, _ in judged:
         parts = [run_read.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
         file = Path(f"{'-'.join(parts)}.png")
-        edge = story.picture_edge(timeline, run_read.folder.config)
+        edge = telling.picture_edge(timeline, run_read.folder.config)
         file.write_bytes(figures.picture(timeline, diagnosis, finding, dark, edge))
         click.echo(f"wrote {terminal.printable(str(file))}")
     sys.exit(int(judged.unreadable))
@@ -210,15 +211,15 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
     verdicts, judged = [], _JudgedRuns(paths)
-    for run, timeline, diagnosis, told in judged:
+    for run, timeline, diagnosis, story in judged:
         compared = [*terminal.flagged_by(timeline, diagnosis, presets)]
-        verdicts.append(told.verdict)
+        verdicts.append(story.verdict)
         if as_json:
             faults, copies = entry.machine_faults(timeline), [attempt.name for attempt in timeline.copies]
-            _echo_json(entry.diagnosis_json(run.run_id, diagnosis, faults, compared, told.events, copies))
+            _echo_json(entry.diagnosis_json(run.run_id, diagnosis, faults, compared, story.events, copies))
         else:
             comparisons = (line for rule in compared for line in terminal.comparison_lines(rule, diagnosis))
-            lines = terminal.run_lines(run.run_id, timeline, diagnosis, told)
+            lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
             click.echo("\n".join((*lines, *(f"  {terminal.printable(line)}" for line in comparisons))))
     sys.exit(terminal.exit_code(verdicts, fail_on or "", judged.unreadable))
 
@@ -237,8 +238,8 @@ def explain(run: Path, finding: str) -> None:
     has_pages = find_spec("yaml") is not None  # the pages need [site]
     page_of = {page.id: page for page in pages.load_gallery(galleries)} if has_pages else {}
     judged = _JudgedRuns(_named(run))
-    for run_read, _, diagnosis, told in judged:
-        lines = (run_read.run_id, *terminal.explain(diagnosis, told, finding, page_of))
+    for run_read, _, diagnosis, story in judged:
+        lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, page_of))
         click.echo("\n".join(map(terminal.printable, lines)))
     if not has_pages:
         click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
@@ -416,13 +417,13 @@ def predict(folder: Path) -> dict[str, Any]:
 
 
 class _JudgedRuns:
-    """The runs of ``paths``, each read, judged and told. What cannot be read is said on stderr, and makes
-    ``unreadable`` true; the other runs go on."""
+    """The runs of ``paths``, each read, judged and described. What cannot be read is said on stderr, and
+    makes ``unreadable`` true; the other runs go on."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self.paths, self.unreadable = paths, False
 
-    def __iter__(self) -> Iterator[tuple[produce.Run, Timeline, Diagnosis, story.Story]]:
+    def __iter__(self) -> Iterator[tuple[produce.Run, Timeline, Diagnosis, telling.Story]]:
         run_folders = produce.runs(*self.paths)
         terminal.say_passed_over(self.paths)
         for run in run_folders:
@@ -436,8 +437,8 @@ class _JudgedRuns:
             except ChronicleError as err:
                 problems = [str(err)]
             else:
-                told = story.tell(timeline, diagnosis, run.folder.config, run.folder.notes)
-                yield run, timeline, diagnosis, told
+                story = telling.tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+                yield run, timeline, diagnosis, story
             self.unreadable |= terminal.complain(*problems)
 
 

@@ -285,10 +285,10 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
 
 def _led(earlier: Sequence[Event], join: Join | None) -> list[Event]:
     """What led to a restart: the finding that it undid, else the first of the last faults before it."""
-    seen = join.evidence if join is not None else {}
+    evidence = join.evidence if join is not None else {}
     for side in ("left", "inside"):
-        if pattern := seen.get(f"{side}_pattern"):
-            start = seen[f"{side}_start_step"]
+        if pattern := evidence.get(f"{side}_pattern"):
+            start = evidence[f"{side}_start_step"]
             same = [event for event in earlier if pattern in event.patterns]
             return sorted(same, key=lambda event: abs((event.step or 0) - start))[:1]
     since = takewhile(lambda event: event.kind not in JOINS, reversed(earlier))
@@ -329,9 +329,9 @@ def _labelled(note: RunEvent) -> str:
 def _followed(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     """What the record itself says came of an act: the gravest findings after it, or that there were none."""
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
-    told = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
-    if told:
-        return [event.sentence for event in act.followed if event.id in told]
+    shown = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
+    if shown:
+        return [event.sentence for event in act.followed if event.id in shown]
     is_over = act.finding is None or act.finding.end_step is not None
     if not act.done or is_noted or not is_over:
         return []

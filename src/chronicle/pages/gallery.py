@@ -124,12 +124,12 @@ def last_time(entry: Entry) -> str:
 
 def listed(entry: Entry) -> Entry:
     """The part of an entry that pages of other runs show: a build stores it apart, and reads no more."""
-    seen = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
+    findings = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
         entry,
         story=(),
         events=tuple(replace(e, numbers=(), signs={}, parts=(), also=()) for e in entry.events),
-        diagnosis=replace(entry.diagnosis, findings=tuple(seen), not_assessed=()),
+        diagnosis=replace(entry.diagnosis, findings=tuple(findings), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         costs=(),
         figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),

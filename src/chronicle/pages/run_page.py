@@ -150,12 +150,12 @@ def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, 
 
 
 def _weighed(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
-    seen = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
-    against = [sign for sign in cause.when if seen[sign] is False]
-    against += [sign for sign in cause.unless if seen[sign]]
+    holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
+    against = [sign for sign in cause.when if holds[sign] is False]
+    against += [sign for sign in cause.unless if holds[sign]]
     return Ranked(
         cause,
-        tuple(sign.holds for sign in cause.when if seen[sign]),
-        tuple(sign.holds if seen[sign] else sign.fails for sign in against),
-        tuple(dict.fromkeys(sign.needs for sign in seen if seen[sign] is None and sign.needs)),
+        tuple(sign.holds for sign in cause.when if holds[sign]),
+        tuple(sign.holds if holds[sign] else sign.fails for sign in against),
+        tuple(dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)),
     )

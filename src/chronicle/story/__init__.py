@@ -83,14 +83,14 @@ def _people_paragraph(notes: Sequence[Note]) -> str:
     def places(*kinds: str) -> list[int]:
         return [place for place, note in enumerate(notes) if note.kind in kinds]
 
-    supposed, outcomes = places("hypothesis"), places("outcome")[-1:]
+    hypotheses, outcomes = places("hypothesis"), places("outcome")[-1:]
     quoted = [*places("decision")[-_MOST_DECISIONS:], *outcomes, *places("lesson")[-1:]]
     for outcome in outcomes:
-        quoted += [k for k in supposed if k < outcome and notes[k].event == notes[outcome].event][-1:]
-    open_ = [k for k in supposed[-1:] if k > max(places(*_SETTLING), default=-1)]
-    said = [f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)]
-    said += [f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_]
-    return " ".join(said)
+        quoted += [k for k in hypotheses if k < outcome and notes[k].event == notes[outcome].event][-1:]
+    open_ones = [k for k in hypotheses[-1:] if k > max(places(*_SETTLING), default=-1)]
+    sentences = [f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)]
+    sentences += [f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_ones]
+    return " ".join(sentences)
 
 
 def _by_whom(note: Note) -> str:
@@ -284,12 +284,13 @@ def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Ev
         if event.kind in JOINS:
             faults = [e for e in earlier if e.kind is EventKind.FAULT and e.attempt != event.attempt]
             last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
-            near = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap][:1]
+            earliest = last[1] - 2 * run.gap
+            nearby = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= earliest][:1]
         else:
             least = (event.step or 0) - cause_window_steps(run) if event.shows(RISES) else math.inf
-            near = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
-            near = [e for e in near if (e.step or 0) >= least]
-        causes |= {e.id: e for e in near if e not in shown}
+            nearby = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
+            nearby = [e for e in nearby if (e.step or 0) >= least]
+        causes |= {e.id: e for e in nearby if e not in shown}
     return list(causes.values())
 
 

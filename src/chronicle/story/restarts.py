@@ -112,20 +112,20 @@ def _changed(axis: Axis, join: Join, change: Change) -> str:
 
 
 def _reach(axis: Axis, join: Join) -> str:
-    """Whether a rollback went back far enough, and whether what it left came again."""
-    seen, reach = join.evidence, ""
-    left = seen.get("left_pattern") or seen.get("inside_pattern")
-    what = f"the {noun(left)}" if left else "what had begun"
-    again = f" came again at {axis.place(seen['again_step'])}" if "again_step" in seen else ""
-    if "inside_start_step" in seen:
-        begun = axis.place(seen["inside_start_step"])
-        reach = f" The run did not go back far enough: {what} had begun at {begun}"
+    """Whether a rollback went back far enough, and whether what it undid came again."""
+    evidence, reach = join.evidence, ""
+    pattern = evidence.get("left_pattern") or evidence.get("inside_pattern")
+    undone = f"the {noun(pattern)}" if pattern else "what had begun"
+    again = f" came again at {axis.place(evidence['again_step'])}" if "again_step" in evidence else ""
+    if "inside_start_step" in evidence:
+        begun = axis.place(evidence["inside_start_step"])
+        reach = f" The run did not go back far enough: {undone} had begun at {begun}"
         reach += f", and{again}." if again else "."
-    elif "left_start_step" in seen:
-        reach = f" It was taken up {axis.span(seen['margin_steps'])} before {what} began"
+    elif "left_start_step" in evidence:
+        reach = f" It was taken up {axis.span(evidence['margin_steps'])} before {undone} began"
         reach += f", which{again}." if again else "."
     elif again:
-        reach = f" {what[:1].upper()}{what[1:]}{again}."
+        reach = f" {undone[:1].upper()}{undone[1:]}{again}."
     return reach
 
 
@@ -148,8 +148,8 @@ def outcome(ending: Ending, axis: Axis) -> str:
     join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
     words = [_OUTCOMES.get(ending.how, ending.how), then]
     if join is not None:
-        seen = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
-        words[0] = words[0] or (BY_ID[seen].title if seen in BY_ID else seen or "")
+        undone = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
+        words[0] = words[0] or (BY_ID[undone].title if undone in BY_ID else undone or "")
         words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
         words[1] += f" {count(join.to_step)}" if then == "back to" else ""
         lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own

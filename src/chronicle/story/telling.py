@@ -184,8 +184,8 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
         if event.kind is EventKind.FINDING and (match := _ID.fullmatch(event.id)):
             stem, step = event.id[: match.start("place")], int(match["place"])
             size = 10 ** max(len(match["place"]) - 2, 0)
-            near = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
-            named[place] = replace(event, also=tuple(name for name in near if name not in taken))
+            neighbours = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
+            named[place] = replace(event, also=tuple(name for name in neighbours if name not in taken))
             taken.update(named[place].also)
     return named
 
