@@ -28,6 +28,7 @@ from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
 from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
+from chronicle.timeline.courses import distinct_in
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
@@ -388,7 +389,7 @@ def attempt_places(timeline: Timeline) -> Mapping[str, int]:
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """Gives a function from a step to its attempt: the named one, else the last that had begun by then."""
     place_of = attempt_places(timeline)
-    series = [attempt.series.values() for attempt in timeline.attempts]
+    series = map(distinct_in, timeline.attempts)
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
 
     def owner(attempt: str | None, step: float) -> int:
