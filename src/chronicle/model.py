@@ -8,7 +8,7 @@ NaN. Names in ``_samples`` count logged points, names in ``_steps`` are differen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Self
@@ -58,11 +58,9 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """One metric as logged by one attempt: three arrays of one length, in the order of the log.
-
-    ``unit`` is None where nobody declared one (pages then say "unit not declared").
-    ``dataset`` names the data set of a DATASET_LOSS, and is empty for every other role.
-    """
+    """One metric as logged by one attempt: three arrays of one length, in the order of the log. ``unit`` is
+    None where nobody declared one (pages then say "unit not declared"). ``dataset`` names the data set of a
+    DATASET_LOSS, and is empty for every other role."""
 
     metric: str
     role: Role
@@ -159,11 +157,9 @@ class JoinKind(StrEnum):
 
 @dataclass(frozen=True)
 class Change:
-    """One quantity that is not the same before and after a join.
-
-    ``before`` and ``after`` are what both attempts say of it (None: nothing), ``unit`` is None where nobody
-    declared one, ``at_step`` is where both were compared (None: facts of a whole process).
-    """
+    """One quantity that is not the same before and after a join. ``before`` and ``after`` are what both
+    attempts say of it (None: nothing), ``unit`` is None where nobody declared one, ``at_step`` is where both
+    were compared (None: facts of a whole process)."""
 
     quantity: str
     before: Any
@@ -195,11 +191,9 @@ class Join:
 
 @dataclass(frozen=True, eq=False)
 class Track(Series):
-    """One metric over all attempts: the points of every attempt one after the other.
-
-    ``attempt`` (int32[n]) is the index of the attempt a point comes from; ``live`` (bool[n]) is False
-    for points that a later attempt overtook.
-    """
+    """One metric over all attempts: the points of every attempt one after the other. ``attempt`` (int32[n])
+    is the index of the attempt a point comes from; ``live`` (bool[n]) is False for points that a later
+    attempt overtook."""
 
     attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
@@ -322,9 +316,7 @@ class NotAssessed:
 @dataclass(frozen=True)
 class Diagnosis:
     """What the classifier says of a run. ``patterns`` are sorted ids; findings are in order of severity.
-
-    ``because`` is one sentence: which finding or absence of findings makes the verdict.
-    """
+    ``because`` is one sentence: which finding or absence of findings makes the verdict."""
 
     verdict: Verdict
     patterns: tuple[str, ...]
@@ -459,13 +451,15 @@ class Event:
     who: str = ""
     also: tuple[str, ...] = ()
 
+    def shows(self, patterns: Collection[str]) -> bool:
+        """Whether it shows one of these patterns."""
+        return any(pattern in patterns for pattern in self.patterns)
+
 
 @dataclass(frozen=True)
 class Figure:
-    """One drawn figure, for both themes: "whole", "finding-1", ...
-
-    ``files`` maps "wide" and "narrow", or "any", to (path in the entry's folder, width_px, height_px).
-    """
+    """One drawn figure, for both themes: "whole", "finding-1", ... ``files`` maps "wide" and "narrow", or
+    "any", to (path in the entry's folder, width_px, height_px)."""
 
     name: str
     files: Mapping[str, tuple[str, int, int]]

@@ -27,7 +27,7 @@ from chronicle.model import (
     Verdict,
 )
 from chronicle.story import deciding, tell
-from chronicle.story.measured import happenings
+from chronicle.story.measured import finding_groups
 from chronicle.story.telling import _ENDED, coarse
 from chronicle.timeline import stitch
 from chronicle.timeline.joins import _ASKED, FAULTS, HOWS
@@ -44,7 +44,7 @@ def events_by_id(timeline: Timeline, judged: Diagnosis, *notes: Note) -> dict[st
 def groups(*findings: object) -> list[list[tuple[str, int]]]:
     return [
         [(part.pattern, part.start_step) for part in happening.parts]
-        for happening in happenings(LONG, diagnosis(*findings))
+        for happening in finding_groups(LONG, diagnosis(*findings))
     ]
 
 
@@ -107,11 +107,11 @@ def test_a_property_of_the_log_and_the_speed_are_not_mixed_with_the_loss() -> No
 
 def test_attempts_are_not_mixed() -> None:
     spike, shift = finding("spike-fast-recovery", 100, 110), finding("level-shift", 100, None, name="b.csv")
-    assert [len(spike.parts) for spike in happenings(rolled_back(), diagnosis(spike, shift))] == [1, 1]
+    assert [len(spike.parts) for spike in finding_groups(rolled_back(), diagnosis(spike, shift))] == [1, 1]
 
 
 def test_the_gravest_name_leads_over_the_steps_of_all() -> None:
-    (happening,) = happenings(
+    (happening,) = finding_groups(
         LONG, diagnosis(finding("spike-fast-recovery", 98, 110), finding("spike-slow-recovery", 100, 300))
     )
     assert (happening.lead.pattern, happening.lead.start_step, happening.lead.end_step) == (

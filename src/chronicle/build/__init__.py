@@ -73,12 +73,8 @@ class Places(NamedTuple):
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
     """A workspace works in itself; bare paths, and what is not trusted, in a hidden folder beside the site.
-
-    Raises:
-        ConfigError: the workspace has no mkdocs.yml.
-        UsageError: a folder that a build makes is a link to another one, or the site would lie in or
-            around one of them or the runs.
-    """
+    Raises ConfigError: the workspace has no mkdocs.yml; UsageError: a folder that a build makes is a link to
+    another one, or the site would lie in or around one of them or the runs."""
     root = workspace.root if workspace else Path.cwd()
     out = out or (workspace.root / workspace.config.out if workspace else Path("chronicle-site"))
     site = Path(os.path.abspath(out))
@@ -224,9 +220,7 @@ def with_machines(
     runs: Sequence[RunFolder], outcomes: list[Outcome], config: WorkspaceConfig, store: Path
 ) -> list[Outcome]:
     """The outcomes, with machine logs that lay apart given to the runs they tell of, which are made again.
-
-    Those that tell of none are problems. Where there is no training at all, all is left as it is.
-    """
+    Those that tell of none are problems. Where there is no training at all, all is left as it is."""
     entries = {o.run_id: with_names(o.entry, o.names) for o in outcomes if o.entry}
     apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]

@@ -127,10 +127,8 @@ def _settings(config: str, **values: str) -> bytes:
 
 
 def write_bytes(file: Path, data: bytes) -> bool:
-    """Writes a file unless it already holds ``data``; true if it was written.
-
-    The content appears at once or not at all, so that an interrupted build leaves no half page.
-    """
+    """Writes a file unless it already holds ``data``; true if it was written. The content appears at once or
+    not at all, so that an interrupted build leaves no half page."""
     try:
         if file.read_bytes() == data:
             return False
@@ -143,10 +141,8 @@ def write_bytes(file: Path, data: bytes) -> bool:
 
 
 def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
-    """Every file below a folder with what it looks like. What is ``hidden`` in a site belongs to people.
-
-    A link is no file of ours, whatever it leads to, and has no size and time.
-    """
+    """Every file below a folder with what it looks like. What is ``hidden`` in a site belongs to people. A
+    link is no file of ours, whatever it leads to, and has no size and time."""
     return {path: stamp_of(file, follow=False) for path, file in files_below(str(folder), hidden)}
 
 
@@ -218,10 +214,8 @@ def _put(target: Path, content: str | bytes | Path, made_here: Path) -> None:
 
 
 def share(source: str | Path, target: str | Path) -> None:
-    """Gives a file a second name, or copies it where it can have none; its time stays as it is.
-
-    Raises OSError: there is no such file, or it cannot be copied.
-    """
+    """Gives a file a second name, or copies it where it can have none; its time stays as it is. Raises
+    OSError: there is no such file, or it cannot be copied."""
     try:
         os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
     except OSError:

@@ -25,28 +25,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from chronicle import model
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
-from chronicle.model import (
-    Attempt,
-    Comparison,
-    Diagnosis,
-    Entry,
-    Event,
-    Fact,
-    Fault,
-    Figure,
-    Finding,
-    Floats,
-    MachineFault,
-    Note,
-    Role,
-    Series,
-    Timeline,
-    Track,
-)
+from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Series, Timeline, Track
 from chronicle.story import Story
-from chronicle.story.measured import Axis, axis_of
+from chronicle.story.measured import Axis, axis_of, finite_values
 from chronicle.story.restarts import outcome, step_back_words
 from chronicle.timeline import discarded
 from chronicle.timeline.joins import endings
@@ -56,15 +40,18 @@ DIAGNOSIS = "chronicle/diagnosis/1"
 ENTRY = "chronicle-entry/2"
 
 # The published names of fields.
-_RENAMED: dict[tuple[type, str], str] = {(Finding, "metric"): "series", (Comparison, "metric"): "series"}
+_RENAMED: dict[tuple[type, str], str] = {
+    (model.Finding, "metric"): "series",
+    (model.Comparison, "metric"): "series",
+}
 _PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 
 def diagnosis_json(
     run_id: str,
     diagnosis: Diagnosis,
-    faults: Sequence[MachineFault] = (),
-    presets: Sequence[Comparison] = (),
+    faults: Sequence[model.MachineFault] = (),
+    presets: Sequence[model.Comparison] = (),
     events: Sequence[Event] = (),
     copies: Sequence[str] = (),
 ) -> dict[str, Any]:
@@ -75,10 +62,8 @@ def diagnosis_json(
 
 
 def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """The entry that `to_json` wrote: who kept it knows by its hash that it is as it was written.
-
-    Raises ValueError: another schema version, or not an entry at all.
-    """
+    """The entry that `to_json` wrote: who kept it knows by its hash that it is as it was written. Raises
+    ValueError: another schema version, or not an entry at all."""
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
     try:
@@ -149,7 +134,7 @@ def json_schema(what: str) -> dict[str, Any]:
     schema = _object_schema({"diagnosis": Diagnosis, "entry": Entry}[what])
     properties = schema["properties"]
     if what == "diagnosis":
-        kinds = {"faults": MachineFault, "presets": Comparison, "events": Event}
+        kinds = {"faults": model.MachineFault, "presets": model.Comparison, "events": Event}
         items = {name: _object_schema(kind) for name, kind in kinds.items()} | {"copies": _schema_of(str)}
         lists = {name: {"type": "array", "items": item} for name, item in items.items()}
         properties = {"schema": {"const": DIAGNOSIS}, "run": {"type": "string"}, **properties, **lists}
@@ -208,8 +193,8 @@ def make_entry(
     config: RunConfig,
     *,
     story: Story,
-    notes: Sequence[Note] = (),
-    figures: Sequence[Figure] = (),
+    notes: Sequence[model.Note] = (),
+    figures: Sequence[model.Figure] = (),
     warnings: Sequence[str] = (),
     inputs_sha256: str = "",
     classifier_version: str = "",
@@ -268,7 +253,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     loss = shown_metric(tracks)
     if loss is not None:
         yield from _loss_facts(loss, axis)
-    yield _wall_clock(_finite([t.times for t in tracks]))
+    yield _wall_clock(finite_values(t.times for t in tracks))
     yield _tokens(timeline, config)
     gpus, how = _accelerators(timeline, config)
     yield Fact("Accelerators", gpus or None, "accelerators", "run.toml" if config.gpus else how)
@@ -313,7 +298,7 @@ def _tokens(timeline: Timeline, config: RunConfig) -> Fact:
     tracks = timeline.by_role(Role.TOKENS)
     by_steps = "last step × tokens_per_step of run.toml" if config.tokens_per_step else ""
     how = "highest logged" if tracks else by_steps
-    logged = _finite([t.values for t in tracks])
+    logged = finite_values(t.values for t in tracks)
     if len(logged):
         return Fact("Tokens", float(logged.max()), "tokens", how)
     last = _ends(timeline.series.values())[1]
@@ -394,7 +379,7 @@ def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
 def _attempt_row(attempt: Attempt) -> dict[str, Any]:
     """One row of the attempts table; times are ISO 8601 in UTC, empty where the log has none."""
     series = attempt.series.values()
-    (first, last), seconds = _ends(series), _finite([s.times for s in series])
+    (first, last), seconds = _ends(series), finite_values(s.times for s in series)
     return {
         "name": attempt.name,
         "first_step": first,
@@ -415,15 +400,15 @@ def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:
     return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else (None, None)
 
 
-def machine_faults(timeline: Timeline) -> tuple[MachineFault, ...]:
+def machine_faults(timeline: Timeline) -> tuple[model.MachineFault, ...]:
     """The faults beside the curves as they are published, in their order; of very many the first."""
     return tuple(
-        MachineFault(f.kind, f.what, f.host, f.at_step, instant(f.at_time), f.count, f.where)
+        model.MachineFault(f.kind, f.what, f.host, f.at_step, instant(f.at_time), f.count, f.where)
         for f in timeline.faults[:MOST_FAULTS]
     )
 
 
-def _reading_faults(attempt: Attempt) -> list[Fault]:
+def _reading_faults(attempt: Attempt) -> list[model.Fault]:
     """What could not be used; the faults beside the curves have a table of their own."""
     return [fault for fault in attempt.faults if fault.kind == "read"]
 
@@ -435,9 +420,3 @@ def _unused(timeline: Timeline) -> Iterator[str]:
             yield f"{fault.where}: {fault.what}{times}"
         if attempt.truncated:
             yield f"{attempt.name}: the last record is cut (a live log, or a process that was killed)"
-
-
-def _finite(arrays: Sequence[Floats]) -> Floats:
-    values: Floats = np.concatenate([np.empty(0), *arrays])
-    finite: Floats = values[np.isfinite(values)]
-    return finite

@@ -30,10 +30,8 @@ _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
 
 def main(engine: str, listed: str, *arguments: str) -> None:
-    """Runs the command of an engine, over all pages where ``listed`` is empty.
-
-    Else it is a JSON file: what changed below docs, and all of docs.
-    """
+    """Runs the command of an engine, over all pages where ``listed`` is empty. Else it is a JSON file: what
+    changed below docs, and all of docs."""
     command, plugins = import_module(f"{engine}.__main__"), import_module(f"{engine}.plugins")
     commands: Any = import_module(f"{engine}.commands.build")
     whole_build = commands.build
@@ -58,10 +56,8 @@ def main(engine: str, listed: str, *arguments: str) -> None:
 
 
 def _one_by_one(commands: Any, whole_build: Callable[..., None], config: Any, **options: Any) -> None:
-    """A whole build in the memory of one page: an engine holds all of them before it writes the first.
-
-    Those of the navigation, whose titles others show, are rendered first, as they are in any build.
-    """
+    """A whole build in the memory of one page: an engine holds all of them before it writes the first. Those
+    of the navigation, whose titles others show, are rendered first, as they are in any build."""
     navigation, populate, write = commands.get_navigation, commands._populate_page, commands._build_page
     listed, left = set[str](), dict[str, Callable[[], None]]()
 
@@ -132,11 +128,9 @@ class ChangedPages:
 
 
 def _compiled_templates() -> Any:
-    """The theme as an earlier such process compiled it, for jinja: that took a quarter of one.
-
-    It lies where Python keeps what it compiles of this package, so that whoever could write into it could
-    write into the package, and is known by the template's text. What cannot be read or written is compiled.
-    """
+    """The theme as an earlier such process compiled it, for jinja: that took a quarter of one. It lies where
+    Python keeps what it compiles of this package, so that whoever could write into it could write into the
+    package, and is known by the template's text. What cannot be read or written is compiled."""
     import jinja2
 
     class Compiled(jinja2.FileSystemBytecodeCache):

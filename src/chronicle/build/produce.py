@@ -103,9 +103,7 @@ class Product:
 
 def produce(product: Product) -> Outcome:
     """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised.
-
-    Raises OSError: the store cannot be written.
-    """
+    Raises OSError: the store cannot be written."""
     run, folder = replace(product.run, seen={}), product.folder
     try:
         with contained(_logs_of(run)):
@@ -182,24 +180,22 @@ class Run:
                 raise problems[0]
             nothing = f"no log in {_logs_of(folder)}: there is no series of numbers in it"
             raise NothingToRead(self.run_id, nothing, remedy="name a log of scalars")
-        units, axis = {**settings.units, **stated.units}, stated.axis
-        for i, attempt in enumerate(attempts):
-            if axis:
-                attempts[i] = attempt = replace(attempt, axis=axis)
-            if units.keys() & attempt.series.keys():
-                series = {m: replace(s, unit=units.get(m, s.unit)) for m, s in attempt.series.items()}
-                attempts[i] = replace(attempt, series=series)
-        return attempts, [str(problem) for problem in problems]
+        units = {**settings.units, **stated.units}
+
+        def as_stated(attempt: Attempt) -> Attempt:
+            series = {m: replace(s, unit=units[m]) if m in units else s for m, s in attempt.series.items()}
+            return replace(attempt, axis=stated.axis or attempt.axis, series=series)
+
+        declared = [*map(as_stated, attempts)] if units or stated.axis else attempts
+        return declared, [str(problem) for problem in problems]
 
     def timeline(self) -> Timeline:
         """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""
         return self._stitched()[0]
 
     def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
-        """The run read, stitched and classified, and what was wrong with single logs of it.
-
-        Raises ChronicleError: nothing of the run could be read, or its configuration is wrong.
-        """
+        """The run read, stitched and classified, and what was wrong with single logs of it. Raises
+        ChronicleError: nothing of the run could be read, or its configuration is wrong."""
         timeline, problems = self._stitched()
         with contained(_logs_of(self.folder)):
             return timeline, classify(timeline, thresholds(self.settings)), problems
@@ -237,10 +233,8 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
-    """The classifier's thresholds with those of chronicle.toml.
-
-    Raises ConfigError: a name that it does not have, or a rate of false alarms that was not measured.
-    """
+    """The classifier's thresholds with those of chronicle.toml. Raises ConfigError: a name that it does not
+    have, or a rate of false alarms that was not measured."""
     valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
         if name not in valid:

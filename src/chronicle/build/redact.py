@@ -143,10 +143,8 @@ _NUMBERS = re.compile(
 
 
 class Redactor:
-    """Withholds by the rules of chronicle.toml. ``texts`` counts what was changed, by what it held.
-
-    ``names`` maps each number that stands for a host or a user back to it; it is never published.
-    """
+    """Withholds by the rules of chronicle.toml. ``texts`` counts what was changed, by what it held. ``names``
+    maps each number that stands for a host or a user back to it; it is never published."""
 
     def __init__(self, rules: Redact, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> None:
         self._secrets, self._identities = rules.secrets, rules.identities

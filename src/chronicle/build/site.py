@@ -71,10 +71,8 @@ def last_record(root: Path) -> SiteRecord:
 
 def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str:
     """Makes the site of build/docs, as far as that is not as ``before``; returns what the engine printed.
-
     ``now`` says by which engine, of what time and of which files. The site appears at ``out`` in one step.
-    Errors are those of `chronicle.build.build`.
-    """
+    Errors are those of `chronicle.build.build`."""
     names = "build/next", "build/docs", MEMORY, "mkdocs.yml"
     new_site, docs, memory, config = (root / name for name in names)
     clear(new_site, out)
@@ -205,10 +203,8 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
 
 
 def clear(new_site: Path, out: Path) -> None:
-    """Makes room for a site that is to be made, of what a build that was killed left there.
-
-    What people hid goes on in ``out``; ``new_site`` may hold anything else afterwards.
-    """
+    """Makes room for a site that is to be made, of what a build that was killed left there. What people hid
+    goes on in ``out``; ``new_site`` may hold anything else afterwards."""
     for left in (new_site, _beside(out)):
         hidden_to(out, left)
     remove(_beside(out))

@@ -38,19 +38,9 @@ from chronicle.timeline import stitch
 from chronicle.timeline.courses import course, wall_clock
 from chronicle.timeline.joins import AROUND_S, MACHINE_LOG
 from chronicle.timeline.relation import Pair, Relation, reached
+from chronicle.workspace import folders
 from chronicle.workspace.config import Confines
-from chronicle.workspace.folders import (
-    CONFIG,
-    OUR_FILES,
-    RunFolder,
-    Workspace,
-    address_of,
-    is_run_folder,
-    run_in,
-    safe_id,
-    shown,
-    with_unique_ids,
-)
+from chronicle.workspace.folders import RunFolder, Workspace, safe_id, shown, with_unique_ids
 
 _FETCHES = 4  # runs whose logs are fetched at a time
 _NAMED = 3  # runs that a remedy names
@@ -84,8 +74,8 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
         raise NotALog(no_logs(aside))
     runs = [run for path in paths if path not in aside for run in _runs_at(path, trusted)]
     if not runs:
-        folders = [path for path in paths if path.is_dir()] or list(paths)
-        raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(folders[0])}")
+        first = next((path for path in paths if path.is_dir()), paths[0])
+        raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(first)}")
     return with_unique_ids(runs)
 
 
@@ -98,7 +88,7 @@ def _is_aside(path: Path) -> bool:
     if path.is_file():
         return is_side_file(path)
     files = (Path(folder, name) for folder, _, names in os.walk(path) for name in names)
-    seen = (file for file in files if not file.name.startswith(".") and file.name not in OUR_FILES)
+    seen = (file for file in files if not file.name.startswith(".") and file.name not in folders.OUR_FILES)
     first = next(seen, None)
     return first is not None and is_side_file(first) and all(map(is_side_file, seen))
 
@@ -129,26 +119,24 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     if not trusted:
         confines.require_links(path)
     place, runs_folder = path.resolve(), workspace.runs_folder.resolve() if workspace else None
-    if is_run_folder(path) or (path.is_dir() and place.parent == runs_folder):
-        yield from spread([run_in(place, confines)])
-    elif workspace and ((path / CONFIG).is_file() or place == runs_folder):
+    if folders.is_run_folder(path) or (path.is_dir() and place.parent == runs_folder):
+        yield from spread([folders.run_in(place, confines)])
+    elif workspace and ((path / folders.CONFIG).is_file() or place == runs_folder):
         yield from spread(workspace.runs())
-    elif path.is_dir() and any(map(is_run_folder, path.iterdir())):
-        yield from spread(run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
+    elif path.is_dir() and any(map(folders.is_run_folder, path.iterdir())):
+        yield from spread(folders.run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
         for source, readings in joined(runs_below(local(path, confines))):
             yield RunFolder(safe_id(source.run_id), source.paths, only=source.only, readings=readings)
 
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
-    """The runs, each store of several runs among their logs (a tracker's database) as its runs.
-
-    ``entries`` holds what was kept of each by the last build: a folder that looks as it did then, when it
-    held one run, is not looked into.
-    """
+    """The runs, each store of several runs among their logs (a tracker's database) as its runs. ``entries``
+    holds what was kept of each by the last build: a folder that looks as it did then, when it held one run,
+    is not looked into."""
     runs, run_folders = list(runs), list[RunFolder]()
-    folders = [run for run in runs if entries and run.logs == (run.folder,)]
-    looks = ((run, last_seen(run, entries / run.run_id)) for run in folders if entries)
+    folders_of_one_run = [run for run in runs if entries and run.logs == (run.folder,)]
+    looks = ((run, last_seen(run, entries / run.run_id)) for run in folders_of_one_run if entries)
     known = {run.run_id: replace(run, seen=seen) for run, seen in looks if seen}
     with ThreadPoolExecutor(_FETCHES) as threads:
         fetched = threads.map(_with_logs, [run for run in runs if run.run_id not in known])
@@ -169,7 +157,7 @@ def _with_logs(run: RunFolder) -> RunFolder:
     """The run, with what lies behind an address; where that cannot be had, it is the run's problem."""
     try:
         for log in run.logs:
-            local(address_of(log) or log, run.confines)
+            local(folders.address_of(log) or log, run.confines)
     except ChronicleError as err:
         return replace(run, problem=err)
     return run
@@ -227,10 +215,8 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
-    """The runs, those that go on from one beside them as one with it: under its id, with the logs of all.
-
-    Of a few runs, what was read of them is given too, so that it need not be read again.
-    """
+    """The runs, those that go on from one beside them as one with it: under its id, with the logs of all. Of
+    a few runs, what was read of them is given too, so that it need not be read again."""
     groups: dict[tuple[str, str], list[RunSource]] = {}
     for source in sources:
         groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
@@ -242,12 +228,13 @@ def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
     """The runs, with what two loggers of different formats told of one training as one run: the console of a
     job beside the folder of its event files. Two of one format are two trainings, and a run of a store is
     read from there alone."""
-    homes = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
+    log_folders = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
     near: dict[Path | None, list[_Member]] = {}
     for member in runs:
         if not member[0].only:
-            around = [home for home in homes if member[0].paths[0].is_relative_to(home)]
-            near.setdefault(min(around, key=lambda home: len(home.parts), default=None), []).append(member)
+            around = [folder for folder in log_folders if member[0].paths[0].is_relative_to(folder)]
+            outermost = min(around, key=lambda folder: len(folder.parts), default=None)
+            near.setdefault(outermost, []).append(member)
     kept = {run.run_id: (run, readings) for run, readings in runs}
     for group in near.values():
         formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _FEW}

@@ -18,9 +18,10 @@ import os
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -63,7 +64,7 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
 
 def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
     """The hash of every input of a run, or a word for one that has none; ``memory`` is told what is new."""
-    known, now_ns = _recalled(memory), time.time_ns()
+    known, now_ns = Memory(memory), time.time_ns()
     seen: Rows = {}
     digests = {file: known.digest(file, marks, seen) for file, marks in inputs(run).items()}
     fresh = [file for file, row in seen.items() if row is not known.seen.get(file)]
@@ -76,7 +77,7 @@ def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
 
 def last_seen(run: RunFolder, memory: Path) -> Rows:
     """The inputs of a run where all look as when this chronicle hashed them last; else none."""
-    known = _recalled(memory)
+    known = Memory(memory)
     if known.code != code_sha256():
         return {}
     marks_of = inputs(run)
@@ -86,17 +87,24 @@ def last_seen(run: RunFolder, memory: Path) -> Rows:
 
 def changed_unseen(memory: Path) -> list[Path]:
     """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
-    known = _recalled(memory)
-    same = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
-    return [Path(name) for name in same if Memory().digest(name, same[name]) != known.seen[name][-1]]
+    known = Memory(memory)
+    alike = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
+    return [Path(name) for name in alike if Memory().digest(name, alike[name]) != known.seen[name][-1]]
 
 
-class Memory(NamedTuple):
-    """Each input of a run: its `Marks` at ``at_ns``, with its SHA-256; ``code`` is of who looked."""
+class Memory:
+    """What a folder remembers of the inputs of a run: in ``seen`` the `Marks` of each at ``at_ns`` with its
+    SHA-256, and in ``code`` who looked; nothing where it has no memory that can be used."""
 
-    seen: Rows = {}
-    at_ns: int = 0
-    code: str = ""
+    def __init__(self, folder: Path | None = None) -> None:
+        self.seen: Rows = {}
+        self.at_ns, self.code = 0, ""
+        with suppress(OSError, ValueError, AttributeError, TypeError):
+            with open(f"{folder}/{MEMORY}" if folder else os.devnull, "rb") as stream:
+                code, rows = json.loads(stream.read().decode("utf-8", "surrogateescape"))
+                at_ns = os.stat(stream.fileno()).st_mtime_ns  # not in the file: equal content is equal
+            if all(isinstance(row, list) and len(row) == 6 for row in rows.values()):
+                self.seen, self.at_ns, self.code = rows, at_ns, code
 
     def is_as_it_was(self, file: str, marks: Marks) -> bool:
         """Whether a file has changed since, as far as its looks tell: never, where they might not."""
@@ -116,18 +124,6 @@ class Memory(NamedTuple):
         if seen is not None:
             seen[file] = row
         return str(row[-1])
-
-
-def _recalled(memory: Path) -> Memory:
-    """What a folder remembers; the time is that of its file, so that equal content is equal."""
-    try:
-        with open(f"{memory}/{MEMORY}", "rb") as stream:
-            code, rows = json.loads(stream.read().decode("utf-8", "surrogateescape"))
-            at_ns = os.stat(stream.fileno()).st_mtime_ns
-        is_whole = all(isinstance(row, list) and len(row) == 6 for row in rows.values())
-        return Memory(rows, at_ns, code) if is_whole else Memory()
-    except (OSError, ValueError, AttributeError, TypeError):
-        return Memory()
 
 
 def _marks(file: str | os.DirEntry[str]) -> Marks:
@@ -164,9 +160,7 @@ def forget(folder: Path) -> None:
 
 def kept(folder: Path, key: str) -> Rows:
     """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
-
-    The hash of what a build reads of it is always looked at, that of the others where size or time differ.
-    """
+    The hash of what a build reads of it is always looked at, that of the others where size or time differ."""
     made_from, rows = manifest(folder)
     stamps = {name: _stamp(folder, name) for name in rows}
     if made_from != key or any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
@@ -176,10 +170,8 @@ def kept(folder: Path, key: str) -> Rows:
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
-    """Files of a kept entry that are missing, or hold something else than what was written.
-
-    With the ``shortcut`` those of the size and time that they had are not read, but for the entry.
-    """
+    """Files of a kept entry that are missing, or hold something else than what was written. With the
+    ``shortcut`` those of the size and time that they had are not read, but for the entry."""
     rows = manifest(folder)[1].items()
     return [n for n, row in rows if _differs(folder, n, row, _stamp(folder, n), every=not shortcut)]
 
@@ -253,10 +245,8 @@ def _add_below(log: str, marks_of: dict[str, Marks], entered: set[tuple[int, int
 
 def check(workspace: Workspace, say: Say) -> tuple[list[str], list[str]]:
     """What is damaged of a workspace, its runs, kept entries, site and git, and what is only worth knowing.
-
     Waits for a build that is at work; ``say`` is told so. Raises OSError: the mark of a damaged entry cannot
-    be removed.
-    """
+    be removed."""
     build = workspace.root / "build"
     entries = sorted(f for f in (build / "entries").glob("*") if f.is_dir() and not f.is_symlink())
     with locked(build / "lock", f"the build in {workspace.root}", say):

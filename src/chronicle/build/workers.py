@@ -42,9 +42,7 @@ def run_module(
     module: str, arguments: Sequence[str], environment: Mapping[str, str], folder: Path
 ) -> tuple[int, str]:
     """Runs ``python -m module``, or a file, in ``folder``; its exit code, and all it printed. Raises OSError.
-
-    Nothing is imported from ``folder``, which may be that of a stranger.
-    """
+    Nothing is imported from ``folder``, which may be that of a stranger."""
     command = [sys.executable, "-P", "-c", _WATCHED, module, *arguments]
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(command, env=dict(environment), cwd=folder, text=True, **pipes) as process:
@@ -61,10 +59,8 @@ def in_processes(
     work: Callable[[T], R], items: Sequence[T], workers: int, lost: Callable[[T], R]
 ) -> Generator[R, None, None]:
     """``work`` of each item, in the order in which they are done; each is looked at in one of ``workers``.
-
     Where a worker was killed, whatever had not been done is done again, one by one, each in a worker of its
-    own: ``lost`` stands for an item whose worker is killed then too.
-    """
+    own: ``lost`` stands for an item whose worker is killed then too."""
     done: set[int] = set()
     try:
         for number, result in _pooled(work, items, range(len(items)), workers):
@@ -148,9 +144,7 @@ _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 def held() -> Iterator[None]:
     """Nothing ends this process while it starts others, which would wait for the rest of what it tells them
     and print a traceback; what came is done afterwards. A terminal does not interrupt those that are started.
-
-    A mask alone does not hold a signal back: another thread (of linear algebra, say) may take it.
-    """
+    A mask alone does not hold a signal back: another thread (of linear algebra, say) may take it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,6 +1,6 @@
 """The commands: their arguments and options, and which part of chronicle each of them calls.
 
-Everything heavy is imported when a command runs: `chronicle --help` loads neither numpy nor pandas.
+All other modules are loaded when a command uses them: `chronicle --help` loads neither numpy nor pandas.
 """
 
 from __future__ import annotations
@@ -23,10 +23,34 @@ from chronicle.errors import ChronicleError, ConfigError, MissingExtra, NotALog,
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from chronicle.build.produce import Run
+    import chronicle.build.produce as produce
+    from chronicle import build as building
+    from chronicle import figures, pages
+    from chronicle import score as scoring
+    from chronicle import story as telling
+    from chronicle.build import entry, sources, store
+    from chronicle.cli import doctor as log_doctor
+    from chronicle.cli import serve as server
+    from chronicle.cli import terminal
     from chronicle.model import Diagnosis, Timeline
-    from chronicle.story import Story
-    from chronicle.workspace.folders import Workspace
+    from chronicle.pages import chronology
+    from chronicle.workspace import folders
+else:
+
+    class _Module:
+        """A module of chronicle that is loaded when something in it is first used."""
+
+        def __init__(self, name: str) -> None:
+            self._name = f"chronicle.{name}"
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(import_module(self._name), name)
+
+    building, entry, produce = map(_Module, ("build", "build.entry", "build.produce"))
+    sources, store, scoring = map(_Module, ("build.sources", "build.store", "score"))
+    log_doctor, server, terminal = map(_Module, ("cli.doctor", "cli.serve", "cli.terminal"))
+    figures, pages, chronology = map(_Module, ("figures", "pages", "pages.chronology"))
+    telling, folders = map(_Module, ("story", "workspace.folders"))
 
 
 class _Path(click.Path):
@@ -35,11 +59,9 @@ class _Path(click.Path):
     may_be_address = True  # not of what is made
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        from chronicle.workspace.folders import is_address
-
         if not value:  # of a variable that is not set: the current folder is not meant
             raise UsageError("a path is empty", remedy="name a file or folder; the current one is `.`")
-        if isinstance(value, str) and is_address(value):
+        if isinstance(value, str) and folders.is_address(value):
             from chronicle.readers import local
 
             if not self.may_be_address:
@@ -93,8 +115,6 @@ def init(folder: Path) -> None:
 
     Files that exist are left as they are.
     """
-    from chronicle.workspace import folders
-
     for file in folders.init(folder):
         click.echo(f"made {file}")
     enter = f"cd {shlex.quote(str(folder))} && " if folder.resolve() != Path.cwd() else ""
@@ -113,38 +133,30 @@ def init(folder: Path) -> None:
 @click.option("--follow", is_flag=True, help="Also copy the targets of links in LOGS.")
 def add(logs: tuple[Path, ...], name: str, facts: tuple[str, ...], link: bool, follow: bool) -> None:
     """Add LOGS to the workspace as one run: files or folders, copied into runs/NAME."""
-    from chronicle.cli.terminal import say, say_passed_over
-    from chronicle.workspace.folders import add as add_run
-    from chronicle.workspace.folders import facts_of
-
-    added = add_run(workspace_here(), logs, name, facts_of(facts), link=link, follow=follow)
+    added = folders.add(workspace_here(), logs, name, folders.facts_of(facts), link=link, follow=follow)
     for path in added.left_out:
-        say(f"left out {path}: {'a link' if path.is_symlink() else 'no regular file'}")
+        terminal.say(f"left out {path}: {'a link' if path.is_symlink() else 'no regular file'}")
     click.echo(f"added {added.folder}\nNext: chronicle build")
-    say_passed_over([added.folder])
+    terminal.say_passed_over([added.folder])
 
 
 @cli.command("list", short_help="List the runs with their verdicts.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per run, each on a line.")
 def list_runs(as_json: bool) -> None:
     """List the runs of the workspace with their verdicts from the last build."""
-    from chronicle.build.produce import last_entry
-    from chronicle.build.sources import only_machines
-    from chronicle.cli.terminal import list_lines
-
     workspace = workspace_here()
     rows = []
     for run in workspace.runs():
-        entry, state = last_entry(workspace.root, run.run_id)
-        machines = entry is not None and only_machines(entry)
-        rows.append((run.run_id, None, "machine logs") if machines else (run.run_id, entry, state))
+        built, state = produce.last_entry(workspace.root, run.run_id)
+        machines = built is not None and sources.only_machines(built)
+        rows.append((run.run_id, None, "machine logs") if machines else (run.run_id, built, state))
     if not rows:
         raise NothingToRead(f"no run in {workspace.runs_folder}", remedy="chronicle add LOG")
     if not as_json:
-        click.echo("\n".join(list_lines(rows)))
+        click.echo("\n".join(terminal.list_lines(rows)))
         return
-    for run_id, entry, state in rows:
-        judged = {"verdict": entry.verdict, "patterns": entry.diagnosis.patterns} if entry else {}
+    for run_id, built, state in rows:
+        judged = {"verdict": built.verdict, "patterns": built.diagnosis.patterns} if built else {}
         _echo_json({"run": run_id, "state": state, **judged})
 
 
@@ -169,30 +181,23 @@ def export(first: datetime | None, last: datetime | None, run: Path | None, find
         return
     if finding or dark:
         raise UsageError("--finding and --dark go with --png RUN", remedy="name a run with --png")
-    from chronicle.build.produce import last_entries
-    from chronicle.pages.chronology import markdown
-
     workspace = workspace_here()
-    built = last_entries(workspace.root, workspace.runs())
-    click.echo(markdown(built, *(day.date().isoformat() if day else "" for day in (first, last))), nl=False)
+    built = produce.last_entries(workspace.root, workspace.runs())
+    ends = (day.date().isoformat() if day else "" for day in (first, last))
+    click.echo(chronology.markdown(built, *ends), nl=False)
 
 
 def _export_png(run: Path, finding: str, dark: bool) -> None:
     """Writes the figure of each run that a path holds into the current folder, and says where."""
-    from chronicle.cli.terminal import printable
-
     if find_spec("matplotlib") is None:
         raise MissingExtra("chronicle export --png", "site", "matplotlib")
-    from chronicle.figures import picture
-    from chronicle.story import picture_edge
-
     judged = _JudgedRuns(_named(run))
     for run_read, timeline, diagnosis, _ in judged:
         parts = [run_read.run_id, *[f"finding-{finding}"] * bool(finding), *["dark"] * dark]
         file = Path(f"{'-'.join(parts)}.png")
-        edge = picture_edge(timeline, run_read.folder.config)
-        file.write_bytes(picture(timeline, diagnosis, finding, dark, edge))
-        click.echo(f"wrote {printable(str(file))}")
+        edge = telling.picture_edge(timeline, run_read.folder.config)
+        file.write_bytes(figures.picture(timeline, diagnosis, finding, dark, edge))
+        click.echo(f"wrote {terminal.printable(str(file))}")
     sys.exit(int(judged.unreadable))
 
 
@@ -205,16 +210,13 @@ def _export_png(run: Path, finding: str, dark: bool) -> None:
 )
 def classify(paths: tuple[Path, ...], as_json: bool, fail_on: str | None, presets: tuple[str, ...]) -> None:
     """Diagnose the runs in PATHS (log files or folders) without building anything."""
-    from chronicle.build.entry import diagnosis_json, machine_faults
-    from chronicle.cli import terminal
-
     verdicts, judged = [], _JudgedRuns(paths)
     for run, timeline, diagnosis, story in judged:
         compared = [*terminal.flagged_by(timeline, diagnosis, presets)]
         verdicts.append(story.verdict)
         if as_json:
-            faults, copies = machine_faults(timeline), [attempt.name for attempt in timeline.copies]
-            _echo_json(diagnosis_json(run.run_id, diagnosis, faults, compared, story.events, copies))
+            faults, copies = entry.machine_faults(timeline), [attempt.name for attempt in timeline.copies]
+            _echo_json(entry.diagnosis_json(run.run_id, diagnosis, faults, compared, story.events, copies))
         else:
             comparisons = (line for rule in compared for line in terminal.comparison_lines(rule, diagnosis))
             lines = terminal.run_lines(run.run_id, timeline, diagnosis, story)
@@ -232,16 +234,12 @@ def explain(run: Path, finding: str) -> None:
     that comes second, and its likely causes, the likeliest first. FINDING is the number or id of a finding,
     or the id of a pattern, which need not have been found.
     """
-    from chronicle.cli import terminal
-    from chronicle.pages import load_gallery
-    from chronicle.workspace.folders import Workspace
-
-    folders = (Workspace.find(Path.cwd()) or Workspace(Path.cwd())).galleries
+    galleries = (folders.Workspace.find(Path.cwd()) or folders.Workspace(Path.cwd())).galleries
     has_pages = find_spec("yaml") is not None  # the pages need [site]
-    pages = {page.id: page for page in load_gallery(folders)} if has_pages else {}
+    page_of = {page.id: page for page in pages.load_gallery(galleries)} if has_pages else {}
     judged = _JudgedRuns(_named(run))
     for run_read, _, diagnosis, story in judged:
-        lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, pages))
+        lines = (run_read.run_id, *terminal.explain(diagnosis, story, finding, page_of))
         click.echo("\n".join(map(terminal.printable, lines)))
     if not has_pages:
         click.echo("Likely causes stand on the pages of patterns, which are read with the extra `site`.")
@@ -257,8 +255,6 @@ def compare(runs: tuple[Path, ...]) -> None:
     last learning rate, and the events of all of them in the order of steps. The site draws them over each
     other: tick them on its page Browse.
     """
-    from chronicle.cli import terminal
-
     judged, most = _JudgedRuns(_named(*runs)), terminal.MOST_COMPARED
     compared = list(judged)
     if not 2 <= len(compared) <= most:
@@ -277,20 +273,15 @@ def doctor(paths: tuple[Path, ...], as_json: bool) -> None:
     The report names the reader, the kinds of lines with examples, the role and unit of each metric, the
     attempts, and the faults. A folder is read as one run.
     """
-    from chronicle.build.entry import to_json
-    from chronicle.build.sources import must_exist
-    from chronicle.cli.doctor import examine, report_lines
-    from chronicle.cli.terminal import say_passed_over
-
     for path in paths:
-        must_exist(path)
-    aside = say_passed_over(paths)
-    reports = [examine(path) for path in paths if path not in aside]
+        sources.must_exist(path)
+    aside = terminal.say_passed_over(paths)
+    reports = [log_doctor.examine(path) for path in paths if path not in aside]
     for report in reports:
         if as_json:
-            _echo_json(to_json(report))
+            _echo_json(entry.to_json(report))
         else:
-            click.echo("\n".join(report_lines(report)))
+            click.echo("\n".join(log_doctor.report_lines(report)))
     if reports and not any(report["attempts"] or report["problem"] for report in reports):
         raise NothingToRead(f"no log in {', '.join(map(str, paths))}", remedy="name the log itself")
     sys.exit(int(any(report["problem"] or not report["attempts"] for report in reports)))
@@ -319,28 +310,23 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 
     With --untrusted no template, pattern page, mkdocs.yml, address or link of the workspace is used.
     """
-    from chronicle.build import build as build_all
-    from chronicle.build import places
-    from chronicle.build.sources import expand, spread
-    from chronicle.cli import terminal
-    from chronicle.workspace.folders import Workspace
-
-    home = Workspace.find(Path.cwd())
+    home = folders.Workspace.find(Path.cwd())
     if not paths and home is None:
         raise UsageError(NO_WORKSPACE, remedy="name logs to build, or chronicle init DIR")
     trusted = not options["untrusted"]
-    workspace = home or Workspace(Path.cwd())
+    workspace = home or folders.Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
-    runs = expand(paths, trusted=trusted) if paths else spread(workspace.runs(), workspace.entries)
+    own = [] if paths else sources.spread(workspace.runs(), workspace.entries)
+    runs = sources.expand(paths, trusted=trusted) if paths else own
     terminal.say_passed_over(paths)
     if not runs:
         raise NothingToRead(f"no run in {workspace.runs_folder}", remedy="chronicle add LOG")
     config = workspace.config
     with terminal.progress(len(runs), options["verbose"], quiet or as_json) as progress:
-        report = build_all(
+        report = building.build(
             workspace,
             runs,
-            places(None if paths else workspace, out),
+            building.places(None if paths else workspace, out),
             strict=options["strict"] or config.strict,
             **{name: options[name] for name in ("engine", "jobs", "dask")},
             progress=progress,
@@ -355,7 +341,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
         _echo_json(report.to_json())
     elif not quiet:
         click.echo("\n".join(terminal.build_lines(report)))
-    verdicts = [entry.verdict for entry in report.entries]
+    verdicts = [built.verdict for built in report.entries]
     sys.exit(terminal.exit_code(verdicts, options["fail_on"] or config.fail_on, bool(report.unreadable)))
 
 
@@ -365,11 +351,8 @@ def check() -> None:
 
     Each damaged file is listed with a remedy. The next build repairs what it can make again.
     """
-    from chronicle.build.store import check as look_at
-    from chronicle.cli import terminal
-
     workspace = workspace_here()
-    damage, remarks = look_at(workspace, terminal.say)
+    damage, remarks = store.check(workspace, terminal.say)
     for remark in remarks:
         click.echo(terminal.printable(remark))
     terminal.complain(*damage)
@@ -389,9 +372,7 @@ def check() -> None:
 @ENGINE
 def serve(port: int, engine: str | None) -> None:
     """Build the workspace, serve it on this machine only, and rebuild when a log or note changes."""
-    from chronicle.cli.serve import serve as serve_site
-
-    serve_site(workspace_here(), port, engine, click.echo)
+    server.serve(workspace_here(), port, engine, click.echo)
 
 
 @cli.command(short_help="Score the classifier on labelled runs.")
@@ -399,9 +380,7 @@ def serve(port: int, engine: str | None) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the score as one JSON object.")
 def score(folder: Path, as_json: bool) -> None:
     """Score the classifier on labelled runs: FOLDER holds one folder a run, each with a label."""
-    from chronicle.score import score_folder
-
-    result = score_folder(folder, predict)
+    result = scoring.score_folder(folder, predict)
     if as_json:
         _echo_json(result.to_json())
     else:
@@ -412,9 +391,7 @@ def score(folder: Path, as_json: bool) -> None:
 @click.argument("what", type=click.Choice(["diagnosis", "entry"]), default="diagnosis")
 def schema(what: str) -> None:
     """Print the JSON Schema of a diagnosis (classify --json) or of an entry (entry.json)."""
-    from chronicle.build.entry import json_schema
-
-    click.echo(json.dumps(json_schema(what), indent=2))
+    click.echo(json.dumps(entry.json_schema(what), indent=2))
 
 
 @cli.command(short_help="Print the completion script of a shell.")
@@ -431,53 +408,44 @@ def completion(shell: str) -> None:
 
 def predict(folder: Path) -> dict[str, Any]:
     """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
-    from chronicle.build.entry import diagnosis_json
-    from chronicle.build.produce import runs
-    from chronicle.score import one_answer, unlabelled
-
-    with unlabelled(folder) as copy:
+    with scoring.unlabelled(folder) as copy:
         try:
-            return one_answer([diagnosis_json(run.run_id, run.diagnose()[1]) for run in runs(copy)])
+            judged = ((run.run_id, run.diagnose()[1]) for run in produce.runs(copy))
+            return scoring.one_answer([entry.diagnosis_json(*run) for run in judged])
         except ChronicleError as err:
             raise ChronicleError(str(err).replace(str(copy), str(folder))) from err
 
 
 class _JudgedRuns:
-    """The runs of ``paths``, each read, judged and told. What cannot be read is said on stderr, and makes
-    ``unreadable`` true; the other runs go on."""
+    """The runs of ``paths``, each read, judged and described. What cannot be read is said on stderr, and
+    makes ``unreadable`` true; the other runs go on."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self.paths, self.unreadable = paths, False
 
-    def __iter__(self) -> Iterator[tuple[Run, Timeline, Diagnosis, Story]]:
-        from chronicle.build.produce import runs
-        from chronicle.cli.terminal import complain, say, say_passed_over
-        from chronicle.story import tell
-
-        run_folders = runs(*self.paths)
-        say_passed_over(self.paths)
+    def __iter__(self) -> Iterator[tuple[produce.Run, Timeline, Diagnosis, telling.Story]]:
+        run_folders = produce.runs(*self.paths)
+        terminal.say_passed_over(self.paths)
         for run in run_folders:
             try:
                 timeline, diagnosis, problems = run.diagnose()
             except (ConfigError, UsageError):
                 raise
             except NotALog as err:
-                say(str(err))
+                terminal.say(str(err))
                 continue
             except ChronicleError as err:
                 problems = [str(err)]
             else:
-                story = tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+                story = telling.tell(timeline, diagnosis, run.folder.config, run.folder.notes)
                 yield run, timeline, diagnosis, story
-            self.unreadable |= complain(*problems)
+            self.unreadable |= terminal.complain(*problems)
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:
     """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is.
     Raises UsageError, with the nearest id, for what is neither."""
-    from chronicle.workspace.folders import Workspace
-
-    home = Workspace.find(Path.cwd())
+    home = folders.Workspace.find(Path.cwd())
     known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
     for run in runs:
         if home and str(run) not in known and not run.exists() and len(run.parts) == 1:
@@ -485,11 +453,9 @@ def _named(*runs: Path) -> tuple[Path, ...]:
     return tuple(known.get(str(run)) or run for run in runs)
 
 
-def workspace_here() -> Workspace:
+def workspace_here() -> folders.Workspace:
     """The workspace around the current folder. Raises UsageError."""
-    from chronicle.workspace.folders import Workspace
-
-    workspace = Workspace.find(Path.cwd())
+    workspace = folders.Workspace.find(Path.cwd())
     if workspace is None:
         raise UsageError(NO_WORKSPACE, remedy="chronicle init DIR")
     return workspace

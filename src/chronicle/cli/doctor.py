@@ -186,10 +186,10 @@ def _taken(logs: Sequence[Log]) -> list[tuple[str, tuple[str, ...], Steps]]:
 
 def _records(rows: Rows) -> Iterator[tuple[tuple[str, ...], Steps]]:
     """The lines of records by the names of their metrics."""
-    marks = np.random.default_rng(0).integers(1, 2**63, len(rows.columns))
+    column_codes = np.random.default_rng(0).integers(1, 2**63, len(rows.columns))
     shapes = np.zeros(len(rows), np.int64)
-    for mark, (_, at) in zip(marks, rows.columns.values(), strict=True):
-        shapes[np.array(at, np.int64)] ^= mark
+    for code, (_, at) in zip(column_codes, rows.columns.values(), strict=True):
+        shapes[np.array(at, np.int64)] ^= code
     lines = np.array(rows.lines, np.int64)
     for shape in dict.fromkeys(shapes.tolist()):
         alike = np.flatnonzero(shapes == shape)

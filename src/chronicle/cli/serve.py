@@ -41,11 +41,9 @@ _OWN_NAME = re.compile(r"(?:127\.0\.0\.1|localhost):\d+")
 
 
 class Site(SimpleHTTPRequestHandler):
-    """Serves the files of one site: no lists of folders, no hidden files, nothing behind a link.
-
-    A request under another name than this machine's own is refused: a page elsewhere whose name was made to
-    lead here (DNS rebinding) could read the site otherwise.
-    """
+    """Serves the files of one site: no lists of folders, no hidden files, nothing behind a link. A request
+    under another name than this machine's own is refused: a page elsewhere whose name was made to lead here
+    (DNS rebinding) could read the site otherwise."""
 
     def send_head(self) -> Any:  # for GET and HEAD
         if not _OWN_NAME.fullmatch(self.headers.get("Host") or ""):
@@ -74,10 +72,8 @@ class Site(SimpleHTTPRequestHandler):
 
 
 def serve(workspace: Workspace, port: int, engine: str | None, say: Say) -> None:
-    """Builds, serves on the loopback address, and polls for changes until interrupted.
-
-    Raises UsageError: the port is taken, or this user may not open it.
-    """
+    """Builds, serves on the loopback address, and polls for changes until interrupted. Raises UsageError: the
+    port is taken, or this user may not open it."""
     report = _build(workspace, engine, say)
     handler = partial(Site, directory=str(report.site))
     try:

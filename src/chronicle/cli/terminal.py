@@ -16,6 +16,7 @@ from typing import Any
 import click
 import numpy as np
 
+from chronicle import model
 from chronicle.build import Report
 from chronicle.build.entry import facts
 from chronicle.build.produce import Outcome, Run
@@ -26,19 +27,7 @@ from chronicle.classify.view import AttemptView, look
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import clipped, count, level, plural, value_words, with_unit
-from chronicle.model import (
-    Comparison,
-    Diagnosis,
-    Entry,
-    Event,
-    EventKind,
-    Finding,
-    Note,
-    Role,
-    Timeline,
-    Track,
-    Verdict,
-)
+from chronicle.model import Diagnosis, Entry, Event, EventKind, Finding, Role, Timeline, Track, Verdict
 from chronicle.pages import PatternPage, words
 from chronicle.pages.run_page import Advice, advice
 from chronicle.score.presets import PRESETS, Preset
@@ -139,11 +128,9 @@ def list_lines(rows: Iterable[tuple[str, Entry | None, str]]) -> Iterator[str]:
     return columns(lines, "")
 
 
-def outside(note: Note, entry: Entry | None) -> str:
-    """Why a note speaks of nothing that the last build of its run shows; else empty.
-
-    Raises UsageError: an event that the run does not have; the message names those it has.
-    """
+def outside(note: model.Note, entry: Entry | None) -> str:
+    """Why a note speaks of nothing that the last build of its run shows; else empty. Raises UsageError: an
+    event that the run does not have; the message names those it has."""
     if entry is None:
         return ""
     known = {name for event in entry.events for name in (event.id, *event.also)}
@@ -233,10 +220,8 @@ def explain(
     diagnosis: Diagnosis, story: Story, which: str = "", pages: Mapping[str, PatternPage] | None = None
 ) -> Iterator[str]:
     """The lines that explain a diagnosis, or what ``which`` names: an event's number or id, or a pattern.
-
     ``pages`` are those of the gallery by id, which name the causes. Raises UsageError: there is no such
-    event; the message names those there are.
-    """
+    event; the message names those there are."""
     if which in BY_ID and which not in diagnosis.patterns:
         yield from _not_named(diagnosis, story, which)
         return
@@ -313,7 +298,9 @@ _SHOWN = 8  # flagged steps that are listed
 _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
 
 
-def flagged_by(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]) -> Iterator[Comparison]:
+def flagged_by(
+    timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str]
+) -> Iterator[model.Comparison]:
     """Each rule on the judged loss of each attempt, in the order of the log."""
     for name in presets:
         for attempt in look(timeline, DEFAULTS).attempts:
@@ -321,7 +308,7 @@ def flagged_by(timeline: Timeline, diagnosis: Diagnosis, presets: Sequence[str])
                 yield _compared(PRESETS[name], attempt, diagnosis.findings)
 
 
-def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[str]:
+def comparison_lines(comparison: model.Comparison, diagnosis: Diagnosis) -> Iterator[str]:
     """The lines for one comparison with a diagnosis."""
     c, n = comparison, len(comparison.flagged_steps)
     share = f" ({100 * n / c.samples:.2g} %)" if n else ""
@@ -338,7 +325,7 @@ def comparison_lines(comparison: Comparison, diagnosis: Diagnosis) -> Iterator[s
             yield f"  It flagged no sample of {finding.pattern} from step {count(finding.start_step)}."
 
 
-def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding]) -> Comparison:
+def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding]) -> model.Comparison:
     series = attempt.loss
     assert series is not None  # those without one were left out
     rows = np.flatnonzero(preset.flags(series.values)).tolist()
@@ -352,7 +339,8 @@ def _compared(preset: Preset, attempt: AttemptView, findings: Sequence[Finding])
     outside = [row for row in rows if not any(row in span for span in spans.values())]
     steps, others = (tuple(series.steps[at].tolist()) for at in (rows, outside))
     missed = tuple(id for id in spans if id not in flagged)
-    return Comparison(preset.name, series.metric, attempt.name, len(series), steps, others, flagged, missed)
+    judged = preset.name, series.metric, attempt.name, len(series)
+    return model.Comparison(*judged, steps, others, flagged, missed)
 
 
 def compared_lines(runs: Sequence[Judged]) -> Iterator[str]:
@@ -418,25 +406,22 @@ def _courses(tracks: Sequence[Track]) -> list[tuple[str, list[str]]]:
 
 def _schedules(rates: Sequence[Track | None]) -> list[tuple[str, list[str]]]:
     """Highest and last learning rate of each run, with the steps; no rows where no run logged one."""
-    highest, last = [], []
-    for rate in rates:
-        known = np.flatnonzero(rate.live & np.isfinite(rate.values)) if rate is not None else np.empty(0, int)
+
+    def ends(rate: Track | None) -> list[str]:
+        known = np.flatnonzero(rate.live & np.isfinite(rate.values)) if rate else np.empty(0, int)
         if rate is None or not len(known):
-            places = ["not logged"] * 2
-        else:
-            ends = known[np.argmax(rate.values[known])], known[-1]
-            places = [f"{level(float(rate.values[at]))} at {count(int(rate.steps[at]))}" for at in ends]
-        highest.append(places[0])
-        last.append(places[1])
-    return [("highest", highest), ("last", last)] if any(rates) else []
+            return ["not logged"] * 2
+        rows = known[np.argmax(rate.values[known])], known[-1]
+        return [f"{level(float(rate.values[row]))} at {count(int(rate.steps[row]))}" for row in rows]
+
+    cells = [ends(rate) for rate in rates] if any(rates) else []
+    return [(name, [of[k] for of in cells]) for k, name in enumerate(("highest", "last")) if cells]
 
 
 def _events(letters: str, runs: Sequence[Judged]) -> Iterator[str]:
-    """The events of all runs by step, each with the letter of its run.
-
-    Each run keeps its own order: a rollback stands at the step where it happened, behind what led to it, and
-    what came after it behind the rollback.
-    """
+    """The events of all runs by step, each with the letter of its run. Each run keeps its own order: a
+    rollback stands at the step where it happened, behind what led to it, and what came after it behind the
+    rollback."""
     events: list[tuple[float, str, Event]] = []
     for letter, (*_, diagnosis, story) in zip(letters, runs, strict=True):
         left = {mark: join.from_step for mark, join in lettered(diagnosis)}

@@ -66,9 +66,7 @@ def go_through(home: Workspace, run_ids: Sequence[str], author: str) -> None:
 
 def unjudged(entry: Entry, notes: Sequence[Note]) -> list[Event]:
     """The findings that make a run worse than good and that nobody confirmed or disputed, the gravest first.
-
-    A run that a person has reviewed as a whole has none.
-    """
+    A run that a person has reviewed as a whole has none."""
     if last_review(notes) is not None:
         return []
     answered = {note.event for note in notes if note.kind in STANCES}

@@ -246,9 +246,8 @@ def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, A
 
 def kept_rows(values: Floats, most: int) -> Any:
     """The rows that are kept of n samples: all, or of each bucket the lowest, the highest, the first NaN.
-
-    Ascending indices (int64), at most ``most`` and three more; the first and the last sample are among them.
-    """
+    Ascending indices (int64), at most ``most`` and three more; the first and the last sample are among
+    them."""
     n = len(values)
     if n <= most:
         return np.arange(n)

@@ -195,11 +195,9 @@ def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
 
 
 def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, rows: int = 4) -> list[Mark]:
-    """Marks near where they belong, none closer than ``gap_px`` to another on its row, in order.
-
-    One row if nobody has to go far, else more: marks of a crowd take the rows in turn, and stand
-    so that the leader of an upper one passes between two lower ones.
-    """
+    """Marks near where they belong, none closer than ``gap_px`` to another on its row, in order. One row if
+    nobody has to go far, else more: marks of a crowd take the rows in turn, and stand so that the leader of
+    an upper one passes between two lower ones."""
     order = sorted(wanted)
     places: list[float] = []
     for n in range(1, rows + 1):

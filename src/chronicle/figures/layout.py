@@ -20,7 +20,7 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
-from chronicle.story.measured import Happening, axis_of, happenings, ranked
+from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups, ranked
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
@@ -34,10 +34,8 @@ _FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
 
 
 class Scene:
-    """A run from step ``first`` to ``last``; ``axis`` is what the steps count.
-
-    From ``edge`` on a loss may be cut off by the picture that it was read from.
-    """
+    """A run from step ``first`` to ``last``; ``axis`` is what the steps count. From ``edge`` on a loss may be
+    cut off by the picture that it was read from."""
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge
@@ -50,7 +48,7 @@ class Scene:
         seen = [steps for steps in (*seen, *(s.steps for s in judged)) if len(steps)]
         self.first = float(min((steps[0] for steps in seen), default=0))
         self.last = float(max((steps[-1] for steps in seen), default=0))
-        gravest = ranked(happenings(timeline, diagnosis), diagnosis.verdict)
+        gravest = ranked(finding_groups(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
         pad = PAD * (self.last - self.first) or 0.5  # a run of one step has a tick at this step alone
@@ -124,11 +122,10 @@ def scene(
 
 
 def _occurrences(
-    timeline: Timeline, gravest: Sequence[Happening], x: OnAxis | None, last: float
+    timeline: Timeline, gravest: Sequence[FindingGroup], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
     """The numbered findings; one that is not over ends with its series in its attempt."""
-    place_of = {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
-    occurrences = []
+    place_of, occurrences = attempt_places(timeline), []
     for rank, group in enumerate(gravest):
         marked = drawn(group.lead)
         finding = marked if x is None else x.finding(marked)

@@ -110,10 +110,8 @@ def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
 
 
 def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """The judged loss, then at most two panels of other metrics that findings speak of or need.
-
-    Without a loss the first panel shows what findings speak of, or the longest track.
-    """
+    """The judged loss, then at most two panels of other metrics that findings speak of or need. Without a
+    loss the first panel shows what findings speak of, or the longest track."""
     tracks = _drawable(timeline)
     named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
     main = shown_metric(timeline.series.values())
@@ -138,10 +136,8 @@ def _longest_first(tracks: dict[str, Track]) -> list[Track]:
 
 
 def finding_panels(timeline: Timeline, first: Panel, finding: Finding, single: Panels) -> Iterator[Panel]:
-    """The first panel, then what the finding speaks of, then its context; as many as there are.
-
-    ``single`` keeps the panels of single metrics from one finding to the next.
-    """
+    """The first panel, then what the finding speaks of, then its context; as many as there are. ``single``
+    keeps the panels of single metrics from one finding to the next."""
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
     yield first

@@ -20,6 +20,7 @@ from chronicle.figures.sheet import CAPITAL, LABEL_PX, SMALL_PX, Box, Sheet, tex
 from chronicle.metrics.roles import SCORES
 from chronicle.metrics.values import count, level
 from chronicle.model import Floats, Role
+from chronicle.story.measured import finite_values
 
 SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.axes
 RIGHT_PX = 22  # margin at the right of a pane
@@ -92,17 +93,16 @@ def y_scale(
     segments: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False
 ) -> Scale:
     """The range of a whole run: its body with head room, and the peaks of findings that are near enough.
-
-    ``whole`` asks for the range of a zoom, all that is in its window. A learning rate starts at 0.
-    """
-    known = _finite(segment.values for segment in segments)
+    ``whole`` asks for the range of a zoom, all that is in its window. A learning rate starts at 0."""
+    known = finite_values(segment.values for segment in segments)
     if not len(known):
         return Scale(0, 1)
     lowest, highest = float(known.min()), float(known.max())
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
     low, high = (lowest, highest) if whole or role in _WHOLE else _body(segments, known)
-    if log := _is_log(low, high, role) and lowest > 0:
+    is_wide = low > 1e-290 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
+    if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
     span = _span(low, high)
@@ -118,13 +118,9 @@ def y_scale(
 def _body(segments: Sequence[Segment], known: Floats) -> Pair:
     """Between what most values lie, but for the first ones of each attempt where there are others."""
     later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
-    body = _finite(values[:: 1 + len(values) // _ENOUGH] for values in later)
+    body = finite_values(values[:: 1 + len(values) // _ENOUGH] for values in later)
     low, high = np.quantile(body if len(body) else known, _BODY)
     return float(low), float(high)
-
-
-def _is_log(low: float, high: float, role: Role) -> bool:
-    return low > 1e-290 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
 
 
 def _span(low: float, high: float) -> float:
@@ -138,11 +134,6 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
         return Scale(float(low), float(high))
     margin = 0.04 * abs(high) or 0.5
     return Scale(low - margin, high + margin)
-
-
-def _finite(arrays: Iterable[Floats]) -> Floats:
-    values: Floats = np.concatenate([np.empty(0), *arrays])
-    return values[np.isfinite(values)]
 
 
 def time_ticks(first: float, last: float, most: int) -> Ticks:
@@ -237,9 +228,7 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 
 class Pane(NamedTuple):
     """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
-
-    Without a y axis (``scale``) values are shares of the height, from 0 at the foot to 1.
-    """
+    Without a y axis (``scale``) values are shares of the height, from 0 at the foot to 1."""
 
     sheet: Sheet
     left: float

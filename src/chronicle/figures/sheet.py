@@ -35,15 +35,7 @@ from chronicle.model import Floats, Verdict
 
 WIDE, NARROW = 900, 344  # of a page and of a phone: drawn apart, since scaled text cannot be read
 FONT = "DejaVu Sans"  # words are measured in it: it comes with matplotlib and is wider than what readers have
-_SHOWN_AS = {
-    "Cc": " ",
-    "Zl": " ",
-    "Zp": " ",
-    "Cf": "",
-    "Cn": "□",
-    "Co": "□",
-    "Cs": "□",
-}  # by category
+_SHOWN_AS = {"Cc": " ", "Zl": " ", "Zp": " ", "Cf": "", "Cn": "□", "Co": "□", "Cs": "□"}  # by category
 _SHORTEST, _WIDEST_PX = 9, 12.0  # of a name in characters; of a character
 
 Tokens = Mapping[str, str]
@@ -70,11 +62,8 @@ def on(verdict: Verdict) -> str:
 
 
 def one_line(text: str, longest: int = 80) -> str:
-    """A string out of a log on one line, shortened in the middle.
-
-    Control characters become spaces, what changes the direction of writing is dropped, and what no font can
-    have a shape for becomes a box.
-    """
+    """A string out of a log on one line, shortened in the middle. Control characters become spaces, what
+    changes the direction of writing is dropped, and what no font can have a shape for becomes a box."""
     kinds = ((c, unicodedata.category(c)) for c in text[:4000])
     shown = (_SHOWN_AS.get(kind, c) for c, kind in kinds)
     line = " ".join("".join(shown).split())
@@ -85,10 +74,8 @@ def one_line(text: str, longest: int = 80) -> str:
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
-    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width.
-
-    A unit that nobody declared is left out; the table of metrics says so once.
-    """
+    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width. A unit that nobody
+    declared is left out; the table of metrics says so once."""
     words = [*([one_line(unit, 24)] if unit else []), *["log scale"] * log]
     shown, tail = one_line(name), "  ·  " * bool(words) + ", ".join(words)
     if text_px(shown + tail) > width_px:

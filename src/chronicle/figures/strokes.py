@@ -18,7 +18,7 @@ from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_v
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats
-from chronicle.story.measured import is_cut
+from chronicle.story.measured import is_cut_off
 
 Mask = NDArray[np.bool_]
 
@@ -160,10 +160,8 @@ class Clip(NamedTuple):
 
 
 class Curves:
-    """One panel: what it draws in data units, and its height.
-
-    A loss from ``edge`` on may be cut off by the picture it was read from.
-    """
+    """One panel: what it draws in data units, and its height. A loss from ``edge`` on may be cut off by the
+    picture it was read from."""
 
     def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
         self.panel, self.height, self.missing = panel, height, missing(panel, window)
@@ -334,7 +332,7 @@ def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: fl
         beyond = (sign * s.values > edge) & window.holds(s.steps) & np.isfinite(s.values)
         for a, b in _stretches(beyond):
             i = a + int(np.argmax(sign * s.values[a:b]))
-            least = sign > 0 and is_cut(s.values, i, cut_from)
+            least = sign > 0 and is_cut_off(s.values, i, cut_from)
             yield Clip(float(s.steps[i]), float(s.values[i]), sign > 0, token if s.live else "dead", least)
 
 

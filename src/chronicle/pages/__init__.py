@@ -71,11 +71,9 @@ _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
 
 
 def search_js(site: SiteData) -> str:
-    """The script of patterns (id, title, verdict, other names · what else people type) and runs.
-
-    Of a run: id, title, badge, project, places of its patterns in the list before, and words of its notes,
-    tags and events. ``chronicleSearch`` is the name of both.
-    """
+    """The script of patterns (id, title, verdict, other names · what else people type) and runs. Of a run:
+    id, title, badge, project, places of its patterns in the list before, and words of its notes, tags and
+    events. ``chronicleSearch`` is the name of both."""
     pages = []
     for page in site.patterns:
         names = f"{', '.join(map(plain, page.also_called))} · {plain(page.typed)}"

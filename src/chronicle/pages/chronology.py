@@ -24,13 +24,13 @@ from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 from xml.sax.saxutils import escape, quoteattr
 
-from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
 from chronicle.pages.gallery import Page, RunEvent, SiteData, dated_events
 from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import BY_PEOPLE, CHANGES, JOINS, deciding
-from chronicle.story.measured import OVERALL, axis_named
+from chronicle.story.measured import COURSE, OVERALL, axis_named
+from chronicle.story.restarts import event_id
 from chronicle.story.signs import named
 
 LISTED = 150  # rows of the list for browsers without scripts
@@ -44,7 +44,6 @@ _DONE = ("tried", "decision")
 _CAME = ("outcome", "lesson", "decision")
 _KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 _ENDS = (EventKind.LAUNCH, EventKind.END)
-_COURSE = having(Trait.WHOLE_RUN) - having(Trait.ODD)  # a note on the course of a run is one on the run
 
 Notes = Mapping[str, list[RunEvent]]
 
@@ -74,10 +73,8 @@ def day_words(day: str, form: str = "{0.day} {0:%B}") -> str:
 
 
 def events_js(site: SiteData) -> str:
-    """The data of chronicle.js, one array a row; a script, because fetch fails on file://.
-
-    time, kind, verdict, mark, title, sentence, who, run, title of the run, href, project
-    """
+    """The data of chronicle.js, one array a row; a script, because fetch fails on file://. time, kind,
+    verdict, mark, title, sentence, who, run, title of the run, href, project"""
     lines = []
     for row in site.happened:
         event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST)
@@ -216,7 +213,7 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
     notes: dict[str, list[RunEvent]] = {}
-    on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or {*event.patterns} & _COURSE)}
+    on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or event.shows(COURSE))}
     for event in entry.events:
         if event.kind in BY_PEOPLE:
             notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
@@ -259,7 +256,7 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
 
 def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
     """What was done in a run, in order, after its launch; ``is_planned`` where the run is an experiment."""
-    joins = {f"{join.kind.value}-a{join.after + 1}": join for join in entry.diagnosis.joins}
+    joins = {event_id(join): join for join in entry.diagnosis.joins}
     acts, earlier = [_Act(is_experiment=False)], list[Event]()
     for event in entry.events:
         last = acts[-1]
@@ -268,14 +265,16 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
             led = _led(earlier, join)
             if last.finding in led:  # what was decided about it was this restart
                 acts.pop()
-            has_reason = _has_reason(join) or any(e.id in notes for e in (event, *led))
+            undid = {"left_pattern", "inside_pattern"} & join.evidence.keys() if join else set()
+            is_noted = any(e.id in notes for e in (event, *led))
+            has_reason = bool(undid or (join and join.changes) or is_noted)
             acts.append(_Act([event], led, joins=[join] if join else [], is_experiment=has_reason))
         elif event.kind in CHANGES:
             if last.done and last.done[0].kind in CHANGES and last.done[0].attempt == event.attempt:
                 last.done.append(event)
             else:
                 acts.append(_Act([event]))
-        elif event.kind is EventKind.FINDING and not set(event.patterns) & OVERALL:
+        elif event.kind is EventKind.FINDING and not event.shows(OVERALL):
             last.followed.append(event)
             decided = any(note.note_kind in _DONE for note in notes.get(event.id, ()))
             if decided and not is_planned and not last.is_cause_of(event):
@@ -286,21 +285,15 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
 
 def _led(earlier: Sequence[Event], join: Join | None) -> list[Event]:
     """What led to a restart: the finding that it undid, else the first of the last faults before it."""
-    seen = join.evidence if join is not None else {}
+    evidence = join.evidence if join is not None else {}
     for side in ("left", "inside"):
-        if pattern := seen.get(f"{side}_pattern"):
-            start = seen[f"{side}_start_step"]
+        if pattern := evidence.get(f"{side}_pattern"):
+            start = evidence[f"{side}_start_step"]
             same = [event for event in earlier if pattern in event.patterns]
             return sorted(same, key=lambda event: abs((event.step or 0) - start))[:1]
     since = takewhile(lambda event: event.kind not in JOINS, reversed(earlier))
     faults = [event for event in since if event.kind is EventKind.FAULT]  # the last one first
     return [fault for fault in faults if (fault.step or 0) >= (faults[0].step or 0) - 1][-1:]
-
-
-def _has_reason(join: Join | None) -> bool:
-    """Whether something changed at a restart, or it undid a finding."""
-    undid = join is not None and ("left_pattern" in join.evidence or "inside_pattern" in join.evidence)
-    return undid or bool(join and join.changes)
 
 
 def _experiment(entry: Entry, act: _Act) -> Experiment:
@@ -336,9 +329,9 @@ def _labelled(note: RunEvent) -> str:
 def _followed(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     """What the record itself says came of an act: the gravest findings after it, or that there were none."""
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
-    told = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
-    if told:
-        return [event.sentence for event in act.followed if event.id in told]
+    shown = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
+    if shown:
+        return [event.sentence for event in act.followed if event.id in shown]
     is_over = act.finding is None or act.finding.end_step is not None
     if not act.done or is_noted or not is_over:
         return []
@@ -349,7 +342,7 @@ def _last_place(entry: Entry, event: Event) -> str:
     """The last step before the next restart after an event, or that of the log."""
     later = islice(dropwhile(lambda other: other is not event, entry.events), 1, None)
     restart = next((other for other in later if other.kind in JOINS), None)
-    joins = {f"{join.kind.value}-a{join.after + 1}": join.from_step for join in entry.diagnosis.joins}
+    joins = {event_id(join): join.from_step for join in entry.diagnosis.joins}
     ends = (e.step for e in entry.events if e.kind is EventKind.END)
     last = joins.get(restart.id) if restart else next(ends, None)
     return axis_named({row["axis"] for row in entry.attempts}).place(last or event.step or 0)

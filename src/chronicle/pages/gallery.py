@@ -11,16 +11,16 @@ from itertools import dropwhile
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from chronicle.classify.patterns import BY_ID, PATTERNS, Trait, having
+from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.errors import ConfigError
 from chronicle.metrics.values import moment
 from chronicle.model import Entry, Event, EventKind, Figure, Verdict
 from chronicle.pages.words import hour, place
 from chronicle.story import BY_PEOPLE, JOINS, deciding
+from chronicle.story.measured import OVERALL
 from chronicle.story.signs import Sign
 from chronicle.workspace.config import Text, from_table
 
-_QUIET = having(Trait.CALM | Trait.PROPERTY)
 _OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes")
 
 
@@ -106,7 +106,7 @@ def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
 
 
 def _listed_events(entry: Entry) -> Iterator[RunEvent]:
-    events = [event for event in entry.events if not set(event.patterns) & _QUIET]
+    events = [event for event in entry.events if not event.shows(OVERALL)]
     dated = [event for event in events if event.time]
     ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
     # Of a run of one day the end is enough: its launch would say nothing more.
@@ -124,21 +124,25 @@ def last_time(entry: Entry) -> str:
 
 def listed(entry: Entry) -> Entry:
     """The part of an entry that pages of other runs show: a build stores it apart, and reads no more."""
-    points = sum(int(row.get("points") or 0) for row in entry.metrics)
-    seen = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
+    findings = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
         entry,
         story=(),
         events=tuple(replace(e, numbers=(), signs={}, parts=(), also=()) for e in entry.events),
-        diagnosis=replace(entry.diagnosis, findings=tuple(seen), not_assessed=()),
+        diagnosis=replace(entry.diagnosis, findings=tuple(findings), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
         costs=(),
         figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),
         warnings=(),
         attempts=tuple({k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts),
-        metrics=({"points": points},) if entry.metrics else (),
+        metrics=({"points": n_points(entry)},) if entry.metrics else (),
         faults=(),
     )
+
+
+def n_points(entry: Entry) -> int:
+    """How many points a run logged."""
+    return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 
 def figure(entry: Entry, name: str) -> Figure | None:
@@ -152,10 +156,8 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
 
 @dataclass(frozen=True)
 class Page:
-    """A generated file: its path below build/docs and its text; None for one that stands there already.
-
-    Equal ``made_of`` means an equal text; empty where that is not known before it is rendered.
-    """
+    """A generated file: its path below build/docs and its text; None for one that stands there already. Equal
+    ``made_of`` means an equal text; empty where that is not known before it is rendered."""
 
     path: str
     text: str | None
@@ -204,10 +206,8 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``.
-
-    ``typed`` are words that people look for it with, beside those that its page has.
-    """
+    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``. ``typed`` are words
+    that people look for it with, beside those that its page has."""
 
     id: Text
     title: Text
@@ -235,10 +235,8 @@ class Datum:
 
 @dataclass(frozen=True)
 class Logged:
-    """One row of a case: when and where it was, in the words of its source, and what was said or done.
-
-    A row that names a ``run`` is a note on it as well, on ``event`` or at ``step``.
-    """
+    """One row of a case: when and where it was, in the words of its source, and what was said or done. A row
+    that names a ``run`` is a note on it as well, on ``event`` or at ``step``."""
 
     said: Text
     kind: Literal["event", "hypothesis", "tried", "decision", "outcome", "lesson"] = "event"

@@ -19,10 +19,11 @@ from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
 from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
 from chronicle.pages.chronology import day_words
-from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time
+from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain
 from chronicle.story import CANNOT_TELL, deciding
 from chronicle.story import card as card_words
+from chronicle.story.measured import CALM, OVERALL
 from chronicle.workspace.config import WorkspaceConfig
 from chronicle.workspace.folders import shipped
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
@@ -34,13 +35,11 @@ Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
 """Of each verdict the pages of patterns, with what each says first, and how many runs show it."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # of fewer nothing is counted: an interval over them says nothing
-_OVERALL = having(Trait.WHOLE_RUN | Trait.CALM | Trait.PROPERTY)  # these have no end of their own
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # rows, rows, projects, cards of each
 _ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)
 _DAY_S = 86_400
 _OPEN_ENDS = ("", "cut off")
-_CALM = having(Trait.CALM)
 
 
 class Card(NamedTuple):
@@ -150,11 +149,9 @@ def missing(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def entries_js(site: SiteData) -> str:
-    """The data of browse.js: one array a run, in this order; a script, because fetch fails on file://.
-
-    id, title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb,
-    day, steps discarded, facts of run.toml as name and value
-    """
+    """The data of browse.js: one array a run, in this order; a script, because fetch fails on file://. id,
+    title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb,
+    day, steps discarded, facts of run.toml as name and value"""
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
     rows = ",\n".join(as_json(_row(entry)) for entry in site.worst_first)
     return f"window.chroniclePatterns = {as_json(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
@@ -170,7 +167,7 @@ def _row(entry: Entry) -> list[object]:
         plain(entry.about.get("project") or "no project"),
         sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
         "synthetic" if entry.about.get("synthetic") else plain(entry.about.get("data") or "log"),
-        _points(entry),
+        n_points(entry),
         shown.measure,
         shown.meta,
         shown.href,
@@ -190,17 +187,13 @@ def card(entry: Entry) -> Card:
         title=_caption(entry.title or entry.run_id),
         verdict=entry.badge,
         measure=_caption(card_words(entry.events, entry.verdict)),
-        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(_points(entry), "point")))),
+        meta=" · ".join(filter(None, (project, last_time(entry)[:10], plural(n_points(entry), "point")))),
         thumb=page.replace("index.html", thumb.files["any"][0]) if thumb else "",
     )
 
 
 def _cards_of(site: SiteData, run_ids: tuple[str, ...]) -> list[Card]:
     return [card(site.entry_of[run_id]) for run_id in run_ids if run_id in site.entry_of]
-
-
-def _points(entry: Entry) -> int:
-    return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 
 def columns(site: SiteData) -> dict[str, Columns]:
@@ -244,7 +237,7 @@ def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> It
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:
         yield f"{_share(shown, runs)} of the {count(runs)} runs here show it."
-    if pattern in _OVERALL:
+    if pattern in OVERALL | having(Trait.WHOLE_RUN):  # these have no end of their own
         return
     closed = [row.event for row in happened if row.event.step is not None and row.event.end_step is not None]
     if len(happened) >= FEWEST:
@@ -273,10 +266,8 @@ def wilson(part: int, n: int) -> tuple[float, float]:
 
 
 def median_interval(n: int) -> tuple[int, int]:
-    """Ranks, from 0, of the sorted values between which the median of what ``n`` values are from lies.
-
-    They leave out at most 2.5 % on each side, by the binomial distribution; of few values it is all of them.
-    """
+    """Ranks, from 0, of the sorted values between which the median of what ``n`` values are from lies. They
+    leave out at most 2.5 % on each side, by the binomial distribution; of few values it is all of them."""
     below, rank = 0.0, 0
     while rank < n // 2 and (below := below + math.comb(n, rank) / 2**n) <= 0.025:
         rank += 1
@@ -347,10 +338,8 @@ def _end(entry: Entry) -> Event | None:
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
-    """The newest runs of each project, and how many it has; the project with the newest run first.
-
-    Projects of a single run share the last shelf, which has no name.
-    """
+    """The newest runs of each project, and how many it has; the project with the newest run first. Projects
+    of a single run share the last shelf, which has no name."""
     number = Counter(str(entry.about.get("project", "")) for entry in entries)
     of: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: -moment(last_time(entry))):
@@ -366,7 +355,7 @@ def hero(site: SiteData) -> Entry | None:
 
     def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
         synthetic = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")
-        eventful = any(f.end_step is not None and f.pattern not in _CALM for f in entry.diagnosis.findings)
+        eventful = any(f.end_step is not None and f.pattern not in CALM for f in entry.diagnosis.findings)
         last_step = max((int(row.get("last_step") or 0) for row in entry.attempts), default=0)
         return not synthetic, eventful, entry.verdict is Verdict.GOOD, last_step
 

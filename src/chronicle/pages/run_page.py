@@ -13,7 +13,7 @@ from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
-from chronicle.classify.patterns import PATTERNS, Trait, having
+from chronicle.classify.patterns import PATTERNS
 from chronicle.metrics.values import clipped
 from chronicle.model import Entry, Event, Finding, Verdict
 from chronicle.pages import words
@@ -21,7 +21,7 @@ from chronicle.pages.gallery import Cause, Page, PatternPage, RunEvent, SiteData
 from chronicle.pages.lists import precedents
 from chronicle.pages.words import Render, slug
 from chronicle.story import deciding, gravest
-from chronicle.story.measured import axis_named
+from chronicle.story.measured import CALM, axis_named
 from chronicle.story.restarts import lettered, restart
 from chronicle.story.sentences import listed as enumerated
 from chronicle.story.signs import Sign
@@ -30,7 +30,6 @@ from chronicle.workspace.notes import last_review
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
 ALIKE = 3  # events of other runs for each of so many names of an event
-_CALM = having(Trait.CALM)
 ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
 DESCRIBED = 200  # characters that a preview of a link shows
 
@@ -90,7 +89,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
 def _elsewhere(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
     """Events of other runs that have the name of one that decides this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
-    for pattern in [p for p in dict.fromkeys(leads) if p not in _CALM][:ALIKE]:
+    for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE]:
         yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE)
 
 
@@ -131,10 +130,8 @@ class Advice(NamedTuple):
 
 
 def advice(event: Event, page: PatternPage) -> Advice:
-    """What a page says of the causes of an event, in the order that this run's evidence gives them.
-
-    ``check`` says what tells the first cause from the second: what to look at, and what should be logged.
-    """
+    """What a page says of the causes of an event, in the order that this run's evidence gives them. ``check``
+    says what tells the first cause from the second: what to look at, and what should be logged."""
     causes, check = ranked(page.causes, event.signs), ""
     likely = [row for row in causes[:2] if not row.against]
     if len(likely) == 2:
@@ -153,12 +150,12 @@ def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, 
 
 
 def _weighed(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
-    seen = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
-    against = [sign for sign in cause.when if seen[sign] is False]
-    against += [sign for sign in cause.unless if seen[sign]]
+    holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
+    against = [sign for sign in cause.when if holds[sign] is False]
+    against += [sign for sign in cause.unless if holds[sign]]
     return Ranked(
         cause,
-        tuple(sign.holds for sign in cause.when if seen[sign]),
-        tuple(sign.holds if seen[sign] else sign.fails for sign in against),
-        tuple(dict.fromkeys(sign.needs for sign in seen if seen[sign] is None and sign.needs)),
+        tuple(sign.holds for sign in cause.when if holds[sign]),
+        tuple(sign.holds if holds[sign] else sign.fails for sign in against),
+        tuple(dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)),
     )

@@ -60,10 +60,8 @@ def first_phrases(phrases: Sequence[str]) -> str:
 
 
 def fact_value(fact: Fact) -> str:
-    """A fact's value; what nobody logged is said to be so.
-
-    What a log or run.toml states (it has no unit) is given as stated, to six digits; of a hash the beginning.
-    """
+    """A fact's value; what nobody logged is said to be so. What a log or run.toml states (it has no unit) is
+    given as stated, to six digits; of a hash the beginning."""
     value = fact.value
     if fact.unit == "" and not isinstance(value, bool):
         if isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
@@ -252,11 +250,8 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 
 
 def renderer(folders: Sequence[Path]) -> Render:
-    """Renders templates from the first folder that has them, every value escaped.
-
-    Templates run in jinja's sandbox. One that fails raises ConfigError with its name and line, for it may be
-    a workspace's own.
-    """
+    """Renders templates from the first folder that has them, every value escaped. Templates run in jinja's
+    sandbox. One that fails raises ConfigError with its name and line, for it may be a workspace's own."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

@@ -14,13 +14,12 @@ from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
-from chronicle.classify.patterns import Trait, having
 from chronicle.metrics.values import clipped, count, moment, ordinal, plainly, plural
 from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note, Role, Timeline, Verdict
-from chronicle.story.measured import OVERALL, RISES, RunView, came_to
+from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
-from chronicle.story.signs import named, shortly
+from chronicle.story.signs import cause_window_steps, named
 from chronicle.story.telling import events
 from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig
@@ -30,25 +29,18 @@ CANNOT_TELL = "cannot tell"
 BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
 JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
-_ODD, _CALM = having(Trait.ODD), having(Trait.CALM)
-_RUN = having(Trait.WHOLE_RUN) - _ODD  # has no place in it
-_LOSS = Role.LOSS.value
 _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_DECISIONS = 2  # of people that the story quotes: the latest
 _MOST_JOINS = 4
-_LIES = "lies on a branch that was discarded and does"
-_NO_CONFIG = RunConfig()
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
 _ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
-_ALIKE = 2  # events of one title told one by one
+_MOST_ALIKE = 2  # events of one title told one by one
 
 
 class Story(NamedTuple):
     """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
-
-    ``verdict`` is that of the last review by a person; without one it is the diagnosis'.
-    """
+    ``verdict`` is that of the last review by a person; without one it is the diagnosis'."""
 
     verdict: Verdict
     badge: str
@@ -58,53 +50,47 @@ class Story(NamedTuple):
 
 
 def tell(
-    timeline: Timeline, diagnosis: Diagnosis, config: RunConfig = _NO_CONFIG, notes: Sequence[Note] = ()
+    timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None, notes: Sequence[Note] = ()
 ) -> Story:
     """The story of a run. Pure: the same arguments give the same words."""
     run = RunView(timeline, diagnosis, config)
     happened = events(run, notes)
     review = last_review(notes)
     verdict = (review and verdict_of(review)) or diagnosis.verdict
-    differs = verdict is not diagnosis.verdict
-    odd = diagnosis.verdict is Verdict.UNEXPECTED
-    is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
-    chosen = _chosen(diagnosis, happened)
+    chosen = _headline_events(diagnosis, happened)
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
     ends = (e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2))
-    ending = [event.sentence for event in ends]
-    headline = " ".join(filter(None, [*decisive, _trainings(run), _restarts(run), *ending]))
-    shown = _shown(run, happened, chosen)
-    paragraphs = [
-        _sequence(run, happened, chosen, shown),
-        _people(notes),
-        _reviewed(review, diagnosis) if review else "",
-        _decides(
-            run, happened, [] if differs else chosen, "The classifier's verdict" if differs else "The verdict"
-        ),
-    ]
-    paragraphs.append(_open(run, happened, shown, " ".join([headline, *paragraphs])))
-    badge = CANNOT_TELL if is_open else verdict.value
+    ending = (event.sentence for event in ends)
+    headline = " ".join(filter(None, [*decisive, _trainings_sentence(run), _restarts_sentence(run), *ending]))
+    shown = _told_events(run, happened, chosen)
+    paragraphs = [_sequence_paragraph(run, happened, chosen, shown), _people_paragraph(notes)]
+    paragraphs += [_review_sentence(review, diagnosis)] if review else []
+    if verdict is diagnosis.verdict:
+        paragraphs.append(_verdict_paragraph(run, happened, chosen, "The verdict"))
+    else:
+        paragraphs.append(_verdict_paragraph(run, happened, [], "The classifier's verdict"))
+    paragraphs.append(_open_paragraph(run, happened, shown, " ".join([headline, *paragraphs])))
+    odd = diagnosis.verdict is Verdict.UNEXPECTED
+    is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
     new = (paragraph for paragraph in paragraphs if paragraph and paragraph not in headline)
-    return Story(verdict, badge, headline, tuple(new), happened)
+    return Story(verdict, CANNOT_TELL if is_open else verdict.value, headline, tuple(new), happened)
 
 
-def _people(notes: Sequence[Note]) -> str:
+def _people_paragraph(notes: Sequence[Note]) -> str:
     """The latest decisions and lesson of people, their outcome with what it answers, and what is open."""
     notes = sorted(notes, key=lambda note: moment(note.at_time))
-    decisions, outcomes, lessons, supposed = (
-        [place for place, note in enumerate(notes) if note.kind == kind]
-        for kind in ("decision", "outcome", "lesson", "hypothesis")
-    )
-    quoted = [*decisions[-_MOST_DECISIONS:], *outcomes[-1:], *lessons[-1:]]
-    for outcome in outcomes[-1:]:
-        about = (k for k in supposed if k < outcome and notes[k].event == notes[outcome].event)
-        quoted += [*about][-1:]
-    settled = max((k for k, note in enumerate(notes) if note.kind in _SETTLING), default=-1)
-    open_ = [k for k in supposed[-1:] if k > settled]
-    return " ".join([
-        *(f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)),
-        *(f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_),
-    ])  # fmt: skip
+
+    def places(*kinds: str) -> list[int]:
+        return [place for place, note in enumerate(notes) if note.kind in kinds]
+
+    hypotheses, outcomes = places("hypothesis"), places("outcome")[-1:]
+    quoted = [*places("decision")[-_MOST_DECISIONS:], *outcomes, *places("lesson")[-1:]]
+    for outcome in outcomes:
+        quoted += [k for k in hypotheses if k < outcome and notes[k].event == notes[outcome].event][-1:]
+    open_ones = [k for k in hypotheses[-1:] if k > max(places(*_SETTLING), default=-1)]
+    sentences = [f"The {notes[k].kind}{_by_whom(notes[k])} was: {_quoted(notes[k])}" for k in sorted(quoted)]
+    sentences += [f"Still open is the hypothesis{_by_whom(notes[k])}: {_quoted(notes[k])}" for k in open_ones]
+    return " ".join(sentences)
 
 
 def _by_whom(note: Note) -> str:
@@ -117,7 +103,7 @@ def _quoted(note: Note) -> str:
     return f"“{clipped(' '.join(note.text.split()), 300)}”"
 
 
-def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
+def _review_sentence(review: Note, diagnosis: Diagnosis) -> str:
     who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
     verdict, classifier = verdict_of(review), diagnosis.verdict
     stance = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
@@ -127,16 +113,14 @@ def _reviewed(review: Note, diagnosis: Diagnosis) -> str:
 
 def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
     """The findings that make a verdict, the gravest first: on the course that the run kept, of this verdict.
-
-    Of a good run these are its calm course, then what it survived.
-    """
+    Of a good run these are its calm course, then what it survived."""
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
-        findings = [event for event in findings if set(event.patterns) & _ODD]
+        findings = [event for event in findings if event.shows(ODD)]
     elif verdict is not Verdict.GOOD:
-        single = [event for event in findings if not set(event.patterns) & OVERALL]
+        single = [event for event in findings if not event.shows(OVERALL)]
         findings = [event for event in findings if event.verdict is verdict] or single
-    return sorted(findings, key=lambda e: (not set(e.patterns) & _CALM, -e.severity, happened.index(e)))
+    return sorted(findings, key=lambda e: (not e.shows(CALM), -e.severity, happened.index(e)))
 
 
 def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
@@ -155,7 +139,7 @@ def card(happened: Sequence[Event], verdict: Verdict) -> str:
     return f"nothing found, {end.short}" if end is not None else "nothing found"
 
 
-def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
+def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     """What the headline tells of what decides: the earliest and the gravest such event."""
     decide = deciding(happened, diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD:
@@ -164,7 +148,7 @@ def _chosen(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
     return [first[0], *([decide[0]] if decide[0] is not first[0] else first[1:2])] if decide else []
 
 
-def _trainings(run: RunView) -> str:
+def _trainings_sentence(run: RunView) -> str:
     """How many trainings there are, where they end, and what the best and the worst of them came to."""
     if run.n_trainings < 2:
         return ""
@@ -179,15 +163,14 @@ def _trainings(run: RunView) -> str:
     ends = "end" if len(last) > 1 else "both end" if run.n_trainings == 2 else "all end"
     holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
     where = f"{ends} at {run.axis.place(*sorted({min(last), max(last)}))}"
-    return (
-        f"{holds} {count(run.n_trainings)} trainings, which {where}{others}.{_best_and_worst(run, attempts)}"
-    )
+    levels = _best_and_worst(run, attempts)
+    return f"{holds} {count(run.n_trainings)} trainings, which {where}{others}.{levels}"
 
 
 def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
     """Between which levels the judged metric ends in these attempts, by the number of their training."""
     metric = run.loss.metric if run.loss is not None else ""
-    levels = ((came_to(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
+    levels = ((final_level(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
     ends = sorted((level, number) for level, number in levels if math.isfinite(level))
     if len(ends) < 2 or plainly(ends[0][0]) == plainly(ends[-1][0]):
         return ""
@@ -201,7 +184,7 @@ def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
     return f" {name[:1].upper()}{name[1:]} ends at a level between {low} and {high}."
 
 
-def _restarts(run: RunView) -> str:
+def _restarts_sentence(run: RunView) -> str:
     if not (joins := run.diagnosis.joins):
         return ""
     number = Counter(join.kind for join in joins)
@@ -212,25 +195,26 @@ def _restarts(run: RunView) -> str:
     return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
-def _shown(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
+def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
     """What the headline and the first paragraph tell one by one. The findings that count, those of the
     headline above all; restarts where they are few, with what they discarded; and what may be the cause of
     these."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
-    by_name = _alike([e for e in grave if _counts(e)]).values()
-    shown = sorted(chain.from_iterable(same[:_ALIKE] for same in by_name), key=grave.index)[:_MOST_FINDINGS]
+    by_noun = _by_noun([e for e in grave if _is_live_finding(e)])
+    first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
+    shown = sorted(first_ones, key=grave.index)[:_MOST_FINDINGS]
     joins = [e for e in happened if e.kind in JOINS]
     if len(joins) <= _MOST_JOINS:
         gone = [e for e in happened if e.kind is EventKind.FINDING and not e.live]
-        shown += [*joins, *(e for e in gone if not set(e.patterns) & OVERALL)]
-    return [*shown, *_before(run, happened, shown)]
+        shown += [*joins, *(e for e in gone if not e.shows(OVERALL))]
+    return [*shown, *_possible_causes(run, happened, shown)]
 
 
-def _counts(event: Event) -> bool:
-    return event.kind is EventKind.FINDING and event.live and not set(event.patterns) & OVERALL
+def _is_live_finding(event: Event) -> bool:
+    return event.kind is EventKind.FINDING and event.live and not event.shows(OVERALL)
 
 
-def _alike(findings: Sequence[Event]) -> dict[str, list[Event]]:
+def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
     """Findings by what they are called inside a sentence."""
     alike: dict[str, list[Event]] = {}
     for event in findings:
@@ -238,35 +222,35 @@ def _alike(findings: Sequence[Event]) -> dict[str, list[Event]]:
     return alike
 
 
-def _sequence(
+def _sequence_paragraph(
     run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
 ) -> str:
     """What happened beside what the headline tells, in sequence."""
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]
-    several = len(left) > _ALIKE
+    several = len(left) > _MOST_ALIKE
     # What begins with a restart tells of it.
     known = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
     events = [e for e in (*shown, *([] if several else left)) if e not in chosen and e.sentence not in known]
     parts = [(happened.index(e), e.sentence) for e in events]
-    for name, same in _alike([e for e in happened if _counts(e)]).items():
+    for name, same in _by_noun([e for e in happened if _is_live_finding(e)]).items():
         if rest := [event for event in same if event not in shown]:
             are_first = rest == same[: len(rest)]
             more = "" if are_first else "more "
             number = f"was one {more}{name}" if len(rest) == 1 else f"were {plural(len(rest), more + name)}"
             place = happened.index(rest[-1] if are_first else same[-1])
-            parts.append((place, f"There {number} {_where(run, rest)}."))
+            parts.append((place, f"There {number} {_places(run, rest)}."))
     if several:
         more = "more " if len(left) < len(faults) else ""
         parts.append((len(happened), f"{plural(len(left), f'{more}fault')} of machines or jobs were logged."))
-    sentences = _once([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
+    sentences = _without_repeated_reasons([sentence for _, sentence in sorted(parts, key=itemgetter(0))])
     first = min(events, key=happened.index, default=None)
-    if lead := _lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
+    if lead := _time_lead(happened, chosen, first) if first and first.sentence == sentences[0] else "":
         sentences[0] = f"{lead}{sentences[0][:1].lower()}{sentences[0][1:]}"
     return " ".join(sentences)
 
 
-def _once(sentences: Sequence[str]) -> list[str]:
+def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
     """Sentences of which each reason why a finding does not count is given once."""
     given: set[str] = set()
 
@@ -278,9 +262,9 @@ def _once(sentences: Sequence[str]) -> list[str]:
     return [_UNCOUNTED.sub(shortened, sentence) for sentence in sentences]
 
 
-def _lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
+def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
     """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
-    single = [e for e in chosen if _counts(e) and not set(e.patterns) & _RUN]
+    single = [e for e in chosen if _is_live_finding(e) and not e.shows(COURSE)]
     steps = [e.step for e in single if e.step is not None]
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
@@ -291,7 +275,7 @@ def _lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> s
     return "Later, " if first.step > max(steps) else ""
 
 
-def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
+def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
     """What came shortly before what is told, and may be its cause: the last change of schedule or batch
     before a finding, and the first of the faults in which an attempt ended before a restart."""
     causes: dict[str, Event] = {}
@@ -300,48 +284,49 @@ def _before(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> 
         if event.kind in JOINS:
             faults = [e for e in earlier if e.kind is EventKind.FAULT and e.attempt != event.attempt]
             last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
-            near = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= last[1] - 2 * run.gap][:1]
+            earliest = last[1] - 2 * run.gap
+            nearby = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= earliest][:1]
         else:
-            least = (event.step or 0) - shortly(run) if set(event.patterns) & RISES else math.inf
-            near = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
-            near = [e for e in near if (e.step or 0) >= least]
-        causes |= {e.id: e for e in near if e not in shown}
+            least = (event.step or 0) - cause_window_steps(run) if event.shows(RISES) else math.inf
+            nearby = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
+            nearby = [e for e in nearby if (e.step or 0) >= least]
+        causes |= {e.id: e for e in nearby if e not in shown}
     return list(causes.values())
 
 
-def _where(run: RunView, findings: Sequence[Event]) -> str:
+def _places(run: RunView, findings: Sequence[Event]) -> str:
     """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
-    steps = [*{e.step for e in findings if e.step is not None and not set(e.patterns) & _RUN}]
+    steps = [*{e.step for e in findings if e.step is not None and not e.shows(COURSE)}]
     if len(steps) < 2:
         return f"at {run.axis.place(steps[0])}" if steps else ""
     return f"over {run.axis.place(min(steps), max(steps))}"
 
 
-def _decides(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
+def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
     """What makes the verdict, where the headline does not tell all of it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        return "" if any(set(e.patterns) & _CALM for e in chosen) else diagnosis.because
+        return "" if any(e.shows(CALM) for e in chosen) else diagnosis.because
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
         return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
     if all(event in chosen for event in decide):
         return ""
     words = []
-    for name, same in _alike(sorted(decide, key=happened.index)).items():
+    for name, same in _by_noun(sorted(decide, key=happened.index)).items():
         several = plural(len(same), name) if len(same) > 1 else f"the {name}"
-        words.append(f"{several} {_where(run, same)}".rstrip())
+        words.append(f"{several} {_places(run, same)}".rstrip())
     return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 
-def _open(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:
+def _open_paragraph(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:
     """What else one has to know of the verdict: what was discarded, whether the loss is missing (of an agent
     the reward is judged), what is in doubt; ``before`` is the text of the other paragraphs."""
     parts = []
     if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
-        lie = "lie on branches that were discarded and do" if gone > 1 else _LIES
-        parts.append(f"{plural(gone, 'finding')} {lie} not count.")
-    no_loss = any(_LOSS in item.missing for item in run.diagnosis.not_assessed) and "no loss" not in before
-    if no_loss and not any(s.role is Role.OBJECTIVE for s in run.timeline.series.values()):
+        lie, do = ("lie on branches that were", "do") if gone > 1 else ("lies on a branch that was", "does")
+        parts.append(f"{plural(gone, 'finding')} {lie} discarded and {do} not count.")
+    no_loss = any(Role.LOSS in item.missing for item in run.diagnosis.not_assessed)
+    if no_loss and "no loss" not in before and not run.timeline.by_role(Role.OBJECTIVE):
         rests = ": the verdict rests on other series" if deciding(happened, run.diagnosis.verdict) else ""
         parts.append(f"No loss was logged that could be judged{rests}.")
     return " ".join([*parts, *(clipped(doubt, 400) for doubt in run.timeline.doubts[:1])])

@@ -1,20 +1,20 @@
-"""What sentences stand on: findings in groups, and the numbers of each, measured once against one baseline.
+"""What sentences rest on: findings in groups, and the numbers of each group, measured against one baseline.
 
-Two findings are of one happening where they lie in one attempt and their onsets are no further apart than
-the log tells apart, or where both speak of the loss and one began before the other was over. A finding that
-is not over counts up to its peak only: what comes long after is a consequence, and a happening of its own.
-Of a divergence that kept most of its height a later one is no consequence: it goes on.
+Two findings belong to one event if they lie in one attempt and their onsets are no further apart than the log
+can tell, or if both are about the loss and one began before the other was over. A finding that is not over
+counts only up to its peak: what comes long after it is a consequence, and an event of its own. The exception
+is a divergence that kept most of its height: a later divergence in the same metric continues it.
 
 The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
-onset, so that a rise at the foot of an older fall is not told as a fall. A peak that a picture cuts off, or
-that ends in NaN, is a lower bound. A duration is never told finer than the log or the picture is.
+onset, so that a rise at the foot of an earlier fall is not described as a fall. A peak that is cut off by a
+picture, or that ends in NaN, is a lower bound. A duration is never more precise than the log or the picture.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,7 +22,7 @@ import numpy as np
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.classify.thresholds import DEFAULTS
-from chronicle.classify.view import AttemptView, look
+from chronicle.classify.view import look
 from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
@@ -33,14 +33,14 @@ from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
 if TYPE_CHECKING:
-    from chronicle.model import Diagnosis, Floats, Steps, Timeline, Track
+    from chronicle.model import Diagnosis, Floats, Steps, Timeline
 
-BEFORE = 8  # samples whose median is the level before a happening, as the classifier has it
-_AT_ONSET = 3
-_CUT_SAMPLES = 3  # NaN this soon after a peak: nobody knows how high it went
-_SAME_SHARE = 0.005  # of the height of a picture: a peak this near to its upper edge is cut off by it
-_ROUGHLY = 5  # samples: of a shorter duration only its bound is told
-_EXACTLY = 1.5  # steps between samples up to which a duration is told as it is
+BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
+_AT_ONSET = 3  # samples whose median is the level at the onset
+_CUT_SAMPLES = 3  # if a NaN follows within so many samples, nobody knows how high a peak was
+_EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper edge is cut off by it
+_ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
+_EXACT_GAP_STEPS = 1.5  # between samples: up to this gap a duration is given exactly
 _NAMES = {
     Role.LOSS: "the loss",
     Role.VALIDATION_LOSS: "the validation loss",
@@ -53,13 +53,15 @@ _NAMES = {
     Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
 }
+_OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
-"""Patterns that are a rise of the loss: of one happening the gravest name of it is told."""
-DIVERGES = having(Trait.DIVERGES)
-OVERALL = having(Trait.CALM | Trait.PROPERTY)  # speak of the log or of all of the course, not of an event
-_OF_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
-_ALONE = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
-_NEAR_GAPS = 2  # logged samples that two onsets of one happening may be apart
+"""Patterns that are a rise of the loss: an event that shows several of them is called by the gravest."""
+DIVERGES, CALM, ODD = having(Trait.DIVERGES), having(Trait.CALM), having(Trait.ODD)
+COURSE = having(Trait.WHOLE_RUN) - ODD  # describe the course of the whole run, and have no place in it
+OVERALL = having(Trait.CALM | Trait.PROPERTY)  # describe the log or the whole course, and no event
+_ABOUT_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
+_NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
+_ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so far apart
 
 
 @dataclass(frozen=True)
@@ -111,49 +113,28 @@ class Rise(NamedTuple):
         return f"{plainly(self.before)} → {'≥ ' * self.least}{plainly(self.peak)}{self.unit}"
 
 
-@dataclass(frozen=True, eq=False)
 class RunView:
-    """A run as its sentences need it."""
+    """A run as its sentences need it.
 
-    timeline: Timeline
-    diagnosis: Diagnosis
-    config: RunConfig = RunConfig()
+    ``gap`` is how many steps lie between two logged samples, ``training_of`` the number of the training of
+    each attempt (from 1), ``edge`` from where on a picture may have cut off the loss that was read from it.
+    """
 
-    @cached_property
-    def axis(self) -> Axis:
-        return axis_of(self.timeline)
-
-    @cached_property
-    def gap(self) -> float:
-        """Steps from one logged sample to the next."""
-        return sample_gap(self.timeline)
-
-    @cached_property
-    def views(self) -> Sequence[AttemptView]:
-        return look(self.timeline, DEFAULTS).attempts
-
-    @cached_property
-    def loss(self) -> Track | None:
-        return shown_metric(self.timeline.series.values())
+    def __init__(self, timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None) -> None:
+        self.timeline, self.diagnosis, self.config = timeline, diagnosis, config or RunConfig()
+        self.axis, self.gap = axis_of(timeline), sample_gap(timeline)
+        self.loss = shown_metric(timeline.series.values())
+        self.views = look(timeline, DEFAULTS).attempts
+        self.training_of = numbers_of(timeline)
+        self.n_trainings = max(self.training_of, default=0)
+        self.edge = picture_edge(timeline, self.config)
+        self._index_of = attempt_places(timeline)
 
     def index(self, attempt: str | None) -> int | None:
         """The place of an attempt of a name; that of the only one for None."""
         if attempt is None:
             return 0 if len(self.views) == 1 else None
         return self._index_of.get(attempt)
-
-    @cached_property
-    def _index_of(self) -> Mapping[str, int]:
-        return {view.name: view.index for view in reversed(self.views)}
-
-    @cached_property
-    def training_of(self) -> Sequence[int]:
-        """Of each attempt the number of its training, from 1; see `numbers_of`."""
-        return numbers_of(self.timeline)
-
-    @cached_property
-    def n_trainings(self) -> int:
-        return max(self.training_of, default=0)
 
     def training(self, attempt: str | None) -> str:
         """Which training an attempt is of, ``the third of 13 trainings``; "" where there is but one."""
@@ -188,28 +169,30 @@ class RunView:
         alone = len(self.timeline.by_role(track.role)) == 1 or track is self.loss
         return _NAMES[track.role] if alone else f"{_NAMES[track.role]} ({track.metric})"
 
-    @cached_property
-    def edge(self) -> float:
-        return picture_edge(self.timeline, self.config)
-
 
 def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     """From where on the picture that a loss was read from may have cut it off; infinite for any other log."""
     losses = [track for track in timeline.series.values() if track.role in LOSSES]
     if config.data != "digitised picture" or not losses:
         return math.inf
-    known = np.concatenate([track.values[np.isfinite(track.values)] for track in losses])
-    edge = float(known.max() - _SAME_SHARE * (known.max() - known.min())) if len(known) else math.inf
+    known = finite_values(track.values for track in losses)
+    edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min())) if len(known) else math.inf
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
 
 
-def came_to(values: Floats) -> float:
+def finite_values(arrays: Iterable[Floats]) -> Floats:
+    """All finite values of some arrays, one array after the other."""
+    values: Floats = np.concatenate([np.empty(0), *arrays])
+    return values[np.isfinite(values)]
+
+
+def final_level(values: Floats) -> float:
     """The level at the end, by the last eighth of the values, eight of them at most; NaN where it is none."""
     last = values[-max(1, min(BEFORE, len(values) // BEFORE)) :]
     return float(np.median(last)) if len(last) else math.nan
 
 
-def is_cut(values: Floats, top: int, edge: float) -> bool:
+def is_cut_off(values: Floats, top: int, edge: float) -> bool:
     """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
     return not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all() or bool(values[top] >= edge)
 
@@ -224,107 +207,84 @@ def axis_named(nouns: Collection[str]) -> Axis:
     return Axis(*nouns) if len(nouns) == 1 else Axis()
 
 
-def evident(finding: Finding, key: str) -> float:
+def evidence_number(finding: Finding, key: str) -> float:
     """A number of a finding's evidence; NaN where it has none of this name."""
     value = finding.evidence.get(key)
     return float(value) if isinstance(value, int | float) else math.nan
 
 
-@dataclass(frozen=True, eq=False)
-class Teller:
-    """A finding with all that its sentence may ask for."""
+class FindingView:
+    """A finding with all that its sentence may ask for.
 
-    run: RunView
-    finding: Finding
-    numbers: list[Quantity] = field(default_factory=list)
-    metric: str = ""  # another one than the finding's own
+    ``track`` is what it is measured on (that of ``metric``, else its own, else the loss), in the attempt of
+    index ``at`` (None: in several). ``unit`` has a space before it. ``falls`` says whether it ought to rise:
+    what would be a rise of a loss is then a fall. ``numbers`` collects those that the sentence names.
+    """
 
-    @property
-    def what(self) -> str:
-        return self.run.name(self.finding.metric)
-
-    @property
-    def unit(self) -> str:
-        """The declared unit with a space before it; empty where none was declared."""
-        return f" {self.track.unit}" if self.track is not None and self.track.unit else ""
-
-    @property
-    def start(self) -> str:
-        return self.run.axis.place(self.finding.start_step)
-
-    @property
-    def span(self) -> str:
-        """The steps of the finding: ``steps 250 to 750``."""
-        return self.run.axis.place(self.finding.start_step, self.finding.end_step or self.finding.start_step)
-
-    @property
-    def course(self) -> str:
-        """From where to where: ``over steps 250 to 750``, ``from step 250 on``."""
-        return f"from {self.start} on" if self.finding.end_step is None else f"over {self.span}"
+    def __init__(
+        self, run: RunView, finding: Finding, numbers: list[Quantity] | None = None, metric: str = ""
+    ) -> None:
+        self.run, self.finding, self.at = run, finding, run.index(finding.attempt)
+        self.numbers = [] if numbers is None else numbers
+        self.metric = metric
+        self.track = run.timeline.series.get(metric or finding.metric or "") or run.loss
+        self.unit = f" {self.track.unit}" if self.track is not None and self.track.unit else ""
+        self.falls = self.track is not None and self.track.role in _OUGHT_TO_RISE
+        self.what = run.name(finding.metric)  # the metric in words
+        self.start = run.axis.place(finding.start_step)  # ``step 250``
+        self.span = run.axis.place(finding.start_step, finding.end_step or finding.start_step)
+        self.course = f"from {self.start} on" if finding.end_step is None else f"over {self.span}"
 
     @property
     def onset(self) -> str:
         """Where it starts: ``step 500``; where an attempt begins with it ``the restart at step 500``."""
-        at, start = self.run.index(self.finding.attempt), self.finding.start_step
-        begins = any(j.after == at and j.to_step == start for j in self.run.timeline.joins)
+        start = self.finding.start_step
+        begins = any(j.after == self.at and j.to_step == start for j in self.run.timeline.joins)
         return f"the restart at {self.start}" if begins else self.start
 
-    def has(self, key: str) -> bool:
+    def is_measured(self, key: str) -> bool:
         """Whether the evidence holds a finite number of this name."""
-        return math.isfinite(evident(self.finding, key))
+        return math.isfinite(evidence_number(self.finding, key))
 
     def value(self, key: str, default: float = math.nan) -> float:
-        return evident(self.finding, key) if self.has(key) else default
+        return evidence_number(self.finding, key) if self.is_measured(key) else default
 
-    def number(self, name: str, value: float, form: Callable[[float], str]) -> str:
+    def number_words(self, name: str, value: float, form: Callable[[float], str]) -> str:
         """Keeps a number with its words, and gives the words."""
         self.numbers.append(Quantity(name, value, form(value)))
         return self.numbers[-1].words
 
-    def say(self, name: str, key: str, form: Callable[[float], str]) -> str:
+    def evidence_words(self, name: str, key: str, form: Callable[[float], str]) -> str:
         """The same of a number of the evidence."""
-        return self.number(name, self.value(key), form)
-
-    @cached_property
-    def track(self) -> Track | None:
-        """The track that the finding is measured on: its own, else the loss."""
-        return self.run.timeline.series.get(self.metric or self.finding.metric or "") or self.run.loss
-
-    @property
-    def falls(self) -> bool:
-        """Whether its metric is one that ought to rise: then what a loss does upwards is a fall."""
-        rising = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
-        return self.track is not None and self.track.role in rising
+        return self.number_words(name, self.value(key), form)
 
     @cached_property
     def samples(self) -> tuple[Steps, Floats]:
         """Steps and values of its metric in its attempt (of several: on the live course)."""
-        track, at = self.track, self.run.index(self.finding.attempt)
-        if track is None:
+        if (track := self.track) is None:
             return np.empty(0, np.int64), np.empty(0)
-        rows = track.live if at is None else track.attempt == at
+        rows = track.live if self.at is None else track.attempt == self.at
         return track.steps[rows], track.values[rows]
 
-    def _earlier(self) -> Floats:
-        """Values before the finding: in its attempt, where that begins with it in the one before."""
-        track, at, start = self.track, self.run.index(self.finding.attempt), self.finding.start_step
-        steps, values = self.samples
+    def _values_before(self) -> Floats:
+        """The values before the finding; if its attempt begins with it, those of the attempt before."""
+        (steps, values), track, start = self.samples, self.track, self.finding.start_step
         earlier = values[steps < start]
-        join = next((j for j in self.run.timeline.joins if j.after == at), None)
+        join = next((j for j in self.run.timeline.joins if j.after == self.at), None)
         if not len(earlier) and track is not None and join is not None:
             earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
         return np.asarray(earlier[np.isfinite(earlier)][-BEFORE:], np.float64)
 
     @property
-    def until(self) -> float:
-        """Where the finding ends; of one that is not over where the next one in its series begins."""
+    def last_step(self) -> float:
+        """Where the finding ends; if it is not over, the step before the next finding in its series."""
         finding = self.finding
         if finding.end_step is not None:
             return finding.end_step
         series = finding.metric, finding.attempt
         alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
         later = [other for other in alike if other.start_step > finding.start_step]
-        next_steps = (other.start_step for other in later if not _goes_on(finding, other))
+        next_steps = (other.start_step for other in later if not _is_same_divergence(finding, other))
         return min(next_steps, default=math.inf) - 1
 
     @cached_property
@@ -332,8 +292,8 @@ class Teller:
         """The rise of the loss; None where there is nothing before it, or where nothing rises."""
         sign = -1.0 if self.falls else 1.0
         steps, values = self.samples[0], sign * self.samples[1]
-        inside = (steps >= self.finding.start_step) & (steps <= self.until)
-        before, rows = sign * self._earlier(), np.flatnonzero(np.isfinite(values) & inside)
+        inside = (steps >= self.finding.start_step) & (steps <= self.last_step)
+        before, rows = sign * self._values_before(), np.flatnonzero(np.isfinite(values) & inside)
         if not len(before) or not len(rows):
             return None
         top = int(rows[np.argmax(values[rows])])
@@ -341,7 +301,7 @@ class Teller:
         base = min(float(np.median(part)) for part in (before, onset) if len(part))
         if (peak := float(values[top])) <= base:
             return None
-        return Rise(sign * base, sign * peak, is_cut(sign * values, top, self.run.edge), self.unit)
+        return Rise(sign * base, sign * peak, is_cut_off(sign * values, top, self.run.edge), self.unit)
 
     def lasted(self) -> str:
         """How long the finding took: ``within one logged sample``, ``after at most 700 steps``."""
@@ -352,11 +312,11 @@ class Teller:
         low, high = np.searchsorted(steps, [start, end or start])
         # The finest duration that can be told, in steps.
         least = max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), drawn)
-        if least <= _EXACTLY:
+        if least <= _EXACT_GAP_STEPS:
             return f"after {span(max(end - start, 1))}"
         if end - start <= least and not drawn:
             return f"within one logged sample ({span(least)})"
-        if end - start < _ROUGHLY * least:
+        if end - start < _ROUGH_SAMPLES * least:
             return f"after at most {span(rounded(end - start + least))}"
         return f"after about {span(rounded(end - start))}"
 
@@ -364,38 +324,37 @@ class Teller:
         """``from 2.22 to 4.1``; keeps the two numbers."""
         before, peak = plainly(rise.before), f"{'at least ' * rise.least}{plainly(rise.peak)}{rise.unit}"
         self.numbers.append(Quantity("before", rise.before, f"{before}{rise.unit}"))
-        return f"from {before} to {self.number('peak', rise.peak, lambda value: peak)}"
+        return f"from {before} to {self.number_words('peak', rise.peak, lambda value: peak)}"
 
     def risen(self, verb: str) -> tuple[str, str]:
         """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
         rise, at = self.rise, self.start
         if rise is not None:
             return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
-        if self.has("height_log"):
-            over = self.say("height", "height_log", percent)
+        if self.is_measured("height_log"):
+            over = self.evidence_words("height", "height_log", percent)
             return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
         return f"{verb} at {self.onset}", f"from {at}"
 
     @property
-    def close(self) -> str:
-        """When it was last seen of a finding that was not over: ``when the log ended``, ``by step 700``."""
-        until, at = self.until, self.run.index(self.finding.attempt)
-        if math.isfinite(until):
-            return f"by {self.run.axis.place(until)}"
-        if at is None or at == len(self.run.views) - 1:
+    def last_seen(self) -> str:
+        """Up to when a finding that was not over was seen: ``when the log ended``, ``by step 700``."""
+        if math.isfinite(self.last_step):
+            return f"by {self.run.axis.place(self.last_step)}"
+        if self.at is None or self.at == len(self.run.views) - 1:
             return "when the log ended"
-        goes_on = self.run.n_trainings < 2 or any(j.before == at for j in self.run.timeline.joins)
+        goes_on = self.run.n_trainings < 2 or any(j.before == self.at for j in self.run.timeline.joins)
         return f"when the {'attempt' if goes_on else 'training'} ended"
 
     def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
         if lasted := self.lasted():
             return f"was back {lasted}", f"back {lasted}"
-        return f"had not come {back} {self.close}", f"not over {self.close}"
+        return f"had not come {back} {self.last_seen}", f"not over {self.last_seen}"
 
 
-class Happening(NamedTuple):
-    """One group: its number, the finding that names it, over the steps of all, and all of its findings."""
+class FindingGroup(NamedTuple):
+    """The findings of one event: its number, the finding that names it (over the steps of all), and all."""
 
     number: int
     lead: Finding
@@ -407,21 +366,29 @@ class Happening(NamedTuple):
         return Verdict.GOOD if self.lead.evidence.get("explained_by") else BY_ID[self.lead.pattern].verdict
 
 
-def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
+def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGroup]:
     """The findings of a diagnosis in groups, counted from 1 in the order they are told in."""
-    near, owner = _NEAR_GAPS * sample_gap(timeline), owners(timeline)
+    near, owner = _ONSETS_APART_SAMPLES * sample_gap(timeline), owners(timeline)
     groups: list[list[Finding]] = []
-    for finding in sorted(diagnosis.findings, key=_place):
-        home = next((g for g in groups if any(_is_one_happening(finding, other, near) for other in g)), None)
-        groups.append([finding]) if home is None else home.append(finding)
-    named = [(_lead(group), tuple(group)) for group in groups]
-    named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _place(item[0])))
-    return [Happening(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
+    for finding in sorted(diagnosis.findings, key=_order):
+        same = (g for g in groups if any(_are_one_event(finding, other, near) for other in g))
+        if (group := next(same, None)) is None:
+            groups.append([finding])
+        else:
+            group.append(finding)
+    named = [(_gravest(group), tuple(group)) for group in groups]
+    named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _order(item[0])))
+    return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
+
+
+def attempt_places(timeline: Timeline) -> Mapping[str, int]:
+    """The index of each attempt by its name; of several of one name the first."""
+    return {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
 
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
-    """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
-    place_of = {attempt.name: k for k, attempt in reversed([*enumerate(timeline.attempts)])}
+    """Gives a function from a step to its attempt: the named one, else the last that had begun by then."""
+    place_of = attempt_places(timeline)
     series = map(distinct_in, timeline.attempts)
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
 
@@ -433,7 +400,7 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     return owner
 
 
-def ranked(groups: Sequence[Happening], verdict: Verdict) -> list[Happening]:
+def ranked(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
     """Those first that make the verdict, then by their own verdict and severity."""
     in_order = sorted(groups, key=lambda g: g.number)
     return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
@@ -445,34 +412,35 @@ def sample_gap(timeline: Timeline) -> float:
     return median_gap(loss.steps) if loss is not None else 1.0
 
 
-def _is_one_happening(a: Finding, b: Finding, near: float) -> bool:
-    if {a.pattern, b.pattern} & _ALONE or (a.attempt and b.attempt and a.attempt != b.attempt):
+def _are_one_event(a: Finding, b: Finding, near: float) -> bool:
+    if {a.pattern, b.pattern} & _NEVER_GROUPED or (a.attempt and b.attempt and a.attempt != b.attempt):
         return False
-    if abs(_onset(a) - _onset(b)) <= near or _goes_on(*sorted((a, b), key=lambda f: f.start_step)):
+    onsets, in_order = (_onset_step(a), _onset_step(b)), sorted((a, b), key=lambda f: f.start_step)
+    if max(onsets) - min(onsets) <= near or _is_same_divergence(*in_order):
         return True
-    return {a.pattern, b.pattern} <= _OF_LOSS and max(_onset(a), _onset(b)) <= min(_until(a), _until(b))
+    return {a.pattern, b.pattern} <= _ABOUT_LOSS and max(onsets) <= min(_last_step(a), _last_step(b))
 
 
-def _onset(finding: Finding) -> float:
-    """Where it began; of what comes before a rise of the loss, where that one did."""
-    rise = evident(finding, "loss_start_step")
+def _onset_step(finding: Finding) -> float:
+    """Where a finding began; for one that precedes a rise of the loss, where that rise began."""
+    rise = evidence_number(finding, "loss_start_step")
     return rise if math.isfinite(rise) else finding.start_step
 
 
-def _goes_on(first: Finding, later: Finding) -> bool:
-    """Whether a later divergence is the same one: of the first, which never ended, most was left."""
-    left, height = evident(first, "residual_log"), evident(first, "height_log")
+def _is_same_divergence(first: Finding, later: Finding) -> bool:
+    """Whether a later divergence continues the first one, which never ended and kept most of its height."""
+    left, height = evidence_number(first, "residual_log"), evidence_number(first, "height_log")
     diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
     return diverge and first.end_step is None and left >= height / 2
 
 
-def _until(finding: Finding) -> int:
+def _last_step(finding: Finding) -> int:
     last = finding.peak_step if finding.end_step is None else finding.end_step
     return finding.start_step if last is None else max(last, finding.start_step)
 
 
-def _lead(group: Sequence[Finding]) -> Finding:
-    """The gravest name of a group, over the steps of all that are rises or have that name."""
+def _gravest(group: Sequence[Finding]) -> Finding:
+    """The gravest finding of a group, over the steps of all findings of its name; rises count as one name."""
     first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
     same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
     ends = [f.end_step for f in same if f.end_step is not None]
@@ -480,6 +448,6 @@ def _lead(group: Sequence[Finding]) -> Finding:
     return replace(first, start_step=min(f.start_step for f in same), end_step=end)
 
 
-def _place(finding: Finding) -> tuple[int, int, str, str]:
+def _order(finding: Finding) -> tuple[int, int, str, str]:
     verdict = VERDICTS.index(BY_ID[finding.pattern].verdict)
     return finding.start_step, verdict, finding.pattern, finding.metric or ""

@@ -48,6 +48,11 @@ def _letters(index: int) -> str:
     return (_letters(index // 26 - 1) if index >= 26 else "") + chr(ord("A") + index % 26)
 
 
+def event_id(join: Join) -> str:
+    """The id of the event of a join: ``rollback-a3``."""
+    return f"{join.kind.value}-a{join.after + 1}"
+
+
 def join_event(run: RunView, letter: str, join: Join) -> Event:
     """The event of a join: its sentence, what changed at it, and whether it went back far enough."""
     axis, lost, name = run.axis, join.discarded_steps, run.timeline.attempts[join.after].name
@@ -65,7 +70,7 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         sentence += f", and a branch of {axis.span(lost)} was given up" if lost else ""
         short = f"at {axis.place(join.to_step)}"
     return Event(
-        f"{join.kind.value}-a{join.after + 1}",
+        event_id(join),
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
         f"{run.in_training(name, sentence)}.{_moved(axis, join)}{_reach(axis, join)}",
@@ -107,20 +112,20 @@ def _changed(axis: Axis, join: Join, change: Change) -> str:
 
 
 def _reach(axis: Axis, join: Join) -> str:
-    """Whether a rollback went back far enough, and whether what it left came again."""
-    seen, reach = join.evidence, ""
-    left = seen.get("left_pattern") or seen.get("inside_pattern")
-    what = f"the {noun(left)}" if left else "what had begun"
-    again = f" came again at {axis.place(seen['again_step'])}" if "again_step" in seen else ""
-    if "inside_start_step" in seen:
-        begun = axis.place(seen["inside_start_step"])
-        reach = f" The run did not go back far enough: {what} had begun at {begun}"
+    """Whether a rollback went back far enough, and whether what it undid came again."""
+    evidence, reach = join.evidence, ""
+    pattern = evidence.get("left_pattern") or evidence.get("inside_pattern")
+    undone = f"the {noun(pattern)}" if pattern else "what had begun"
+    again = f" came again at {axis.place(evidence['again_step'])}" if "again_step" in evidence else ""
+    if "inside_start_step" in evidence:
+        begun = axis.place(evidence["inside_start_step"])
+        reach = f" The run did not go back far enough: {undone} had begun at {begun}"
         reach += f", and{again}." if again else "."
-    elif "left_start_step" in seen:
-        reach = f" It was taken up {axis.span(seen['margin_steps'])} before {what} began"
+    elif "left_start_step" in evidence:
+        reach = f" It was taken up {axis.span(evidence['margin_steps'])} before {undone} began"
         reach += f", which{again}." if again else "."
     elif again:
-        reach = f" {what[:1].upper()}{what[1:]}{again}."
+        reach = f" {undone[:1].upper()}{undone[1:]}{again}."
     return reach
 
 
@@ -143,8 +148,8 @@ def outcome(ending: Ending, axis: Axis) -> str:
     join, then = ending.join, _OUTCOMES.get(ending.then, ending.then)
     words = [_OUTCOMES.get(ending.how, ending.how), then]
     if join is not None:
-        seen = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
-        words[0] = words[0] or (_title(seen) if seen else "")
+        undone = join.evidence.get("left_pattern") or join.evidence.get("inside_pattern")
+        words[0] = words[0] or (BY_ID[undone].title if undone in BY_ID else undone or "")
         words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
         words[1] += f" {count(join.to_step)}" if then == "back to" else ""
         lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own
@@ -218,7 +223,3 @@ def _why(join: Join, axis: Axis) -> Iterator[str]:
         host = "the same host" if evidence.get("same_host") else "another host"
         yield "the same process" if evidence["same_process"] else f"another process on {host}"
     yield from (f"the same {name}" for name in ("run", "seed") if evidence.get(f"same_{name}"))
-
-
-def _title(pattern: str) -> str:
-    return BY_ID[pattern].title if pattern in BY_ID else pattern

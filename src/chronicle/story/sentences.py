@@ -2,7 +2,7 @@
 
 A pattern's sentence stands in its row (`chronicle.classify.patterns`), or is a method of its name here where
 what is told depends on more than which numbers were measured. A number is put into words once, by
-`Teller.number`, and both the sentence and its short form use these words.
+`FindingView.number_words`, and both the sentence and its short form use these words.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -20,21 +19,19 @@ from chronicle.classify.patterns import BY_ID
 from chronicle.metrics import values
 from chronicle.metrics.values import FACTOR_LOG, clipped, count, percent, plainly, plural, times
 from chronicle.model import Finding, Quantity
-from chronicle.story.measured import RISES, RunView, Teller, is_cut
+from chronicle.story.measured import RISES, FindingView, RunView, is_cut_off
 
 _OF_VALUES = "times percent fallen share plainly stated count duration"
+_COUNTED = "value", "logged value", "spike", "attempt", "training"
 _FORMATS: Mapping[str, Callable[[float], str]] = {
     **{name: getattr(values, name) for name in _OF_VALUES.split()},
     "hundredths": lambda part: f"{count(100 * abs(part))} %",
     "calmer": lambda left: f"{count(100 * (1 - left))} %",
     "fold": lambda factor: times(factor) if factor > 1 else f"{count(100 * factor)} % of",
-    "values": partial(plural, noun="value"),
-    "logged_values": partial(plural, noun="logged value"),
-    "spikes": partial(plural, noun="spike"),
-    "attempts": partial(plural, noun="attempt"),
-    "trainings": partial(plural, noun="training"),
+    **{f"{noun.replace(' ', '_')}s": partial(plural, noun=noun) for noun in _COUNTED},
 }
-_CHOICE, _KEY = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+):")
+_CHOICE, _FIELD = re.compile(r"\[(.*?)\]"), re.compile(r"{(\w+)(?::(\w+))?}")
+_KEY = re.compile(r"{(\w+):")
 _DOWNWARDS = {
     "jumped": "dropped", "rose": "fell", "fell": "rose", "falling": "rising", "upwards": "downwards",
     "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
@@ -59,31 +56,24 @@ class Words(NamedTuple):
     ending: str = ""
 
 
-@dataclass(frozen=True)
-class _Phrase:
-    """A number of the evidence that a format string asks for by its key, and in a form."""
-
-    teller: Teller
-    key: str
-
-    def __format__(self, form: str) -> str:
-        return self.teller.say(self.key, self.key, _FORMATS.get(form) or getattr(self.teller.run.axis, form))
-
-
-class Sentences(Teller):
+class Sentences(FindingView):
     """Of a pattern whose row has no sentence the method of its name, which says what was found."""
 
-    def __getitem__(self, key: str) -> object:
-        return getattr(self, key) if hasattr(self, key) else _Phrase(self, key)
-
     def formatted(self, form: str) -> str:
-        """A form with the numbers of this finding; nothing that a log names is read as one."""
+        """A form with words ``{start}`` and numbers ``{factor:times}`` of this finding; ``[one|other]`` is
+        the first of both whose numbers were all measured. Nothing that a log names is read as a form."""
 
         def chosen(match: re.Match[str]) -> str:
             ways = match[1].split("|")
-            return next((way for way in ways if all(map(self.has, _KEY.findall(way)))), "")
+            return next((way for way in ways if all(map(self.is_measured, _KEY.findall(way)))), "")
 
-        return _CHOICE.sub(chosen, form).format_map(self)
+        def filled(match: re.Match[str]) -> str:
+            key, words = match.groups()
+            if words is None:
+                return str(getattr(self, key))
+            return self.evidence_words(key, key, _FORMATS.get(words) or getattr(self.run.axis, words))
+
+        return _FIELD.sub(filled, _CHOICE.sub(chosen, form))
 
     def words(self, sentence: str, short: str, ending: str = "") -> Words:
         return Words(self.formatted(sentence), self.formatted(short), ending)
@@ -104,12 +94,12 @@ class Sentences(Teller):
         if not partly:
             return "did not come down again"
         words, left = "came back only in part", self.value("residual_log")
-        return f"{words}: {self.close} it stood {self.above(left)}" if left > 0 else words
+        return f"{words}: {self.last_seen} it stood {self.above(left)}" if left > 0 else words
 
     def above(self, left: float) -> str:
         """How far above its earlier course it stayed, of log units: ``16 % above ..``."""
         many = left > FACTOR_LOG
-        over = self.number("left", left, (lambda log: times(math.exp(log))) if many else percent)
+        over = self.number_words("left", left, (lambda log: times(math.exp(log))) if many else percent)
         return f"{'at ' if many else ''}{over} {'' if many else 'above '}its earlier course"
 
     @property
@@ -130,7 +120,7 @@ class Sentences(Teller):
         return Words(f"{turned}, rose {self.from_to(self.rise)}{stayed}", short, "never over")
 
     def level_shift(self) -> Words:
-        if self.has("epoch"):
+        if self.is_measured("epoch"):
             words = self.words("{what} fell by {drop_log:fallen}", "{drop_log:fallen} lower at {start}")
             again = "where an epoch began and the samples were read again"
             return words._replace(sentence=f"{words.sentence} at {self.start}, {again}")
@@ -142,8 +132,8 @@ class Sentences(Teller):
 
     def multi_dataset_spike(self) -> Words:
         moved = [str(name) for name in self.finding.evidence.get("data_sets", ())]
-        tellers = [Sentences(self.run, self.finding, self.numbers, metric) for metric in moved]
-        heights = sorted(tellers, key=lambda t: t.rise.peak - t.rise.before if t.rise else 0.0)
+        views = [Sentences(self.run, self.finding, self.numbers, metric) for metric in moved]
+        heights = sorted(views, key=lambda t: t.rise.peak - t.rise.before if t.rise else 0.0)
         tallest = heights[-1] if heights else self
         names = [self.run.name(metric) for metric in moved]
         risen, short = tallest.risen("rose")
@@ -170,7 +160,7 @@ class Sentences(Teller):
 
     def resume_ratio_skew(self) -> Words:
         words, ratio = self.spike_fast_recovery(verb="rose", back="back"), self.finding.evidence.get("ratio")
-        if not self.has("ratio_change_share") or not ratio:
+        if not self.is_measured("ratio_change_share") or not ratio:
             return words
         source = f"the share of a source in the batch ({ratio}) moved by"
         moved = self.formatted("{ratio_change_share:hundredths}")
@@ -193,22 +183,22 @@ class Sentences(Teller):
         return self.words(sentence, "{spikes:spikes} from {start}")
 
     def plateau(self) -> Words:
-        if self.has("still_errors"):
-            level = self.number("level", float(np.nanmedian(self.samples[1])), plainly)
+        if self.is_measured("still_errors"):
+            level = self.number_words("level", float(np.nanmedian(self.samples[1])), plainly)
             near = f"{self.what} stayed near {level} throughout, and moved by no more than its own noise"
             return Words(near, f"near {level} throughout")
         fell = (self.samples[0] < self.finding.start_step).any()
         sentence = f"{self.what} {'stopped falling at' if fell else 'had stopped falling by'} {self.start}"
         before, after = (self.value(f"slope_{side}_log_per_log_step") for side in ("before", "after"))
         if before and after and before / after > 1:
-            slower = self.number("slower", before / after, times)
+            slower = self.number_words("slower", before / after, times)
             sentence += f": it fell {slower} more slowly from there"
         if self.value("learning_rate_share", 1.0) < 0.01:
             sentence += ", with the learning rate as good as zero"
         return Words(sentence, f"flat from {self.start}")
 
     def failed_run(self) -> Words:
-        if self.has("attempts"):
+        if self.is_measured("attempts"):
             none = self.value("died", 0) == self.value("attempts")
             of_one = self.run.n_trainings < 2 or self.run.timeline.joins
             number = "{attempts:attempts}" if of_one else "{attempts:trainings}"
@@ -218,7 +208,7 @@ class Sentences(Teller):
         if len(known) < 2:
             return Words("the run did not learn", "did not learn")
         ends = ("first", np.median(known[:8])), ("last", np.median(known[-8:]))
-        first, last = (self.number(name, float(value), plainly) for name, value in ends)
+        first, last = (self.number_words(name, float(value), plainly) for name, value in ends)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
         return Words(f"{self.what} {course}: the run did not learn", f"{first} → {last}, did not learn")
 
@@ -226,7 +216,7 @@ class Sentences(Teller):
         nan, inf, zero = (self.value(f"{name}_samples", 0.0) for name in ("nan", "inf", "zero"))
         what = "NaN or infinite" if nan and inf else "infinite" if inf else "exactly zero" if zero else "NaN"
         number = nan + inf + zero
-        values = self.number("values", number, _FORMATS["logged_values"])
+        values = self.number_words("values", number, _FORMATS["logged_values"])
         was, start = f"{self.what} was {what}", self.start
         if self.finding.end_step is None:
             return Words(f"{was} from {start} to the end ({values})", f"{what} from {start}", "to the end")
@@ -235,10 +225,10 @@ class Sentences(Teller):
         return Words(f"{was} {when}", f"{what} at {start}", "over")
 
     def grokking(self) -> Words:
-        if self.has("train_saturated_step"):
+        if self.is_measured("train_saturated_step"):
             steps = self.finding.start_step, self.finding.end_step or 0
             ends = np.interp(steps, *self.samples).tolist()
-            low, high = (self.number(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
+            low, high = (self.number_words(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
             learned = self.formatted("the training data had been learned at {train_saturated_step:place}")
             sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
             return Words(sentence, f"{low} → {high} from {self.start}")
@@ -268,15 +258,16 @@ class Sentences(Teller):
         ends_of = known[np.diff(steps[known], append=-np.inf) < 0]
         rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
         first, last = values[rows].tolist()
-        cut, unit = is_cut(values, int(rows[0]), self.run.edge), self.unit
-        start = self.number("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
-        end = self.number("last", last, plainly)
+        cut, unit = is_cut_off(values, int(rows[0]), self.run.edge), self.unit
+        start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
+        end = self.number_words("last", last, plainly)
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
         sentence = f"{self.what} {course}{unit} over {self.run.axis.place(*steps[rows].tolist())}"
         if self.finding.pattern == "noisy-healthy":
-            sentence += f", scattering by about {self.say('noise', 'noise_log', percent)} from value to value"
+            noise = self.evidence_words("noise", "noise_log", percent)
+            sentence += f", scattering by about {noise} from value to value"
         short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
         return Words(f"{sentence}, and nothing disturbed it for long", short)
 
@@ -290,14 +281,14 @@ def listed(words: Sequence[str]) -> str:
 
 def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
     """The words of a finding, and the numbers in them."""
-    teller, pattern, row = Sentences(run, finding), finding.pattern, BY_ID.get(finding.pattern)
+    view, pattern, row = Sentences(run, finding), finding.pattern, BY_ID.get(finding.pattern)
     if row and row.says:
-        words = teller.words(row.says, row.short)
-    elif tell := getattr(teller, pattern.replace("-", "_"), None) if row else None:
+        words = view.words(row.says, row.short)
+    elif tell := getattr(view, pattern.replace("-", "_"), None) if row else None:
         words = tell()
     else:  # a pattern of a rule of one's own
-        words = Words(f"{noun(pattern)} at {teller.start}", f"at {teller.start}")
-    if pattern in RISES | {"plateau"} and teller.falls:  # what ought to rise, falls
+        words = Words(f"{noun(pattern)} at {view.start}", f"at {view.start}")
+    if pattern in RISES | {"plateau"} and view.falls:  # what ought to rise, falls
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
     sentence = run.in_training(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
-    return words._replace(sentence=sentence), tuple(dict.fromkeys(teller.numbers))
+    return words._replace(sentence=sentence), tuple(dict.fromkeys(view.numbers))

@@ -7,10 +7,10 @@ logged; `Event.signs` has the first two. The causes of a pattern name the signs 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partialmethod
 from itertools import groupby
 from operator import itemgetter
 from typing import Self
@@ -24,55 +24,45 @@ from chronicle.story.sentences import listed, noun
 
 _ENDS = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
-_WITH = 8  # samples: so much may lie between two sides of one happening
-_AROUND = 50  # samples before an event that tell what was usual
-_SHORTLY = 50  # samples: what happened so shortly before may be a cause
-_LATER = 300  # samples after a restart in which it may still be the cause
-_YOUNG = 20_000  # steps: instabilities of initial weights were all met before
-_JUMPS = 3.0  # times the usual: a gradient norm this large, or one source this far ahead of the others
-_BEGINS = 0.05  # of the way to an event: a log that begins later does not hold the start
-_ROSE = 1.2  # times: a schedule moves by less in so few samples, but for its warm-up
-_IDLE = 0.05  # of the highest rate
-_SHARE = 1 / 3  # of what training did: validation that moved less did not move with it
+_TOGETHER = 8  # samples: what is no further apart may be two sides of one event
+_AROUND = 50  # samples before an event that show what was usual
+_SHORTLY = 50  # samples: what happened at most so long before an event may have caused it
+_LATER = 300  # samples: for so long after a restart it may still be the cause
+_YOUNG = 20_000  # steps: all known instabilities of initial weights came earlier
+_JUMPS = 3.0  # times the usual gradient norm, or the rise of the next data set, is a jump
+_BEGINS = 0.05  # share of the way to an event: a log that begins later does not contain the start
+_ROSE = 1.2  # factor: apart from its warm-up a schedule changes by less within so few samples
+_IDLE = 0.05  # share of the highest learning rate: a lower rate is as good as zero
+_SHARE = 1 / 3  # of the change of the training loss: validation that changed by less did not move with it
 
 
-@dataclass(frozen=True, eq=False)
-class Scene:
-    """An event, the others of its run, and the attempt it lies in."""
+class EventContext:
+    """An event with all events of its run and the attempt in which it lies. A method that is named like a
+    `Sign` says whether that sign holds; None where nobody can tell, since what it needs was not logged."""
 
-    run: RunView
-    event: Event
-    others: Sequence[Event]
-    view: AttemptView
+    def __init__(self, run: RunView, event: Event, events: Sequence[Event], view: AttemptView) -> None:
+        self.run, self.event, self.events, self.view = run, event, events, view
+        self.step = event.step or 0
+        of_attempt = (int(s.steps[0]) for s in view.series.values() if len(s))
+        self.first_step = min(of_attempt, default=self.step)
+        # Whether the log holds the beginning of the training, as far as a picture of it tells.
+        self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _BEGINS * self.step)
 
-    @cached_property
-    def step(self) -> int:
-        assert self.event.step is not None
-        return self.event.step
-
-    @cached_property
-    def begun(self) -> int:
-        """The first step of the attempt."""
-        return min((int(s.steps[0]) for s in self.view.series.values() if len(s)), default=self.step)
-
-    @cached_property
-    def from_start(self) -> bool:
-        """Whether the log holds the beginning of the training, as far as a picture of it tells."""
-        return self.view.index == 0 and self.begun <= max(2 * self.run.gap, _BEGINS * self.step)
-
-    def near(self, samples: int) -> float:
+    def as_steps(self, samples: int) -> float:
+        """So many logged samples as steps."""
         return samples * max(self.run.gap, 1.0)
 
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
         """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
-        if set(self.event.patterns) & OVERALL:
+        if self.event.shows(OVERALL):
             return []
-        others = (o for o in self.others if o.id != self.event.id and o.title != self.event.title)
+        others = (o for o in self.events if o.id != self.event.id and o.title != self.event.title)
         others = (o for o in others if o.attempt in ("", self.event.attempt))
-        others = (o for o in others if o.kind not in _ENDS and not set(o.patterns) & _NO_CAUSE)
+        others = (o for o in others if o.kind not in _ENDS and not o.shows(_NO_CAUSE))
         before = ((self.step - other.step, other) for other in others if other.step is not None)
-        return sorted((pair for pair in before if 0 <= pair[0] <= shortly(self.run)), key=itemgetter(0))
+        window = cause_window_steps(self.run)
+        return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
         """``40 steps after the batch change``: what came shortly before, in words, of one step together."""
@@ -82,7 +72,7 @@ class Scene:
             words.append(f"{when} {listed([*dict.fromkeys(f'the {named(other)}' for _, other in others)])}")
         return tuple(words)
 
-    def before(self, series: Series | None, samples: int = _AROUND) -> Floats:
+    def values_before(self, series: Series | None, samples: int = _AROUND) -> Floats:
         """The last finite values before the event; none of what was not logged."""
         known: Floats = np.empty(0)
         if series is None:
@@ -94,61 +84,61 @@ class Scene:
             known = known[np.isfinite(known)]
         return known[-samples:]
 
-    def since(self, series: Series | None, samples: int = _WITH) -> Floats:
+    def values_from(self, series: Series | None, samples: int = _TOGETHER) -> Floats:
         """The first values from the event on, as far as it lasts; none of what was not logged."""
         if series is None:
             return np.empty(0)
         start = int(np.searchsorted(series.steps, self.step))
         if self.event.end_step is not None:
-            last = max(self.event.end_step, self.step + self.near(2))
+            last = max(self.event.end_step, self.step + self.as_steps(2))
             samples = min(samples, int(np.searchsorted(series.steps, last, side="right")) - start)
         return series.values[start : start + samples]
 
-    def has(self, role: Role, pattern: str) -> bool | None:
+    def was_found(self, role: Role, pattern: str) -> bool | None:
         """Whether a finding of a pattern lies at or before the event; None where its series is missing."""
         if self.view.first(role) is None:
             return None
         findings = (f for f in self.run.diagnosis.findings if f.pattern == pattern)
         return any(f.start_step <= self.step and f.attempt in (None, self.view.name) for f in findings)
 
-    def is_near(self, *kinds: EventKind, samples: int = _WITH) -> bool:
-        around = self.near(samples)
-        steps = [o.step for o in self.others if o.kind in kinds and o.step is not None]
+    def is_near(self, *kinds: EventKind, samples: int = _TOGETHER) -> bool:
+        around = self.as_steps(samples)
+        steps = [o.step for o in self.events if o.kind in kinds and o.step is not None]
         return any(abs(self.step - step) <= around for step in steps)
 
-    def resumed(self, samples: int = _WITH) -> bool:
-        return not self.from_start and self.step - self.begun <= self.near(samples)
+    def resumed(self, samples: int = _TOGETHER) -> bool:
+        return not self.has_start and self.step - self.first_step <= self.as_steps(samples)
 
     def every_resume(self) -> bool | None:
         if len(self.run.diagnosis.joins) < 2 or not self.resumed():
             return None
-        alike = [o for o in self.others if o.kind is EventKind.FINDING and o.title == self.event.title]
+        alike = [o for o in self.events if o.kind is EventKind.FINDING and o.title == self.event.title]
         return len({o.attempt for o in alike}) > 1
 
     def first_sample(self) -> bool | None:
         if self.run.config.data == "digitised picture":  # a line has no first sample
             return None
-        values = self.since(self.view.loss, 2 * _WITH)
+        values = self.values_from(self.view.loss, 2 * _TOGETHER)
         values = values[np.isfinite(values)]
         return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
 
     def calm_before(self) -> bool:
         """Whether nothing came shortly before, and nothing that came earlier still lasts."""
-        open_ = (o for o in self.others if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
+        open_ = (o for o in self.events if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
         lasting = (o.step for o in open_ if o.attempt == self.event.attempt)
         return not self.shortly_before and not any(step is not None and step < self.step for step in lasting)
 
     def rate_rose(self) -> bool | None:
         rate = self.view.learning_rate
-        earlier = self.before(rate)
+        earlier = self.values_before(rate)
         if rate is None or len(earlier) < BEFORE:
             return None
-        now = max(value_at(rate, self.step), float(earlier[-_WITH:].max()))
+        now = max(value_at(rate, self.step), float(earlier[-_TOGETHER:].max()))
         return now > _ROSE * float(np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier))
 
     def rate_zero(self) -> bool | None:
         rate = self.view.learning_rate
-        values = self.since(rate)
+        values = self.values_from(rate)
         if rate is None or not len(values):
             return None
         some = rate.values[:: 1 + len(rate) // 1000]
@@ -156,18 +146,18 @@ class Scene:
 
     def gradient(self, led: bool) -> bool | None:
         norm = self.view.grad_norm
-        earlier = self.before(norm)
+        earlier = self.values_before(norm)
         if len(earlier) < 2 * BEFORE:
             return None
         usual = _JUMPS * float(np.median(earlier[:-BEFORE]))
         leads = float(earlier[-BEFORE:].max()) >= usual or "grad-norm-precursor" in self.event.patterns
-        now = self.since(norm, 3)
+        now = self.values_from(norm, 3)
         jumps = bool(len(now)) and bool((now >= usual).any() or np.isnan(now).any())
         return leads if led else jumps and not leads
 
     def above_start(self) -> bool | None:
         loss = self.view.loss
-        if loss is None or not self.from_start or not len(values := self.since(loss, _AROUND)):
+        if loss is None or not self.has_start or not len(values := self.values_from(loss, _AROUND)):
             return None
         first = loss.values[:BEFORE]
         return bool(np.fmax.reduce(values, initial=-np.inf) > np.fmax.reduce(first, initial=-np.inf))
@@ -175,7 +165,7 @@ class Scene:
     def one_source(self) -> bool | None:
         rises = []
         for series in self.view.dataset_losses:
-            earlier, now = self.before(series, BEFORE), self.since(series, _AROUND)
+            earlier, now = self.values_before(series, BEFORE), self.values_from(series, _AROUND)
             if len(earlier) and np.isfinite(now).any() and earlier.min() > 0:
                 rises.append(float(np.log(np.nanmax(now) / np.median(earlier))))
         if len(rises) < 2:
@@ -184,14 +174,14 @@ class Scene:
         return first > _JUMPS * max(second, 0.0)
 
     def scale_led(self) -> bool | None:
-        earlier = self.before(self.view.first(Role.LOSS_SCALE))
+        earlier = self.values_before(self.view.first(Role.LOSS_SCALE))
         return float(earlier[-1]) <= float(earlier.max()) / 4 if len(earlier) else None
 
     def epoch_ended(self) -> bool | None:
         epoch = self.view.first(Role.EPOCH)
         if epoch is None:
             return None
-        ends = [value_at(epoch, self.step + side * self.near(2)) for side in (-1, 1)]
+        ends = [value_at(epoch, self.step + side * self.as_steps(2)) for side in (-1, 1)]
         return bool(np.floor(ends[1]) > np.floor(ends[0]))
 
     def validation_still(self) -> bool | None:
@@ -200,7 +190,7 @@ class Scene:
         if kept is None or loss is None:
             return None
         sides = (kept, 2), (loss, 2 * BEFORE)
-        pairs = [(self.before(*side), self.since(*side)) for side in sides]
+        pairs = [(self.values_before(*side), self.values_from(*side)) for side in sides]
         if any(not len(a) or not np.isfinite(b).any() or a.min() <= 0 for a, b in pairs):
             return None
         moved = [abs(float(np.log(np.nanmedian(b) / np.median(a)))) for a, b in pairs]
@@ -211,7 +201,7 @@ class Scene:
         if "frozen-metric" not in self.event.patterns:
             return None
         others = [s for s in self.view.series.values() if s is not loss and s.role is not Role.LEARNING_RATE]
-        return any(len(np.unique(self.since(s))) > 2 for s in others) if others else None
+        return any(len(np.unique(self.values_from(s))) > 2 for s in others) if others else None
 
     def decimal(self) -> bool | None:
         if "quantised-loss" not in self.event.patterns or self.view.loss is None:
@@ -229,6 +219,27 @@ class Scene:
         grokking = "grokking" in self.event.patterns
         return self.seen_in(Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) if grokking else None
 
+    def fault_near(self) -> bool | None:
+        return self.is_near(EventKind.FAULT, samples=_AROUND) if self.run.timeline.faults else None
+
+    def batch_changed(self) -> bool | None:
+        return None if self.view.first(Role.BATCH_SIZE) is None else self.is_near(EventKind.BATCH)
+
+    def gradient_nan(self) -> bool | None:
+        norm = self.view.grad_norm
+        return None if norm is None else bool(np.isnan(self.values_from(norm)).any())
+
+    def young(self) -> bool:
+        return self.has_start and self.step <= _YOUNG
+
+    after_resume = partialmethod(resumed, _LATER)
+    rate_lost = partialmethod(was_found, Role.LEARNING_RATE, "lr-not-restored")
+    logits_grew = partialmethod(was_found, Role.ATTENTION_LOGIT, "attention-logit-growth")
+    output_drifted = partialmethod(was_found, Role.OUTPUT_LOGIT, "output-logit-drift")
+    gradient_led = partialmethod(gradient, led=True)
+    gradient_jumped = partialmethod(gradient, led=False)
+    objective = partialmethod(seen_in, Role.OBJECTIVE)
+
 
 def named(event: Event) -> str:
     """An event inside a sentence: ``level shift``, ``rollback B``, ``fault (NCCL)``."""
@@ -238,58 +249,48 @@ def named(event: Event) -> str:
     return f"{title.lower()}{f' ({kind})' if kind else ''}{f' {event.mark}' if event.mark else ''}"
 
 
-Ask = Callable[[Scene], bool | None]
-
-
 class Sign(StrEnum):
-    """What may be true of an event's surroundings: how it is said, and how it is asked, by default by the
-    method of `Scene` of its name. ``holds`` are the words where it is true, ``fails`` where it is not,
-    ``needs`` what was not logged where nobody can tell."""
+    """What may be true around an event; the method of `EventContext` of its name tells. ``holds`` are the
+    words where it is true, ``fails`` where it is not, ``needs`` what was not logged where nobody can tell."""
 
     holds: str
     fails: str
     needs: str
-    ask: Ask
 
-    def __new__(cls, word: str, holds: str, fails: str, needs: str = "", ask: Ask | None = None) -> Self:
+    def __new__(cls, word: str, holds: str, fails: str, needs: str = "") -> Self:
         sign = str.__new__(cls, word)
         sign._value_, sign.holds, sign.fails, sign.needs = word, holds, fails, needs
-        sign.ask = ask or getattr(Scene, word.replace("-", "_"))
         return sign
+
+    def in_context(self, context: EventContext) -> bool | None:
+        """Whether it holds; None where nobody can tell."""
+        answer: bool | None = getattr(context, self.value.replace("-", "_"))()
+        return None if answer is None else bool(answer)
 
     # fmt: off
     RESUMED = "resumed", "it begins at a restart", "it begins at no restart"
-    AFTER_RESUME = "after-resume", "a restart shortly before", "no restart shortly before", "", \
-        lambda scene: scene.resumed(_LATER)
+    AFTER_RESUME = "after-resume", "a restart shortly before", "no restart shortly before"
     EVERY_RESUME = "every-resume", "it comes at several restarts", "it came at one restart alone"
     FIRST_SAMPLE = "first-sample", "highest in the first sample", "it grows after the first sample"
     RATE_ROSE = "rate-rose", "the learning rate rose", "the learning rate did not rise", "learning rate"
-    RATE_LOST = "rate-lost", "the rate was not restored", "the rate was restored", "learning rate", \
-        lambda scene: scene.has(Role.LEARNING_RATE, "lr-not-restored")
+    RATE_LOST = "rate-lost", "the rate was not restored", "the rate was restored", "learning rate"
     RATE_ZERO = "rate-zero", "the learning rate is as good as zero", "the rate is not zero", "learning rate"
     GRADIENT_LED = "gradient-led", "the gradient norm rose first", "the gradient norm did not lead", \
-        "gradient norm", lambda scene: scene.gradient(led=True)
+        "gradient norm"
     GRADIENT_JUMPED = "gradient-jumped", "the gradient norm jumped in the same step", \
-        "the gradient norm did not jump with it", "gradient norm", lambda scene: scene.gradient(led=False)
+        "the gradient norm did not jump with it", "gradient norm"
     GRADIENT_NAN = "gradient-nan", "the gradient norm is NaN", "the gradient norm is a number", \
-        "gradient norm", \
-        lambda s: None if s.view.grad_norm is None else bool(np.isnan(s.since(s.view.grad_norm)).any())
+        "gradient norm"
     ABOVE_START = "above-start", "worse than an untrained model", \
         "not above the loss of an untrained model", "the first steps"
     CALM_BEFORE = "calm-before", "nothing else shortly before", "other events shortly before"
     ONE_SOURCE = "one-source", "one data set alone or far ahead", "all data sets alike", "loss by data set"
     SCALE_LED = "scale-led", "the loss scale fell first", "the loss scale did not fall before", "loss scale"
-    LOGITS_GREW = "logits-grew", "attention logits grew", "attention logits did not grow", \
-        "attention logits", lambda scene: scene.has(Role.ATTENTION_LOGIT, "attention-logit-growth")
-    OUTPUT_DRIFTED = "output-drifted", "the output logits drifted", "the output logits did not drift", \
-        "log Z", lambda scene: scene.has(Role.OUTPUT_LOGIT, "output-logit-drift")
-    FAULT_NEAR = "fault-near", "a fault of a machine nearby", "no fault of a machine nearby", \
-        "machine logs", \
-        lambda s: s.is_near(EventKind.FAULT, samples=_AROUND) if s.run.timeline.faults else None
-    BATCH_CHANGED = "batch-changed", "the batch changed there", "the batch did not change", "batch size", \
-        lambda s: None if s.view.first(Role.BATCH_SIZE) is None else s.is_near(EventKind.BATCH)
-    YOUNG = "young", "in the first 20 000 steps of a run from the start", "far from the start of the run", \
-        "", lambda scene: scene.from_start and scene.step <= _YOUNG
+    LOGITS_GREW = "logits-grew", "attention logits grew", "attention logits did not grow", "attention logits"
+    OUTPUT_DRIFTED = "output-drifted", "the output logits drifted", "the output logits did not drift", "log Z"
+    FAULT_NEAR = "fault-near", "a fault of a machine nearby", "no fault of a machine nearby", "machine logs"
+    BATCH_CHANGED = "batch-changed", "the batch changed there", "the batch did not change", "batch size"
+    YOUNG = "young", "in the first 20 000 steps of a run from the start", "far from the start of the run"
     EPOCH_ENDED = "epoch-ended", "an epoch ended there", "no epoch ended there", "epoch"
     VALIDATION_STILL = "validation-still", "validation did not move", "validation moved with it", \
         "validation loss"
@@ -297,12 +298,11 @@ class Sign(StrEnum):
     DECIMAL = "decimal", "steps of a decimal", "steps of no decimal"
     LEARNED_BEFORE = "learned-before", "the training data had been learned before", \
         "the training loss itself fell"
-    OBJECTIVE = "objective", "it is a reward that was lost or never earned", "it is a loss", "", \
-        lambda scene: scene.seen_in(Role.OBJECTIVE)
+    OBJECTIVE = "objective", "it is a reward that was lost or never earned", "it is a loss"
     # fmt: on
 
 
-def shortly(run: RunView) -> float:
+def cause_window_steps(run: RunView) -> float:
     """So many steps before an event something may still be its cause."""
     return _SHORTLY * max(run.gap, 1.0)
 
@@ -312,7 +312,7 @@ def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:
     at = run.index(event.attempt or None)
     if event.kind is not EventKind.FINDING or event.step is None or not run.views:
         return event
-    scene = Scene(run, event, others, run.views[at or 0])
-    answers = {sign.value: sign.ask(scene) for sign in Sign}
-    signs = {word: bool(holds) for word, holds in answers.items() if holds is not None}
-    return replace(event, causes=scene.causes(), signs=signs)
+    context = EventContext(run, event, others, run.views[at or 0])
+    answers = {sign.value: sign.in_context(context) for sign in Sign}
+    signs = {word: answer for word, answer in answers.items() if answer is not None}
+    return replace(event, causes=context.causes(), signs=signs)

@@ -21,7 +21,7 @@ import numpy as np
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics.values import clipped, count, fault_words, instant, plural, stated, times_over
 from chronicle.model import Event, EventKind, Fault, Finding, JoinKind, Note, Quantity, Role, Track
-from chronicle.story.measured import DIVERGES, OVERALL, RISES, Happening, RunView, happenings, owners
+from chronicle.story.measured import DIVERGES, OVERALL, RISES, FindingGroup, RunView, finding_groups, owners
 from chronicle.story.restarts import join_event, lettered
 from chronicle.story.sentences import finding_words
 from chronicle.story.signs import around
@@ -65,7 +65,7 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
     clock = _Clock(run)
     joined = [join_event(run, letter, join) for letter, join in lettered(run.diagnosis)]
     plain = [*_launch(run), *joined, *changes(run), *_faults(run), *_end(run)]
-    findings = [_of_group(run, group) for group in happenings(run.timeline, run.diagnosis)]
+    findings = [_of_group(run, group) for group in finding_groups(run.timeline, run.diagnosis)]
     logged = [*map(clock.placed, _with_ids([*plain, *findings]))]
     logged, noted = _with_notes([around(run, event, logged) for event in logged], notes)
     return tuple(sorted([*logged, *map(clock.placed, noted)], key=partial(_order, owners(run.timeline))))
@@ -102,19 +102,13 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     logged = f"a fault was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
-    where = "" if first.at_step is None else f"at {run.axis.place(first.at_step)}"
+    attempt = max(begun, default=(0, ""))[1]  # the one that had last begun; none where times do not tell
+    step, time = first.at_step, instant(first.at_time)
+    where = "" if step is None else f"at {run.axis.place(step)}"
     sentence = f"{where} {logged}".lstrip()
-    return Event(
-        f"fault-{first.kind}-{coarse(first.at_step or 0)}",
-        EventKind.FAULT,
-        f"Fault: {kind}",
-        sentence[:1].upper() + sentence[1:],
-        f"{kind} {where}".rstrip(),
-        step=first.at_step,
-        time=instant(first.at_time),
-        attempt=max(begun, default=(0, ""))[1],  # the one that had last begun; none where times do not tell
-        who=who,
-    )
+    words = f"Fault: {kind}", sentence[:1].upper() + sentence[1:], f"{kind} {where}".rstrip()
+    event_id = f"fault-{first.kind}-{coarse(step or 0)}"
+    return Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
 
 
 def _end(run: RunView) -> Iterator[Event]:
@@ -129,7 +123,7 @@ def _end(run: RunView) -> Iterator[Event]:
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
 
 
-def _of_group(run: RunView, group: Happening) -> Event:
+def _of_group(run: RunView, group: FindingGroup) -> Event:
     """The event of a group of findings: its gravest name, and what else was seen, in order."""
     lead = group.lead
     words, numbers = finding_words(run, lead)
@@ -190,8 +184,8 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
         if event.kind is EventKind.FINDING and (match := _ID.fullmatch(event.id)):
             stem, step = event.id[: match.start("place")], int(match["place"])
             size = 10 ** max(len(match["place"]) - 2, 0)
-            near = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
-            named[place] = replace(event, also=tuple(name for name in near if name not in taken))
+            neighbours = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
+            named[place] = replace(event, also=tuple(name for name in neighbours if name not in taken))
             taken.update(named[place].also)
     return named
 
@@ -206,16 +200,11 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
     """Events with the ids by which notes know them, and the notes as events of their own."""
     known, noted = list(happened), []
     for note in notes:
-        event = Event(
-            f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}",
-            _KIND_OF_NOTE.get(note.kind, EventKind.NOTE),
-            (note.kind or "note").replace("review ", "review: ").capitalize(),
-            note.text,
-            clipped(note.text.split("\n")[0], 120),
-            step=note.step,
-            time=note.at_time,
-            who=note.author,
-        )
+        event_id = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
+        kind = _KIND_OF_NOTE.get(note.kind, EventKind.NOTE)
+        title = (note.kind or "note").replace("review ", "review: ").capitalize()
+        words = title, note.text, clipped(note.text.split("\n")[0], 120)
+        event = Event(event_id, kind, *words, step=note.step, time=note.at_time, who=note.author)
         if (place := _meant(note, known)) is not None:
             of = known[place]
             if note.event and note.event not in (of.id, *of.also):
@@ -243,7 +232,7 @@ def _meant(note: Note, events: Sequence[Event]) -> int | None:
     around = [
         (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
         for place, event in enumerate(events)
-        if event.step is not None and _covers(event, note.step) and not set(event.patterns) & OVERALL
+        if event.step is not None and _covers(event, note.step) and not event.shows(OVERALL)
     ]
     return min(around)[2] if around else None
 

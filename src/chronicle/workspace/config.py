@@ -171,11 +171,8 @@ class RunConfig:
 
 
 def load(kind: type[T], file: Path, name: str = "") -> T:
-    """Reads a TOML file into ``kind``; a missing file gives the defaults.
-
-    Raises ConfigError: unreadable, no TOML, an unknown key, a value of the wrong type. It names the file, the
-    key and the nearest valid one.
-    """
+    """Reads a TOML file into ``kind``; a missing file gives the defaults. Raises ConfigError: unreadable, no
+    TOML, an unknown key, a value of the wrong type. It names the file, the key and the nearest valid one."""
     name = name or file.name
     try:
         table = tomllib.loads(file.read_text("utf-8-sig"))
@@ -190,10 +187,8 @@ def load(kind: type[T], file: Path, name: str = "") -> T:
 
 def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any) -> T:
     """The dataclass that a table of TOML, YAML or JSON holds, every key and value checked by its type.
-
-    ``known`` are values of fields that no table may hold. A null counts as absent. Errors (as in `load`)
-    name ``file`` and the key below ``at``.
-    """
+    ``known`` are values of fields that no table may hold. A null counts as absent. Errors (as in `load`) name
+    ``file`` and the key below ``at``."""
     if not isinstance(table, Mapping):
         raise ConfigError(file, at, f"must be a table, not {table!r}")
     specs, hints = _fields_of(kind)  # type: ignore[arg-type]
@@ -274,11 +269,9 @@ _LOCAL = ("file", "local")
 
 @dataclass(frozen=True)
 class Confines:
-    """Where the logs of a workspace may lie: below ``root``, and where ``allow`` says.
-
-    ``addresses`` and ``links`` are false where nothing of a workspace is trusted: then no address is fetched,
-    and no link is followed even within it.
-    """
+    """Where the logs of a workspace may lie: below ``root``, and where ``allow`` says. ``addresses`` and
+    ``links`` are false where nothing of a workspace is trusted: then no address is fetched, and no link is
+    followed even within it."""
 
     root: Path
     allow: tuple[str, ...] = ()
@@ -286,10 +279,8 @@ class Confines:
     links: bool = True
 
     def require_path(self, path: Path, source: str) -> Path:
-        """The path with its links resolved. ``source`` is the file that names it, for the message.
-
-        Raises ConfigError: it lies outside.
-        """
+        """The path with its links resolved. ``source`` is the file that names it, for the message. Raises
+        ConfigError: it lies outside."""
         resolved = path.resolve()
         allowed = ((self.root / place).expanduser() for place in self.allow if "://" not in place)
         if any(resolved.is_relative_to(folder.resolve()) for folder in (self.root, *allowed)):
@@ -308,18 +299,14 @@ class Confines:
         raise ConfigError(source, "paths", f"{address} may not be fetched", remedy=remedy)
 
     def allows(self, address: str) -> bool:
-        """Whether `allow` names the address, or a folder or host above it.
-
-        A scheme alone (`https://`) names every host that is not one of a private network. What leads upwards,
-        which servers and libraries resolve, is within nothing.
-        """
+        """Whether `allow` names the address, or a folder or host above it. A scheme alone (`https://`) names
+        every host that is not one of a private network. What leads upwards, which servers and libraries
+        resolve, is within nothing."""
         if any(re.fullmatch(r"(?i)(?:\.|%(?:25)*2e){1,2}", part) for part in _parts(address)):
             return False
-        for place in self.allow:
-            within = _parts(address)[: len(_parts(place))] == _parts(place)
-            if within and (urlsplit(place).netloc or not is_private(urlsplit(address).hostname or "")):
-                return True
-        return False
+        around = [place for place in self.allow if _parts(address)[: len(_parts(place))] == _parts(place)]
+        has_host = any(urlsplit(place).netloc for place in around)
+        return has_host or (bool(around) and not is_private(urlsplit(address).hostname or ""))
 
     def require_links(self, folder: Path) -> None:
         """Raises ConfigError for the first link below ``folder``, or above it, that may not be followed."""
@@ -362,10 +349,8 @@ def is_private(host: str) -> bool:
 
 
 def may_redirect(origin: str, target: str, confines: Confines | None) -> bool:
-    """Whether a server that was asked for ``origin`` may send the fetch on to ``target``.
-
-    Within the same host, or to what the workspace allows; without a workspace, to any public host.
-    """
+    """Whether a server that was asked for ``origin`` may send the fetch on to ``target``. Within the same
+    host, or to what the workspace allows; without a workspace, to any public host."""
     if urlsplit(target).scheme not in ("http", "https"):
         return False
     if urlsplit(origin).netloc == urlsplit(target).netloc:
@@ -374,10 +359,8 @@ def may_redirect(origin: str, target: str, confines: Confines | None) -> bool:
 
 
 def require_no_link(root: Path, *folders: Path) -> None:
-    """Raises UsageError where one of the folders, or what lies between it and ``root``, is a link.
-
-    A build removes what it does not know from its folders, and must not do so elsewhere.
-    """
+    """Raises UsageError where one of the folders, or what lies between it and ``root``, is a link. A build
+    removes what it does not know from its folders, and must not do so elsewhere."""
     for place in (place for folder in folders for place in (folder, *folder.parents)):
         if place != root and place.is_relative_to(root) and place.is_symlink():
             problem = f"{place} is a link, and chronicle removes what it does not know from that folder"

@@ -90,10 +90,8 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class Workspace:
-    """``root`` is the folder of chronicle.toml; every path of the configuration is relative to it.
-
-    One that is not ``trusted`` uses nothing of the folder but its runs and their own words: see `untrusted`.
-    """
+    """``root`` is the folder of chronicle.toml; every path of the configuration is relative to it. One that
+    is not ``trusted`` uses nothing of the folder but its runs and their own words: see `untrusted`."""
 
     root: Path
     config: WorkspaceConfig = field(default_factory=WorkspaceConfig)
@@ -146,11 +144,9 @@ class Workspace:
         return Confines(self.root, tuple(self.config.allow), self.trusted, self.trusted)
 
     def untrusted(self) -> Workspace:
-        """The same workspace as a stranger's: runs, roles, units and thresholds, and nothing that can act.
-
-        No templates, pattern pages or site configuration of its own, no addresses, no links, and nothing
-        that its chronicle.toml allows or publishes.
-        """
+        """The same workspace as a stranger's: runs, roles, units and thresholds, and nothing that can act. No
+        templates, pattern pages or site configuration of its own, no addresses, no links, and nothing that
+        its chronicle.toml allows or publishes."""
         names = "title", "x", "roles", "units", "false_alarms", "thresholds", "strict", "fail_on"
         kept = {name: getattr(self.config, name) for name in names}
         redact = replace(self.config.redact, secrets=True, allow=[])
@@ -171,10 +167,8 @@ def is_run_folder(path: Path) -> bool:
 
 
 def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
-    """The run that a folder below runs/ holds: its own logs, and those that run.toml points at.
-
-    What leads out of ``confines`` (by default the folder itself) is the run's problem.
-    """
+    """The run that a folder below runs/ holds: its own logs, and those that run.toml points at. What leads
+    out of ``confines`` (by default the folder itself) is the run's problem."""
     run_id, confines = safe_id(folder.name), confines or Confines(folder)
     name = f"{folder.name}/{RUN_CONFIG}"
     elsewhere = []
@@ -193,11 +187,9 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
 
 
 def safe_id(name: str) -> str:
-    """A run id that is safe as a file name and in an address: letters, digits, dot, dash, underscore.
-
-    A name that holds anything else, or that Windows would not keep, is spelled with dashes and ends in a few
-    digits of its hash. `with_unique_ids` sees to it that no two runs have one id.
-    """
+    """A run id that is safe as a file name and in an address: letters, digits, dot, dash, underscore. A name
+    that holds anything else, or that Windows would not keep, is spelled with dashes and ends in a few digits
+    of its hash. `with_unique_ids` sees to it that no two runs have one id."""
     plain = re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?", name)
     if plain and name.lower() != _OF_SITE and name.lower().partition(".")[0] not in _OF_WINDOWS:
         return name
@@ -207,10 +199,8 @@ def safe_id(name: str) -> str:
 
 
 def with_unique_ids(runs: Iterable[RunFolder]) -> list[RunFolder]:
-    """The runs in their order, no two of one id, whatever the case of its letters.
-
-    The first of an id keeps it; each other one gets the lowest number that makes an id no run has.
-    """
+    """The runs in their order, no two of one id, whatever the case of its letters. The first of an id keeps
+    it; each other one gets the lowest number that makes an id no run has."""
     runs = list(runs)
     taken = {run.run_id.lower() for run in runs}
     seen: set[str] = set()

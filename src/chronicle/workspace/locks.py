@@ -35,11 +35,9 @@ _swept: set[Path] = set()
 
 @contextmanager
 def locked(file: Path, what: str, say: Say) -> Iterator[None]:
-    """Holds the lock ``file`` (made where it is missing, never removed), waiting for whoever has it.
-
-    ``what`` is what it guards, as in "the workspace". ``say`` is told who is waited for, with id and age, and
-    what is taken over from a holder that was killed.
-    """
+    """Holds the lock ``file`` (made where it is missing, never removed), waiting for whoever has it. ``what``
+    is what it guards, as in "the workspace". ``say`` is told who is waited for, with id and age, and what is
+    taken over from a holder that was killed."""
     file.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)  # it is emptied
     with os.fdopen(os.open(file, flags, 0o644), "a+b") as stream:
@@ -58,10 +56,8 @@ def locked(file: Path, what: str, say: Say) -> Iterator[None]:
 
 @contextmanager
 def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
-    """A function that adds bytes to the end of a file whole or not at all; nobody else does meanwhile.
-
-    Where nothing could be added to a file that was not there, there is none afterwards.
-    """
+    """A function that adds bytes to the end of a file whole or not at all; nobody else does meanwhile. Where
+    nothing could be added to a file that was not there, there is none afterwards."""
 
     def add(data: bytes) -> None:
         size = os.fstat(stream.fileno()).st_size
@@ -88,9 +84,7 @@ def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
 @contextmanager
 def scratch(parent: Path | None = None) -> Iterator[Path]:
     """A new folder of this process alone, below ``parent`` or where temporary files belong; gone afterwards.
-
-    What killed processes left there is removed the first time. Raises OSError.
-    """
+    What killed processes left there is removed the first time. Raises OSError."""
     place = parent or Path(tempfile.gettempdir())
     if place not in _swept:
         _swept.add(place)
@@ -116,9 +110,7 @@ def leave_nothing() -> None:
 
 def sweep(place: Path | None = None) -> int:
     """Removes what killed processes left where temporary files belong, or in ``place``; how many there were.
-
-    Only folders of just the name that `scratch` gives, of this user, that no process holds.
-    """
+    Only folders of just the name that `scratch` gives, of this user, that no process holds."""
     removed = 0
     try:
         entries = [e for e in os.scandir(place or tempfile.gettempdir()) if _SCRATCH.fullmatch(e.name)]

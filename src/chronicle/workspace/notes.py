@@ -76,10 +76,8 @@ def last_review(notes: Iterable[Note]) -> Note | None:
 
 
 def write_note(file: Path, note: Note) -> None:
-    """Adds one note at the end of the file, whole or not at all; what stands there is not touched.
-
-    Raises UsageError: an author or event that would be read as something else.
-    """
+    """Adds one note at the end of the file, whole or not at all; what stands there is not touched. Raises
+    UsageError: an author or event that would be read as something else."""
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
@@ -110,10 +108,8 @@ def author_in(folder: Path) -> str:
 
 
 def iso_time(at: str | None) -> str:
-    """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None.
-
-    A day alone stays a day. Raises UsageError: not ISO 8601.
-    """
+    """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None. A day
+    alone stays a day. Raises UsageError: not ISO 8601."""
     try:
         moment = datetime.fromisoformat(at) if at else datetime.now()
     except ValueError:
