@@ -117,8 +117,7 @@ def words_of(name: str) -> list[str]:
 
 def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
-    None where either side is missing; letters alone are none among other letters.
-    """
+    None where either side is missing; letters alone are none among other letters."""
     words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
     parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):

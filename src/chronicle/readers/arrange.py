@@ -31,9 +31,7 @@ _MOST_NAMED = 3  # series of another counter
 
 def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
-
-    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read.
-    """
+    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
     attempts, asides = _asides(_courses(attempts))
     if any(_COUNTER in log.facts for log in attempts):
         steps = [_all_steps(log) for log in attempts if _COUNTER not in log.facts and log.axis == "step"]

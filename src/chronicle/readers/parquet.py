@@ -38,10 +38,8 @@ class Leaf(NamedTuple):
 
 
 def identify(head: Head) -> bool:
-    """A Parquet file with a column that counts steps, and one with a known metric or named values.
-
-    What Trackio exports beside its database holds the same runs again, and is passed over.
-    """
+    """A Parquet file with a column that counts steps, and one with a known metric or named values. What
+    Trackio exports beside its database holds the same runs again, and is passed over."""
     if not head.start.startswith(MAGIC) or trackio.is_store(head.path.with_suffix(".db")):
         return False
     leaves = _leaves(head.path)

@@ -45,10 +45,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """A run as a client tells it: ``config`` and ``facts`` under chronicle's names, and rows of numbers.
-
-    A row has a step and a time [Unix s] under a name by which tables are known to have them.
-    """
+    """A run as a client tells it: ``config`` and ``facts`` under chronicle's names, and rows of numbers. A
+    row has a step and a time [Unix s] under a name by which tables are known to have them."""
 
     run_id: str
     name: str

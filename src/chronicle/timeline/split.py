@@ -137,11 +137,8 @@ def _not_growing(steps: Steps) -> int:
 
 def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
     """Rows of the clock at which another counter that is logged with it begins again, if the step goes back
-    at no other row.
-
-    When a program is started again, it counts an agent's episodes from the first again (or from the 100th, if
-    it logs every 100th), while its steps begin wherever that episode ends.
-    """
+    at no other row. When a program is started again, it counts an agent's episodes from the first again (or
+    from the 100th, if it logs every 100th), while its steps begin wherever that episode ends."""
     down = falls(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values

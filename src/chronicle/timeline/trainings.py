@@ -386,12 +386,9 @@ def numbers_of(timeline: Timeline) -> list[int]:
 
 
 def discarded(timeline: Timeline) -> dict[str, Any]:
-    """What was trained and thrown away.
-
-    ``discarded_steps`` and what they cost (see `chronicle.timeline.joins.COSTS`; None where a join that
-    discarded some does not tell), summed over joins; ``live_steps`` (span of the live course, summed over
-    separate trainings), ``total_steps``.
-    """
+    """What was trained and thrown away. ``discarded_steps`` and what they cost (see
+    `chronicle.timeline.joins.COSTS`; None where a join that discarded some does not tell), summed over joins;
+    ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``."""
     lost = [join for join in timeline.joins if join.discarded_steps]
     costs = {name: [join.evidence.get(name) for join in lost] for name in COSTS}
     steps = sum(join.discarded_steps for join in lost)

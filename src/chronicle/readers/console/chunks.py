@@ -171,11 +171,9 @@ def _is_all_records(text: bytes) -> bool:
 
 @lru_cache(maxsize=1)
 def sample(head: Head) -> bytes:
-    """What a format is known by, without what `plain` takes out; empty where the file is no text.
-
-    It is the first MB of a text and pieces of the rest, for a record may come late. All formats are asked of
-    one file in turn: its sample is kept till the next. Raises OSError.
-    """
+    """What a format is known by, without what `plain` takes out; empty where the file is no text. It is the
+    first MB of a text and pieces of the rest, for a record may come late. All formats are asked of one file
+    in turn: its sample is kept till the next. Raises OSError."""
     start, encoding = head.start, encoding_of(head.start)
     if not head.is_clean:
         return b""
@@ -286,10 +284,8 @@ def _clock(start: str) -> re.Match[str] | None:
 
 
 def seconds_in(line: str) -> tuple[int, ...] | None:
-    """Where the seconds of the clock that `time_in` reads stand, and their fraction.
-
-    () where there is no clock, None for one of another zone than UTC, or without its year.
-    """
+    """Where the seconds of the clock that `time_in` reads stand, and their fraction. () where there is no
+    clock, None for one of another zone than UTC, or without its year."""
     match = _clock(line[:_HEAD])
     if match is None:
         return ()
@@ -325,10 +321,8 @@ _HOSTS = (
 
 
 class Stamp(NamedTuple):
-    """Unix seconds (NaN without a clock) and host ("" if none is named) of a line.
-
-    ``since_boot`` is the kernel's own clock in seconds, NaN where the line has none.
-    """
+    """Unix seconds (NaN without a clock) and host ("" if none is named) of a line. ``since_boot`` is the
+    kernel's own clock in seconds, NaN where the line has none."""
 
     time: float = math.nan
     host: str = ""

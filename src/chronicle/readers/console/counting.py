@@ -45,12 +45,9 @@ class Plan:
 
 
 class Course:
-    """Where a log is: the step of each of its records, given in their order.
-
-    Only the counters of the ``plan`` count. Where phases are told apart, an evaluation stands where the
-    training is; a twofold counter tells the epoch and the batch in it (``Batch 3/100``, where no batch is
-    the last).
-    """
+    """Where a log is: the step of each of its records, given in their order. Only the counters of the
+    ``plan`` count. Where phases are told apart, an evaluation stands where the training is; a twofold counter
+    tells the epoch and the batch in it (``Batch 3/100``, where no batch is the last)."""
 
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"

@@ -87,11 +87,8 @@ def identify(head: Head) -> bool:
 
 @lru_cache(maxsize=256)
 def plan_of(head: Head) -> Plan:
-    """How a log is to be read. Raises OSError.
-
-    Where its first lines tell nothing (an environment, a configuration, a list of layers), those at the end
-    of the sample are asked.
-    """
+    """How a log is to be read. Raises OSError. Where its first lines tell nothing (an environment, a
+    configuration, a list of layers), those at the end of the sample are asked."""
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
     if not may_train(lines := whole.split(b"\n"), bars=True):
         return Plan()
@@ -357,9 +354,7 @@ def _take(log: Log, placed: Placed) -> None:
 def _set_apart(columns: dict[str, LogColumn], uncounted: Mapping[str, Mapping[int, str]]) -> None:
     """Leaves of a metric that is told with the count at least as often as without what was told with it. The
     rest is another metric: the mean of an epoch is `epoch/loss`, what has no count at all `summary/loss`.
-
-    ``uncounted``: by metric and row, what the line names instead of the count.
-    """
+    ``uncounted``: by metric and row, what the line names instead of the count."""
     for name, labels in uncounted.items():
         values, rows = map(np.array, columns.get(name, ((), ())))
         apart = np.isin(rows, list(labels))

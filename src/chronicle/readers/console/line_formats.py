@@ -44,11 +44,9 @@ def short_number(cell: str) -> float | None:
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How the lines of one trainer are written, and the reader of them.
-
-    ``line`` finds the lines that are looked at. ``record`` has the groups ``step`` and ``rest``, in which
-    ``pair`` finds names, numbers and their units, and may have ``total`` (steps) and ``evaluation``.
-    """
+    """How the lines of one trainer are written, and the reader of them. ``line`` finds the lines that are
+    looked at. ``record`` has the groups ``step`` and ``rest``, in which ``pair`` finds names, numbers and
+    their units, and may have ``total`` (steps) and ``evaluation``."""
 
     NAME: str
     MARKS: tuple[bytes, ...]

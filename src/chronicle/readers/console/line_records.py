@@ -90,11 +90,9 @@ _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECAS
 
 
 class Record:
-    """Numbers that were told together, in one line or in a block of lines, each from its source.
-
-    ``shape`` is what records of one kind have in common, ``counters`` is what counts steps in it, from the
-    best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
-    """
+    """Numbers that were told together, in one line or in a block of lines, each from its source. ``shape`` is
+    what records of one kind have in common, ``counters`` is what counts steps in it, from the best, ``epoch``
+    what counts epochs. ``open``: the log ended in the block, of which more may come."""
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
@@ -114,10 +112,8 @@ class Record:
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
     def places(self, counter: str, phases: bool) -> Mapping[str, int]:
-        """The places of what it tells but the counter, by name; of equal names the first is meant.
-
-        Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
-        """
+        """The places of what it tells but the counter, by name; of equal names the first is meant. Where
+        ``phases`` are told apart, what was measured in an evaluation says so in its name."""
         named = self.form.kept.get(counter)
         if named is None:
             names = (name for name in dict.fromkeys(self.shape) if name not in (counter, "progress"))
@@ -244,10 +240,8 @@ _MOST_SHAPES = 500  # of lines, the most frequent first
 
 
 def may_be_record(text: str, *, bars: bool) -> bool:
-    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table.
-
-    What ``bars`` count will do where something else says that they are of a training.
-    """
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table. What
+    ``bars`` count will do where something else says that they are of a training."""
     text = in_english(looked_at(text))
     if "loss" in text.lower() or header(text) or _BOX.fullmatch(text):
         return True

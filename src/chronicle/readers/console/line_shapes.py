@@ -72,9 +72,7 @@ class Form:
 
 class Reading(NamedTuple):
     """The numbers of a line, by the names of the form; ``ends`` are what some of them count up to, by place.
-
-    ``who`` is the rank that printed the line, ``at`` where its words begin.
-    """
+    ``who`` is the rank that printed the line, ``at`` where its words begin."""
 
     form: Form
     values: Sequence[float]
@@ -100,11 +98,9 @@ class _Token(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the slow way says of the first line of a shape, and how others of it are read.
-
-    ``clock`` is where the seconds stand, see `chunks.seconds_in`. ``pattern`` has a group for each number:
-    the value of a pair, or what it counts up to, as ``groups`` tell. ``commas`` keep thousands apart.
-    """
+    """What the slow way says of the first line of a shape, and how others of it are read. ``clock`` is where
+    the seconds stand, see `chunks.seconds_in`. ``pattern`` has a group for each number: the value of a pair,
+    or what it counts up to, as ``groups`` tell. ``commas`` keep thousands apart."""
 
     reading: Reading
     clock: tuple[int, ...] | None
@@ -435,9 +431,7 @@ _OF_GROUP = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
 
 class Groups(NamedTuple):
     """A table with bars between groups of columns, as ``|---- VALID ----|`` calls them in a line of its own.
-
-    ``names`` are those of the columns, by group, from the line below it.
-    """
+    ``names`` are those of the columns, by group, from the line below it."""
 
     group_names: Sequence[str] = ()
     names: Sequence[Sequence[str]] = ()

@@ -52,11 +52,9 @@ _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
 
 @contextmanager
 def watched() -> Iterator[list[Log]]:
-    """The logs that are read meanwhile, for `chronicle doctor`.
-
-    Each keeps all of its columns, the numbers of the lines that its format was shown (``record_lines``) and
-    of those that were no record (``looked_at``). A context, as `read` makes its logs far below the command.
-    """
+    """The logs that are read meanwhile, for `chronicle doctor`. Each keeps all of its columns, the numbers of
+    the lines that its format was shown (``record_lines``) and of those that were no record (``looked_at``). A
+    context, as `read` makes its logs far below the command."""
     logs = list[Log]()
     token = _WATCHING.set(logs)
     try:
@@ -145,11 +143,8 @@ class Log:
         self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
-        """The log in chunks.
-
-        A last line without an end counts as whole where lines before it were written as it is: with the same
-        words, and as many decimals where it ends with a number.
-        """
+        """The log in chunks. A last line without an end counts as whole where lines before it were written as
+        it is: with the same words, and as many decimals where it ends with a number."""
         with opened(self.path, self._form) as source:
             source.restore(self)
             for chunk in chunks.chunks_from(source, self._next, CHUNK_BYTES):
@@ -185,10 +180,8 @@ class Log:
         reached: Mapping[int, tuple[int, float]] | None = None,
         at_once: AtOnce | None = None,
     ) -> Iterator[Line]:
-        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end.
-
-        ``reached``: step and time of what was recorded elsewhere right before a line, by its number.
-        """
+        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end. ``reached``:
+        step and time of what was recorded elsewhere right before a line, by its number."""
         last = len(lines) - 1 if unfinished else -1
         for start in range(0, len(lines), _AT_ONCE):
             some = lines[start : start + _AT_ONCE]
@@ -449,10 +442,7 @@ class Rows:
         among: tuple[int, int] | None = None,
     ) -> dict[str, Series]:
         """All metrics, each in the order of the log; roles are given later. ``among``: the first row to look
-        at, and the one to end before.
-
-        The columns are used up, unless they are to be kept.
-        """
+        at, and the one to end before. The columns are used up, unless they are to be kept."""
         lines, steps, times = np.array(self.lines), np.array(self.steps), np.array(self.times)
         shared: dict[bytes, tuple[Steps, Floats]] = {}
         series = {}

@@ -198,10 +198,8 @@ class Lines:
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it.
-
-    A field without a number is all ``key``, blanks, and has no name.
-    """
+    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it. A
+    field without a number is all ``key``, blanks, and has no name."""
 
     key: bytes
     name: str
@@ -210,10 +208,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Template:
-    """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts.
-
-    A place is that of the first character, and how many digits a fraction of a second has.
-    """
+    """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts. A
+    place is that of the first character, and how many digits a fraction of a second has."""
 
     head: bytes
     step: slice
@@ -221,10 +217,8 @@ class Template:
     fields: tuple[Field, ...]
 
     def find(self, lines: Lines, among: Steps) -> tuple[Steps, Steps, dict[str, Floats], Floats]:
-        """The lines, of those with these indices, that are written so and hold a number in every field.
-
-        Their indices, their steps, a column a key, and their times.
-        """
+        """The lines, of those with these indices, that are written so and hold a number in every field. Their
+        indices, their steps, a column a key, and their times."""
         among = among[lines.n_fields[among] == len(self.fields) + 1]
         ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
         fits = ends[:, 0] - lines.starts[among] == len(self.head)
@@ -317,9 +311,7 @@ _FEWEST_CELLS = 64  # which are read one by one sooner than pyarrow is imported
 
 def floats(buffer: Bytes, starts: Steps, ends: Steps) -> tuple[Floats, Mask]:
     """The numbers in ``buffer[starts[i]:ends[i]]``, blanks before them allowed, and which cells hold one.
-
-    Cells stand in ascending order. One that is no number, as `float` sees it, has the value NaN.
-    """
+    Cells stand in ascending order. One that is no number, as `float` sees it, has the value NaN."""
     if len(starts) >= _FEWEST_CELLS and (read := _many_floats(buffer, starts, ends)) is not None:
         return read, np.ones(len(starts), bool)
     values, known = np.full(len(starts), np.nan), np.zeros(len(starts), bool)

@@ -55,9 +55,7 @@ _SETTING = re.compile(
 
 def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
     """What a program says of its arguments, as ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``.
-
-    A line of which this is not all holds none, unless they may stand ``anywhere`` in it.
-    """
+    A line of which this is not all holds none, unless they may stand ``anywhere`` in it."""
     text = text[:_LONGEST_SETTINGS]
     pairs_of = _SETTING.findall(text)
     if len(pairs_of) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
@@ -310,10 +308,8 @@ def as_bar(pair: Pair) -> Pair:
 
 @lru_cache(maxsize=4096)
 def names_best_and_loss(names: tuple[str, ...]) -> bool:
-    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
-
-    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
-    """
+    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation. The
+    training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
     words_of = {name: re.split(r"[\s/._]", name.lower()) for name in names}
     best = any("best" in words and role_of(name) in MEASURES for name, words in words_of.items())
     ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())

@@ -63,10 +63,7 @@ def identify(head: Head) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, without series where the file holds hyperparameters alone; none where it holds no scalar
-    either and is not damaged.
-
-    Raises BadLog where no record could be read.
-    """
+    either and is not damaged. Raises BadLog where no record could be read."""
     (log,) = logs([path])
     if log.problem:
         raise log.problem
@@ -74,10 +71,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
-    """As `read` of each of the files, in their order, but faster for many; what it raises is given.
-
-    None for a file that is no event file.
-    """
+    """As `read` of each of the files, in their order, but faster for many; what it raises is given. None for
+    a file that is no event file."""
     for log in logs(paths):
         try:
             yield log.problem or (None if log.is_other else _attempts(log))

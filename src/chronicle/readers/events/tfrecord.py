@@ -50,10 +50,8 @@ class Gap(NamedTuple):
 @dataclass
 class Frames:
     """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong).
-
     ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on. What
-    need not be kept until then is a ``gap``, which the next part takes up.
-    """
+    need not be kept until then is a ``gap``, which the next part takes up."""
 
     begin: Ints
     end: Ints
@@ -64,10 +62,8 @@ class Frames:
 
 
 def is_event_log(buffer: U8 | bytes) -> bool:
-    """The first record is an event, or its version stands near the start (where the first is damaged).
-
-    It may stand so in an archive, which is none.
-    """
+    """The first record is an event, or its version stands near the start (where the first is damaged). It may
+    stand so in an archive, which is none."""
     start = bytes(buffer[:64])
     if b"brain.Event:" in start:
         return not begins_archive(start)

@@ -108,11 +108,8 @@ def _moments(series: Series) -> set[tuple[int, float]]:
 
 @dataclass
 class PointLog:
-    """A run under construction: its facts, its parameters, and its metrics point by point.
-
-    Metrics below ``system`` are left out: they are of the tracker's monitor of the machine, on an axis of
-    its own.
-    """
+    """A run under construction: its facts, its parameters, and its metrics point by point. Metrics below
+    ``system`` are left out: they are of the tracker's monitor of the machine, on an axis of its own."""
 
     facts: dict[str, Any]
     system: str
@@ -197,9 +194,7 @@ class Store:
 
     def rows(self, table: str, wanted: Sequence[str], *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
         """The ``wanted`` columns of all rows, in the order of the table; None for a column that it lacks.
-
-        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised.
-        """
+        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised."""
         has = self.tables.get(table)
         if not has:
             return

@@ -83,11 +83,9 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own.
-
-    It is truncated where the last record is cut, or none says how the run ended: the run is live, or was
-    killed before the client could write. Raises BadLog where no history record holds a number.
-    """
+    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own. It is
+    truncated where the last record is cut, or none says how the run ended: the run is live, or was killed
+    before the client could write. Raises BadLog where no history record holds a number."""
     run, unreadable = _Run(path), 0
     with path.open("rb") as file:
         frames = Frames(file)
@@ -257,10 +255,8 @@ class _Console:
 @dataclass
 class Frames:
     """Iterates over the payloads of all whole records of a file, which starts with MAGIC, block by block.
-
-    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record
-    is cut. Damage costs the record it is in, or the rest of its block where the next record is not found.
-    """
+    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record is
+    cut. Damage costs the record it is in, or the rest of its block where the next record is not found."""
 
     file: BinaryIO
     damage: list[tuple[int, str]] = field(default_factory=list)
@@ -331,11 +327,9 @@ class Cells(NamedTuple):
 
 
 class History:
-    """Columns under construction, one row a history record.
-
-    Nearly all items are a name of less than 128 bytes and a number, and names repeat in every record: they
-    are looked up by the bytes that spell them, and only what is written otherwise is parsed field by field.
-    """
+    """Columns under construction, one row a history record. Nearly all items are a name of less than 128
+    bytes and a number, and names repeat in every record: they are looked up by the bytes that spell them, and
+    only what is written otherwise is parsed field by field."""
 
     def __init__(self) -> None:
         self.n_rows = 0
