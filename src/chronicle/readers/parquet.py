@@ -6,7 +6,6 @@ counts steps beside one that is a known metric is data, and no log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -119,7 +118,7 @@ def _add_group(
     columns: dict[str, list[Column]], file: pq.ParquetFile, group: int, wanted: list[str], first_row: int
 ) -> None:
     for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=wanted, use_threads=False):
-        for name, cells in [(name, _cells(array, first_row)) for name, array in _flat(batch)]:
+        for name, cells in _cells(batch, first_row).items():
             columns.setdefault(name, []).append(cells)
         first_row += batch.num_rows
 
@@ -128,18 +127,17 @@ def _short(err: Exception) -> str:
     return str(err).partition("\n")[0][:200]
 
 
-def _flat(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-    """(name, array) of all columns, those of structs one by one."""
+def _cells(batch: pa.RecordBatch, first_row: int) -> dict[str, Column]:
+    """The cells of all columns, those of structs one by one."""
     table = pa.Table.from_batches([batch])
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
+    columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        yield name, column.combine_chunks()
-
-
-def _cells(array: pa.Array, first_row: int) -> Column:
-    rows = np.flatnonzero(np.asarray(array.is_valid())) + first_row
-    return Column(_values(array.drop_null()), rows)
+        array = column.combine_chunks()
+        rows = np.flatnonzero(np.asarray(array.is_valid())) + first_row
+        columns[name] = Column(_values(array.drop_null()), rows)
+    return columns
 
 
 def _values(array: pa.Array) -> NDArray[Any]:

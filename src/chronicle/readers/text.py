@@ -157,13 +157,7 @@ def clean(text: str) -> str:
 
 
 MOST_DIGITS = 640  # of a whole number: the least that Python can be set to turn into an integer
-
-
-def _whole(digits: str) -> int | float:
-    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
-
-
-JSON = json.JSONDecoder(parse_int=_whole)
+JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= MOST_DIGITS else float(digits))
 
 
 def from_json(text: str | bytes) -> Any:

@@ -14,7 +14,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -94,9 +93,8 @@ def plan_of(head: Head) -> Plan:
         return Plan()
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
     raw = list(filter(MAYBE.search, lines)) if trains or may_train(lines, bars=False) else []
-    windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
     best = Plan()
-    for window in windows:
+    for window in (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]:
         plan = _plan_of(window, trains, _shapes_of(head))
         if plan.is_log and not plan.by_row:  # a configuration that comes again may look like rows of losses
             return plan
@@ -122,7 +120,8 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
         return plan
     if counters or any(record.epoch for record in all_records):
         return Plan()
-    if _hold_results(all_records):
+    results = sum(bool(_RESULT.match(record.sources[0].words)) for record in all_records)
+    if results >= _FEWEST_LINES and 2 * results > len(all_records):  # most lines tell that of a trial
         return Plan(True, by_row=True, of_items=True)
     is_log = _repeats_a_loss(training, trains)
     row_counter = _counter_by_values(training) if is_log else ""
@@ -135,12 +134,6 @@ def _counter_by_values(training: Sequence[Record]) -> str:
     values = np.array([record.values[0] for record in training if record.shape == shape])
     counts = n_records >= _FEWEST_LINES and (values % 1 == 0).all() and (np.diff(values) > 0).all()
     return shape[0] if counts and len(shape) > 1 and not is_known(shape[0]) else ""
-
-
-def _hold_results(all_records: Sequence[Record]) -> bool:
-    """Whether most lines tell the result of a trial and the parameters that it was run with."""
-    results = sum(bool(_RESULT.match(record.sources[0].words)) for record in all_records)
-    return results >= _FEWEST_LINES and 2 * results > len(all_records)
 
 
 def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
@@ -219,9 +212,8 @@ def _repeats_a_loss(all_records: Sequence[Record], trains: bool) -> bool:
     """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
     losses = list[Pair]()
     for record in all_records:
-        judged_roles = {Role.OBJECTIVE} if trains else set[Role]()
-        judged_roles |= {*SCORES} if math.isfinite(record.sources[0].time) else set()
-        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged_roles]
+        judged = (Role.OBJECTIVE,) * trains + SCORES * math.isfinite(record.sources[0].time)
+        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
     return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
 
@@ -307,8 +299,10 @@ def read(path: Path) -> list[Attempt]:
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
     once_an_epoch(log.rows.columns, [*filter(is_judged, log.rows.columns)])
-    attempts = log.attempts()
-    return list(map(_with_fitness, attempts)) if last_word(course.counter) in _GENERATIONS else attempts
+    if last_word(course.counter) in _GENERATIONS:  # of which the best and the mean are the fitness
+        fitness = [name for name in log.rows.columns if last_word(name) in _FITNESS]
+        log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
+    return log.attempts()
 
 
 def _take_settings(log: Log, course: Course, placed: Placed) -> bool:
@@ -365,15 +359,6 @@ def _set_apart(columns: dict[str, LogColumn], uncounted: Mapping[str, Mapping[in
             groups[f"{label}/{name}"] = np.isin(rows, [row for row, of in labels.items() if of == label])
         for group, of_group in groups.items():
             columns[group] = array("d", values[of_group]), array("i", rows[of_group].tolist())
-
-
-def _with_fitness(attempt: Attempt) -> Attempt:
-    """The attempt of a genetic algorithm, of which the best and the mean of a generation are its fitness."""
-    series = {
-        name: replace(s, role=Role.OBJECTIVE) if last_word(name) in _FITNESS else s
-        for name, s in attempt.series.items()
-    }
-    return replace(attempt, series=series)
 
 
 def _step_of(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:

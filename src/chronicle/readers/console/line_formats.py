@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -66,8 +66,10 @@ class LineFormat:
     roles: Mapping[str, Role] = field(default_factory=dict)  # those that no name tells
 
     def read(self, path: Path) -> list[Attempt]:
-        log = Log(path, self.NAME, units=dict(self.units), early={}, before=[])
-        own = log.own
+        log = Log(path, self.NAME, early={}, before=[])
+        own, units = log.own, log.rows.units
+        units |= self.units
+        log.rows.roles |= self.roles
         for line in log.lines(re.compile(self.line.pattern + _ANY_RECORD, self.line.flags)):
             if is_resumed(line.text):
                 log.launch({})
@@ -81,7 +83,7 @@ class LineFormat:
             if match := self.record.search(prefix.text):
                 if total := match.groupdict().get("total"):
                     log.fact("total_steps", int(total))
-                step, values = int(match["step"].replace(",", "")), self._values(match, own["units"])
+                step, values = int(match["step"].replace(",", "")), self._values(match, units)
                 content = [step, *map(values.get, self.repeated)]
                 again = self.repeated and not prefix.who and content == own["before"]
                 own["before"] = content
@@ -95,11 +97,7 @@ class LineFormat:
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
                 _add_otherwise(log, line)
-        attempts = []
-        for attempt in log.attempts(units=own["units"]):
-            series = {m: replace(s, role=self.roles.get(m, s.role)) for m, s in attempt.series.items()}
-            attempts.append(replace(attempt, series=series))
-        return attempts
+        return log.attempts()
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
@@ -214,8 +212,8 @@ def _read_fairseq(path: Path) -> list[Attempt]:
             updates = [value for value in map(values.pop, counters) if value == value // 1]
             if updates and values:
                 log.add(line, int(updates[0]), values)
-    losses = [name for name in log.rows.columns if _FAIRSEQ_LOSS.search(name)]
-    return [log.attempt(units=dict.fromkeys(losses, "bits"))]
+    log.rows.units |= dict.fromkeys(filter(_FAIRSEQ_LOSS.search, log.rows.columns), "bits")
+    return [log.attempt()]
 
 
 def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
@@ -288,6 +286,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     Of several engines that print the same line the second's metrics are ``lr (2)``."""
     log = Log(path, "deepspeed")
     log.own["records"] = records = _DeepSpeed(log)
+    log.rows.units |= _DS_UNITS
     for line in log.lines(re.compile(_DS_LINE.pattern + _ANY_RECORD, _DS_LINE.flags)):
         if log.is_setting(line):
             continue
@@ -297,7 +296,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
             _add_otherwise(log, line)
-    return [log.attempt(units=_DS_UNITS)]
+    return [log.attempt()]
 
 
 class _DeepSpeed:

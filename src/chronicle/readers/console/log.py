@@ -1,10 +1,5 @@
-"""A console log on its way to an attempt: its lines, what they said, and what broke beside them.
-
-    log = Log(path)
-    for line in log.lines(RECORD):              # only lines in which the pattern of bytes is found
-        match = SHAPE.search(line.text)
-        log.add(line, int(match["step"]), {"loss": float(match["loss"])})
-    return [log.attempt()]
+"""A console log on its way to an attempt: its lines, what they said, and what broke beside them. The package
+`chronicle.readers.console` shows how a format uses it.
 
 Every line that is no record is shown to `machine.Faults`, so that each console log's machine faults (Xid,
 NCCL, out of memory, SIGTERM, ...) are found beside its curves, at the step of the record before them.
@@ -314,30 +309,30 @@ class Log:
             self._launches.append((len(self.rows), {}))
         self._launches[-1][1].update(facts)
 
-    def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
+    def attempts(self) -> list[Attempt]:
         """An attempt a launch, `log#1`, `log#2` where there are several, the last with the log's end."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
         several = self._launches[1:]
-        parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []
+        parts = [self.rows.series(keep=True, among=span) for span in spans] if several else []
         launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
         n_rows, trials = len(self.rows), any("trial" in facts for _, facts in launches)
-        whole = self.attempt(units=units)
+        whole = self.attempt()
         # The trials of a search of which each tells its result, and no more, are the rows of one attempt.
         if len(launches) < 2 or (trials and n_rows < _FEWEST_A_TRIAL * len(launches)):
             return [whole]
+        early = replace(whole, faults=(), truncated=False)
         named = []
         for n, (part, facts) in enumerate(launches, 1):
-            named.append(
-                replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
-            )
-        return [*(replace(attempt, faults=(), truncated=False) for attempt in named[:-1]), named[-1]]
+            log = whole if n == len(launches) else early
+            named.append(replace(log, name=f"{log.name}#{n}", series=part, facts={**log.facts, **facts}))
+        return named
 
-    def attempt(self, *, units: Mapping[str, str] | None = None) -> Attempt:
+    def attempt(self) -> Attempt:
         """All that was read. Raises BadLog where no record holds a number."""
         for field, (number, count) in self._strange.items():
             if field in self.rows.columns:
                 self.fault(number, f"the field {clean(field)!r} is not a number; it was left out", count)
-        series = self.rows.series(units, keep=self._watched is not None)
+        series = self.rows.series(keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
         facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
@@ -363,11 +358,15 @@ Column = tuple["array[float]", "array[int]"]  # values, and the rows they stand 
 
 
 class Rows:
-    """Points by row: each row has a line, a step and a time, and a value for some of the metrics."""
+    """Points by row: each row has a line, a step and a time, and a value for some of the metrics. ``units``
+    and ``roles`` are those that no name tells."""
+
+    FRESH = ("roles",)
 
     def __init__(self) -> None:
         self.lines, self.steps, self.times = array("q"), array("q"), array("d")
         self.columns: dict[str, Column] = {}
+        self.units, self.roles = dict[str, str](), dict[str, Role]()
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -434,13 +433,7 @@ class Rows:
             _append(numbers, values)
             _append(at, rows)
 
-    def series(
-        self,
-        units: Mapping[str, str] | None = None,
-        *,
-        keep: bool = False,
-        among: tuple[int, int] | None = None,
-    ) -> dict[str, Series]:
+    def series(self, *, keep: bool = False, among: tuple[int, int] | None = None) -> dict[str, Series]:
         """All metrics, each in the order of the log; roles are given later. ``among``: the first row to look
         at, and the one to end before. The columns are used up, unless they are to be kept."""
         lines, steps, times = np.array(self.lines), np.array(self.steps), np.array(self.times)
@@ -461,8 +454,8 @@ class Rows:
             key = rows.tobytes()
             if key not in shared:
                 shared[key] = steps[rows].astype(np.int64), times[rows].astype(np.float64)
-            unit = (units or {}).get(name)
-            series[name] = Series(name, Role.OTHER, shared[key][0], numbers, shared[key][1], unit)
+            role, unit = self.roles.get(name, Role.OTHER), self.units.get(name) or None
+            series[name] = Series(name, role, shared[key][0], numbers, shared[key][1], unit)
         return series
 
     def _column(self, name: str) -> Column:

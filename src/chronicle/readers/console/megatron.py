@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +51,8 @@ _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog without a number."""
-    log, templates = Log(path, NAME, learned=[]), list[Template]()
+    log, templates = Log(path, NAME), list[Template]()
     for chunk in log.chunks():
-        if not templates:  # those of the lines before, where it is read on
-            templates += filter(None, (learn(line.encode("latin-1")) for line in log.own["learned"]))
         for line in _others(log, chunk, templates):
             if not (_record(log, line) or _evaluation(log, line) or _fact(log, line)):
                 log.look(line)
@@ -66,7 +65,7 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
     records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
-    for template in _templates(lines, records, known, chunk.data, templates, log.own["learned"]):
+    for template in _templates(lines, records, known, chunk.data, templates):
         at, steps, columns, times_s = template.find(lines, records[known[records] < 0])
         known[at], times[at] = steps, times_s
         log.rows.extend(numbers[at], steps, columns, times_s)
@@ -82,18 +81,16 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
 
 
 def _templates(
-    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template], learned: list[str]
+    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template]
 ) -> Iterator[Template]:
     """The templates so far, then a new one of the first line that fits none, while there are such lines."""
     yield from templates
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
         texts = [data[lines.starts[line] : lines.ends[line]] for line in left[:_FEWEST].tolist()]
-        tried = ((template, text) for text in texts if (template := learn(text)))
-        new, text = next((pair for pair in tried if pair[0] not in templates), (None, b""))
+        new = next((learned for learned in map(learn, texts) if learned and learned not in templates), None)
         if new is None:
             return
         templates.append(new)
-        learned.append(text.decode("latin-1"))
         yield new
 
 
@@ -196,14 +193,13 @@ class Lines:
         return cls(buffer, np.concatenate([[0], ends[:-1] + 1]), ends, marks, first, last - first + 1)
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(NamedTuple):
     """A field of a template: the bytes up to its number, the name of the number, and the blanks after it. A
     field without a number is all ``key``, blanks, and has no name."""
 
     key: bytes
-    name: str
-    n_after: int
+    name: str = ""
+    n_after: int = 0
 
 
 @dataclass(frozen=True)
@@ -276,7 +272,7 @@ def _field(field: bytes) -> Field:
         float(value)
         return Field(key + colon, key.decode().strip(), len(value) - len(value.rstrip(b" ")))
     except ValueError:
-        return Field(field, "", 0)
+        return Field(field)
 
 
 def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:

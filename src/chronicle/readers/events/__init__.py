@@ -31,16 +31,7 @@ from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.events import tfrecord
 from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
-from chronicle.readers.events.tfrecord import (
-    HEADER,
-    Frames,
-    Gap,
-    fields,
-    frames,
-    is_event_log,
-    last_of,
-    messages,
-)
+from chronicle.readers.events.tfrecord import Frames, Gap, fields, frames, is_event_log, last_of, messages
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.read_on import Mark, Source
 from chronicle.readers.text import Faults, Head, from_json
@@ -291,10 +282,12 @@ def _decoded(batch: Batch) -> _Decoded:
     piece = np.repeat(np.arange(len(batch.pieces)), [len(part.begin) for part in batch.frames])
     right = tfrecord.intact(batch.buffer, begin, end)
     wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
-    damage = [(number, at - HEADER, "checksum of a record is wrong; skipped") for number, at in wrong]
+    damage = [
+        (number, at - tfrecord.HEADER, "checksum of a record is wrong; skipped") for number, at in wrong
+    ]
     begin, piece = begin[right], piece[right]
     contents = decode(batch.buffer, begin, end[right])
-    no_event = [(int(piece[i]), int(begin[i]) - HEADER) for i in contents.broken]
+    no_event = [(int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken]
     damage += [(*place, "record is no event; skipped") for place in no_event]
     columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
     return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]

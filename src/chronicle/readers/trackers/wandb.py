@@ -32,16 +32,7 @@ from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import number
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.tfrecord import (
-    BYTES,
-    VARINT,
-    fields,
-    last_of,
-    messages,
-    numbers,
-    signed,
-    texts,
-)
+from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, numbers, signed, texts
 from chronicle.readers.hyperparameters import as_float, config_facts, leaves
 from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head, clean, json_or_none
