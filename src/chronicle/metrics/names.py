@@ -52,9 +52,7 @@ _is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
     """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
-    if len(metric) > _LONGEST:
-        return Role.OTHER
-    return _role_of_numbered(_LONG_NUMBER.sub("00", metric))
+    return Role.OTHER if len(metric) > _LONGEST else _role_of_numbered(_LONG_NUMBER.sub("00", metric))
 
 
 @lru_cache(maxsize=4096)

@@ -46,9 +46,7 @@ MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
 def identify(head: Head) -> bool:
     """A whole JSON object on the first line that is no empty one, and another line below it. One line, or a
     very long first one, is enough only with a suffix of JSON lines: it may as well be any document."""
-    if "".join(head.lines).lstrip()[:1] not in ("{", "["):
-        return False
-    first, second = _begin(head)
+    first, second = _begin(head) if "".join(head.lines).lstrip()[:1] in ("{", "[") else ("", "")
     by_suffix = head.path.suffix.lower() in (".jsonl", ".ndjson")
     if not (second or by_suffix):
         return False

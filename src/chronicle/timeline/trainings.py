@@ -108,10 +108,9 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     backs = [(str(t.departure.evidence["because"]), t.departure.attempts) for t in trainings if t.departure]
     log_of = {course.name: course.attempt.sources for course in courses}
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # one doubt of each such log
-    in_one = (len({log_of[name] for name in names} - appended) == 0 for _, names in backs)
     backs = [
-        ("appended" if appended_log and APART[why] else why, names)
-        for (why, names), appended_log in zip(backs, in_one, strict=True)
+        ("appended" if APART[why] and all(log_of[name] in appended for name in names) else why, names)
+        for why, names in backs
     ]
     for why, words in APART.items():
         names = [name for because, both in backs if because == why for name in both]
@@ -304,17 +303,11 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
         if not (points and (steps is points[0] or np.array_equal(steps, points[0]))):
             attempt = np.repeat(np.array([*by_attempt], np.int32), lengths)
             known[*by_attempt, *lengths] = points = steps, attempt, alive(steps, attempt)
-        made[metric] = Track(
-            metric=metric,
-            role=parts[0].role,
-            steps=points[0],
-            values=_joined([s.values for s in parts]),
-            times=_joined([s.times for s in parts]),
-            unit=next((s.unit for s in parts if s.unit), None),
-            dataset=parts[0].dataset,
-            attempt=points[1],
-            live=points[2],
-        )
+        steps, attempt, is_live = points
+        values, times = _joined([s.values for s in parts]), _joined([s.times for s in parts])
+        unit, first = next((s.unit for s in parts if s.unit), None), parts[0]
+        track = Track(metric, first.role, steps, values, times, unit, first.dataset, attempt, is_live)
+        made[metric] = track
     return made
 
 

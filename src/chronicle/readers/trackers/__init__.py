@@ -158,10 +158,8 @@ class PointLog:
 
 def typed(text: str) -> str | int | float:
     """A parameter that a tracker keeps as text, as the number that it spells."""
-    value = number(text)
-    if value is None:
-        return text
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else value
+    value = int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else number(text)
+    return text if value is None else value
 
 
 def seconds(time_ms: Any) -> float | None:
