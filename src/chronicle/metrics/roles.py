@@ -15,22 +15,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.metrics import aliases
+from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import parts_of, retells, shares
-from chronicle.metrics.names import (
-    A_LOSS,
-    LOSSES,
-    dataset_of,
-    extreme,
-    names_a_loss,
-    opposes,
-    plain,
-    players,
-    rank,
-    role_of,
-    unit_of,
-    words_of,
-)
+from chronicle.metrics.names import LOSSES, names_a_loss, opposes, plain, rank, role_of, words_of
 from chronicle.model import Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -92,8 +79,8 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     roles |= given
     assigned = dict[str, Series]()
     for name, metric in series.items():
-        role, unit = roles[name], metric.unit or unit_of(name, roles[name])
-        dataset = dataset_of(name) if role is Role.DATASET_LOSS else ""
+        role, unit = roles[name], metric.unit or names.unit_of(name, roles[name])
+        dataset = names.dataset_of(name) if role is Role.DATASET_LOSS else ""
         # `replace` takes five times as long, and a folder of small files holds thousands of series
         assigned[name] = Series(metric.metric, role, metric.steps, metric.values, metric.times, unit, dataset)
     return assigned
@@ -181,13 +168,13 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
     unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
-    corpora = [name for name in unknown if not extreme(name)]
+    corpora = [name for name in unknown if not names.extreme(name)]
     if has_total or known:
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
     if not parts and (known or has_total) and len(corpora) + len(known) > 1:
         roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
     if not parts:
-        by_players = players(set(map(plain, others)))
+        by_players = names.players(set(map(plain, others)))
         of_detectors = [name for name in others if plain(name) in aliases.OF_DETECTORS]
         parts = [name for name in others if plain(name) in by_players]
         parts += of_detectors if len(of_detectors) > 1 else []
@@ -318,7 +305,7 @@ def _may_be_whole(name: str) -> bool:
     """Whether a loss is not one of several whose names say what they are of."""
     if role_of(name) in (Role.OTHER, Role.PART_LOSS):
         return False
-    return not (role_of(name) is Role.LOSS and A_LOSS.search(plain(name)) and words_of(plain(name)))
+    return not (role_of(name) is Role.LOSS and names.A_LOSS.search(plain(name)) and words_of(plain(name)))
 
 
 def _wholes(names: Sequence[str]) -> set[str]:

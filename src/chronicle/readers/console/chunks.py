@@ -36,11 +36,7 @@ MAX_LINE_BYTES = 1 << 20
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-
-
-_MOVE = re.compile(
-    rb"\x1b\[\d*[ABEF](?=[^\r\n])"
-)  # of the cursor to another line, as bars of several lines do
+_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # of the cursor to another line, by bars of several lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,9 +182,8 @@ def sample(head: Head) -> bytes:
                 file.seek(SAMPLE_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16: two bytes a character
                 parts.append(file.read(PIECE_BYTES))
     if encoding == "utf-16":
-        big = start.startswith(b"\xfe\xff")
-        parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
-    elif encoding != "utf-8-sig":
+        encoding = "utf-16-be" if start.startswith(b"\xfe\xff") else "utf-16-le"
+    if encoding != "utf-8-sig":
         parts = [part.decode(encoding, "replace").encode() for part in parts]
     return plain(b"\n".join(parts)).replace(b"\r", b"\n")
 

@@ -24,36 +24,14 @@ import numpy as np
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role
+from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
 from chronicle.readers.console.counting import Course, Plan, Repeats
-from chronicle.readers.console.line_records import (
-    BEGINNINGS,
-    FEWEST_EPOCHS,
-    RESUMED,
-    TRIAL,
-    Gatherer,
-    Record,
-    bars_of,
-    is_stage,
-    may_train,
-    records,
-)
+from chronicle.readers.console.line_records import Gatherer, Record, bars_of, is_stage, may_train, records
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
 from chronicle.readers.console.log import Column as LogColumn
 from chronicle.readers.console.log import Line, Log, text_of
-from chronicle.readers.console.pairs import (
-    EPOCHS,
-    FEWEST_STEPS,
-    Pair,
-    axis_of,
-    grows,
-    is_judged,
-    is_known,
-    is_twofold,
-    key_of,
-    last_word,
-    settings,
-)
+from chronicle.readers.console.pairs import Pair, is_judged, is_known, key_of, last_word, settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, once_an_epoch
@@ -62,6 +40,7 @@ from chronicle.readers.text import Head
 NAME = "key-value"
 
 _FEWEST_LINES, MOST_LINES, _FEWEST_POINTS = 8, 6000, 3
+_FEWEST_STEPS = 4  # by which it is known what counts
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _MOST_TRIES = 16  # places among the lines that are looked at together, where they may be read at once
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
@@ -114,7 +93,7 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters, stages = _counters(all_records)
-    twofold = frozenset(key for key, pairs in counters.items() if is_twofold(pairs))
+    twofold = frozenset(key for key, pairs_of in counters.items() if _is_twofold(pairs_of))
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold, stages=frozenset(stages))
     if _repeats(all_records, Course(plan), trains):
         return plan
@@ -166,23 +145,36 @@ def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], lis
     return {key: pairs_of[key] for key in (*stages, *known[best:])}, stages
 
 
-def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
+def _counts(rank: int, occurrences: Sequence[Pair], outer: Sequence[float]) -> bool:
     """Whether this counts: several values, not all the same, that rise more often than they fall, except
     where an epoch or episode (``outer``) begins anew. Samples and tokens never begin anew; where they do,
     they say how many a mean is of."""
-    values = [int(pair.value) for pair in pairs]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not is_twofold(pairs)):
+    values = [int(pair.value) for pair in occurrences]
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
     within = zip(pairwise(values), pairwise(outer), strict=True)
     rises = sum(later > before for (before, later), (epoch, next_epoch) in within if epoch == next_epoch)
-    if pairs[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
+    if occurrences[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
         rows, epochs = np.arange(len(values)), np.array(outer)
         if goes_up_and_down(Column(np.array(values, float), rows), Column(epochs, rows)):
             return False
-    if axis_of(rank) != "step":
+    if pairs.axis_of(rank) != "step":
         return _RARE_FALLS * falls <= len(values)
-    return falls <= 2 * rises + 1 or is_twofold(pairs)
+    return falls <= 2 * rises + 1 or _is_twofold(occurrences)
+
+
+def _grows(steps: list[int], fewest: int) -> bool:
+    """Whether these are enough steps that grow a few times, and far more often than they fall."""
+    rises = sum(later > before for before, later in pairwise(steps))
+    falls = sum(later < before for before, later in pairwise(steps))
+    return len(steps) >= fewest and rises >= _FEWEST_STEPS - 1 and rises > 4 * falls
+
+
+def _is_twofold(occurrences: Sequence[Pair]) -> bool:
+    """Whether what it counts up to is what grows: the batch, behind its epoch."""
+    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
+    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
@@ -198,12 +190,12 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-            if len(steps) >= (FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and grows(steps):
+            if _grows(steps, line_records.FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES):
                 return True
         elif step is not None and trains and record.measures:  # under names that nobody knows
             unknown = others.setdefault(record.shape, [])
             unknown.append(step)
-            if len(unknown) >= _FEWEST_LINES and grows(unknown):
+            if _grows(unknown, _FEWEST_LINES):
                 return True
     return False
 
@@ -215,7 +207,7 @@ def _repeats_a_loss(all_records: Sequence[Record], trains: bool) -> bool:
         judged = (Role.OBJECTIVE,) * trains + SCORES * math.isfinite(record.sources[0].time)
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
+    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
 
 
 class Stretches:
@@ -352,7 +344,7 @@ def _set_apart(columns: dict[str, LogColumn], uncounted: Mapping[str, Mapping[in
     for name, labels in uncounted.items():
         values, rows = map(np.array, columns.get(name, ((), ())))
         apart = np.isin(rows, list(labels))
-        if last_word(name) in EPOCHS or not 0 < apart.sum() <= (~apart).sum():
+        if last_word(name) in pairs.EPOCHS or not 0 < apart.sum() <= (~apart).sum():
             continue
         groups = {name: ~apart}
         for label in dict.fromkeys(labels.values()):
@@ -388,7 +380,7 @@ def _step_of(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
 def _note_beginning(state: dict[str, Any], form: Form) -> None:
     """Notes that a launch or a training of several begins, where what follows does not go on counting."""
     begun, state["repeats"] = form.event, Repeats()
-    if begun == TRIAL:
+    if begun == line_records.TRIAL:
         begun = state["begun"] or "again" * (form.trial == state["trial"])
         state["named"] = form.trial
     state["begun"] = begun
@@ -396,10 +388,10 @@ def _note_beginning(state: dict[str, Any], form: Form) -> None:
 
 def _note_checkpoint(log: Log, record: Record) -> None:
     """Notes that a checkpoint was saved or loaded; who tells from where it goes on is another process."""
-    log.own["resumed"] |= record.form.event == RESUMED
+    log.own["resumed"] |= record.form.event == line_records.RESUMED
     if record.shape:
         at = record.counters[0][1].value if record.counters else None
-        what = record.form.event.replace(RESUMED, "loaded")
+        what = record.form.event.replace(line_records.RESUMED, "loaded")
         log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
 
@@ -440,7 +432,7 @@ def _placed(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
 def _new_records(log: Log, course: Course, plan: Plan) -> Iterator[Record]:
     """The records that tell something new. Where a launch may begin is noted, and checkpoints are events."""
     for record in records(log.lines(MAYBE, Stretches(log, course, plan)), log.own["gatherer"]):
-        if record.form.event in (*BEGINNINGS, TRIAL):
+        if record.form.event in (*line_records.BEGINNINGS, line_records.TRIAL):
             _note_beginning(log.own, record.form)
             course.announce()
         elif not log.own["repeats"].is_repeat(record):

@@ -14,19 +14,11 @@ from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
+from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import NAN, Prefix
 from chronicle.readers.console.line_records import Gatherer, is_resumed, records
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import (
-    NUMBER,
-    Epochs,
-    axis_of,
-    comma_number,
-    is_judged,
-    numbers,
-    pairs,
-    units_as_names,
-)
+from chronicle.readers.console.pairs import NUMBER, Epochs, numbers
 from chronicle.readers.step_axis import step_rank
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
@@ -60,7 +52,7 @@ class LineFormat:
     repeated: tuple[str, ...] = ()  # metrics by which a line of another rank is known that has no prefix
     bare: bool = False  # a step counts, though no number can be read beside it
     clock_anywhere: bool = False  # in the line, not only in front of it
-    as_number: Callable[[str], float | None] = comma_number
+    as_number: Callable[[str], float | None] = pairs.comma_number
     units: Mapping[str, str] = field(default_factory=dict)  # those that no line tells
     durations: tuple[str, ...] = ()  # in ms or s by line, and no number before there is a mean
     roles: Mapping[str, Role] = field(default_factory=dict)  # those that no name tells
@@ -102,10 +94,10 @@ class LineFormat:
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
         of = "validation/" if match.groupdict().get("evaluation") else ""
-        cells = self.pair.findall(units_as_names(match["rest"]))
-        pairs = [(of + name.strip(), text, unit) for name, text, unit in cells]
-        units |= {name: unit for name, _, unit in pairs if unit and name not in units}
-        known = [pair for pair in pairs if not (pair[0] in self.durations and "n" in pair[1])]
+        cells = self.pair.findall(pairs.units_as_names(match["rest"]))
+        named = [(of + name.strip(), text, unit) for name, text, unit in cells]
+        units |= {name: unit for name, _, unit in named if unit and name not in units}
+        known = [cell for cell in named if not (cell[0] in self.durations and "n" in cell[1])]
         values = numbers(((name, text) for name, text, _ in known), self.as_number)
         for name, _, unit in known:
             if name in self.durations and unit == "s" and units[name] == "ms":
@@ -117,11 +109,11 @@ def _add_otherwise(log: Log, line: Line) -> None:
     """Reads a line that is not the trainer's own as the generic reader would: a step and a known metric."""
     record = next(records([line], Gatherer()), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or axis_of(rank) != "step" or step.name == "progress":
+    if record is None or step is None or pairs.axis_of(rank) != "step" or step.name == "progress":
         log.look(line)
         return
     values = record.numbers(step.name, phases=True)
-    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
+    if not any(map(pairs.is_judged, values)) or not log.add(line, int(step.value), values):
         log.look(line)
 
 
@@ -335,7 +327,7 @@ class _DeepSpeed:
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
-        values = {pair.name: pair.value for pair in pairs(text)}
+        values = {pair.name: pair.value for pair in pairs.pairs(text)}
         values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         names_step = any(step_rank(name) is not None for name in values)

@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
@@ -223,7 +222,6 @@ def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
 
 # --- what counts ---
 
-FEWEST_STEPS = 4  # by which it is known what counts
 _N_NAMED = 2 * len(STEP_NAMES)
 EPOCHS = ("epoch", "ep")
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
@@ -314,19 +312,6 @@ def names_best_and_loss(names: tuple[str, ...]) -> bool:
     best = any("best" in words and role_of(name) in MEASURES for name, words in words_of.items())
     ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())
     return best and not ours and any(role_of(name) in LOSSES for name in names)
-
-
-def grows(steps: list[int]) -> bool:
-    """Whether steps grow a few times, and far more often than they fall."""
-    rises = sum(later > before for before, later in pairwise(steps))
-    falls = sum(later < before for before, later in pairwise(steps))
-    return rises >= FEWEST_STEPS - 1 and rises > 4 * falls
-
-
-def is_twofold(occurrences: Sequence[Pair]) -> bool:
-    """Whether what it counts up to is what grows: the batch, behind its epoch."""
-    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
-    return n_ends > max(FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
 class Epochs:

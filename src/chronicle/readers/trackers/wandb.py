@@ -58,8 +58,6 @@ WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 RECORD, REST = "a record is damaged; skipped", "damaged; skipped to the next block"
 ZEROS = "nothing but zeros; skipped to the next block with something else"
 
-HISTORY, OUTPUT, CONFIG, ALERT, METRIC, OUTPUT_RAW, RUN, EXIT = 2, 4, 5, 10, 12, 13, 17, 18
-PREEMPTING, ENVIRONMENT = 23, 26
 _NO_CONTENT = (16, 19, 200)  # fields of a Record that say how it was sent
 
 _HEADER = struct.Struct("<IHB")
@@ -122,17 +120,17 @@ class _Run:
         self.step_metrics = set[str]()  # declared as x axis of others
         self._facts: dict[str, Any] = {}
         self._config: dict[str, Any] = {}
-        self._takers: dict[int, Callable[[bytes], object]] = {
-            HISTORY: self.history.add,
-            OUTPUT_RAW: self.console.output,
-            OUTPUT: self.console.output,
-            ALERT: self.console.alert,
-            PREEMPTING: self.console.preempting,
-            RUN: self._run,
-            CONFIG: lambda message: updates(message, self._config),
-            METRIC: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
-            ENVIRONMENT: self._environment,
-            EXIT: self._exit,
+        self._takers: dict[int, Callable[[bytes], object]] = {  # by the field of a Record
+            2: self.history.add,
+            4: self.console.output,
+            5: lambda message: updates(message, self._config),
+            10: self.console.alert,
+            12: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
+            13: self.console.output,
+            17: self._run,
+            18: self._exit,
+            23: self.console.preempting,
+            26: self._environment,
         }
 
     def add(self, kind: int, message: bytes) -> None:
