@@ -309,10 +309,7 @@ def _merged(leader: _Written, followers: Sequence[_Written]) -> Attempt:
                 name += " (2)"
             series[name] = replace(points, metric=name)
     logs = [part.log for part in (leader, *followers)]
-    return replace(
-        leader.log,
-        sources=tuple(source for log in logs for source in log.sources),
-        series=series,
-        faults=tuple(fault for log in logs for fault in log.faults),
-        truncated=any(log.truncated for log in logs),
-    )
+    sources = tuple(source for log in logs for source in log.sources)
+    faults = tuple(fault for log in logs for fault in log.faults)
+    is_cut = any(log.truncated for log in logs)
+    return replace(leader.log, sources=sources, series=series, faults=faults, truncated=is_cut)

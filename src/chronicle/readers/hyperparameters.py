@@ -38,11 +38,7 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
         yield name, clean(value)[:MAX_TEXT]
     elif isinstance(value, int | float):
         yield name, value
-    elif (
-        isinstance(value, list)
-        and 0 < len(value) <= MAX_LIST
-        and all(isinstance(item, str | int | float) for item in value)
-    ):
+    elif isinstance(value, list) and 0 < len(value) <= MAX_LIST and all(isinstance(v, Scalar) for v in value):
         text = ", ".join(item if isinstance(item, str) else json.dumps(item) for item in value)
         yield name, clean(text)[:MAX_TEXT]
 

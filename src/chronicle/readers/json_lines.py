@@ -249,9 +249,7 @@ def _flat_columns(
 # --- what readers of JSON share ---
 
 
-def cells_of(
-    record: Mapping[str, Any], prefix: str = "", depth: int = 0
-) -> Iterator[tuple[str, float | int | str | None]]:
+def cells_of(record: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, float | int | str | None]]:
     """(name, number, text or None for null) of a nested object, names joined with "/"."""
     for name, value in record.items():
         key, kind = clean(name), type(value)
@@ -288,12 +286,11 @@ def _places(name: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def is_counted(name: str) -> bool:
     """Whether a value of this name makes a line a row among others: it counts steps, or is a known metric."""
-    return not below_config(name) and (
-        counts_steps(name) or (not name.startswith("_") and role_of(name) is not Role.OTHER)
-    )
+    is_metric = not name.startswith("_") and role_of(name) is not Role.OTHER
+    return not below_config(name) and (counts_steps(name) or is_metric)
 
 
-def flat(record: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str]]:
+def flat(record: Row) -> Iterator[tuple[str, float | int | str]]:
     """(name, number or text) of a nested object, names joined with "/"; null is left out."""
     return ((name, value) for name, value in cells_of(record) if value is not None)
 

@@ -45,12 +45,10 @@ def identify(head: Head) -> bool:
     numeric = [leaf.name for leaf in leaves if leaf.is_number]
     texts = {column_key(leaf.name) for leaf in leaves if leaf.is_text}
     counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
-    is_long = not texts.isdisjoint(runs_in_table.METRIC_NAMES) and any(
-        column_key(name) in runs_in_table.VALUE_NAMES for name in numeric
-    )
-    return bool(counting) and (
-        is_long or any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
-    )
+    has_values = any(column_key(name) in runs_in_table.VALUE_NAMES for name in numeric)
+    is_long = has_values and not texts.isdisjoint(runs_in_table.METRIC_NAMES)
+    is_known = any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
+    return bool(counting) and (is_long or is_known)
 
 
 def _leaves(path: Path) -> list[Leaf]:
@@ -75,12 +73,10 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """An attempt a run: of columns of numbers, and of those texts by which rows are told apart or dated.
     Raises BadLog where the file is damaged from the beginning, or holds no number."""
-    wanted = (
-        leaf
-        for leaf in _leaves(path)
-        if leaf.is_number or (leaf.is_text and runs_in_table.places_rows(leaf.name))
-    )
-    columns, n_rows, faults = _columns(path, [leaf.name for leaf in wanted])
+    wanted = [
+        c.name for c in _leaves(path) if c.is_number or (c.is_text and runs_in_table.places_rows(c.name))
+    ]
+    columns, n_rows, faults = _columns(path, wanted)
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
     return runs_in_table.attempts_of(path, n_rows, columns, faults=faults)

@@ -142,10 +142,8 @@ def _wandb(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         facts = {**surroundings(run.metadata or {}), "git_commit": run.commit, "project": place["project"]}
         facts |= {"name": run.name, "ended": _STATES.get(run.state)}
         config = {name: value for name, value in run.config.items() if not name.startswith("_")}
-        rows = (
-            {name: value for name, value in row.items() if value is not None and name != "_runtime"}
-            for row in run.scan_history()
-        )
+        history = run.scan_history()
+        rows = ({n: v for n, v in row.items() if v is not None and n != "_runtime"} for row in history)
         yield Run(run.id, run.name or run.id, config, facts, rows)
 
 

@@ -200,10 +200,9 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
         return False
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
-    are_flags_or_counts = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
-        map(bool, map(_COUNTED.search, texts))
-    ) > len(texts)
-    return 2 * words > len(texts) and not are_flags_or_counts
+    counts = sum(_COUNTED.search(text) is not None for text in texts)
+    are_flags = {text.lower() for text in texts} <= _FLAGS
+    return 2 * words > len(texts) >= 2 * counts and not are_flags
 
 
 # --- runs ---

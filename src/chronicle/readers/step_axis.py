@@ -253,9 +253,7 @@ def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Co
     """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
     ``columns`` are values and the rows they stand in. A metric of these ``names`` is such a one where it
     changes once in most of the epochs; one that is frozen does not change."""
-    epoch_values, in_rows = next(
-        (column for name, column in columns.items() if name.lower() == "epoch"), ((), ())
-    )
+    epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
     for name in names if len(epoch_values) else ():
         values, rows = (np.array(cells) for cells in columns[name])
         epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]

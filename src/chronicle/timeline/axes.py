@@ -102,10 +102,10 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
 
 def _moved(over: OnAxis) -> Timeline:
     timeline, place = over.timeline, over.place
-    attempts = []
+    moved = []
     for attempt, table in zip(timeline.attempts, over.tables, strict=True):
         own = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
-        attempts.append(replace(attempt, axis=over.axis, series=own))
+        moved.append(replace(attempt, axis=over.axis, series=own))
     tracks = {}
     for metric, track in timeline.series.items():
         steps = track.steps.copy()
@@ -118,9 +118,7 @@ def _moved(over: OnAxis) -> Timeline:
         for j in timeline.joins
     )
     faults = (f if f.at_step is None else replace(f, at_step=place(None, f.at_step)) for f in timeline.faults)
-    return replace(
-        timeline, attempts=tuple(attempts), joins=tuple(joins), series=tracks, faults=tuple(faults)
-    )
+    return replace(timeline, attempts=tuple(moved), joins=tuple(joins), series=tracks, faults=tuple(faults))
 
 
 def _tables(

@@ -139,13 +139,10 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
             times = np.full(len(own_rows), np.nan)
             times[np.searchsorted(own_rows.steps, here.steps)] = there.times
             timed[metric] = replace(own_rows, times=times)
-    return replace(
-        keeper,
-        series={**keeper.series, **timed, **new},
-        sources=tuple(dict.fromkeys((*keeper.sources, *other.sources))),
-        facts={**other.facts, **keeper.facts},
-        faults=(*keeper.faults, *other.faults),
-    )
+    series, facts = {**keeper.series, **timed, **new}, {**other.facts, **keeper.facts}
+    sources = tuple(dict.fromkeys((*keeper.sources, *other.sources)))
+    faults = (*keeper.faults, *other.faults)
+    return replace(keeper, series=series, sources=sources, facts=facts, faults=faults)
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:

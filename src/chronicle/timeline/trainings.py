@@ -394,9 +394,7 @@ def discarded(timeline: Timeline) -> dict[str, Any]:
             if len(alive := track.steps[rows][track.live[rows]]):
                 ends.setdefault(training[k], []).extend((int(alive.min()), int(alive.max())))
     live_steps = sum(max(span) - min(span) for span in ends.values())
-    return {
-        "discarded_steps": steps,
-        **{name: sum(each) if each and None not in each else None for name, each in costs.items()},
-        "live_steps": live_steps,
-        "total_steps": live_steps + steps,
+    totals: dict[str, Any] = {
+        name: sum(each) if each and None not in each else None for name, each in costs.items()
     }
+    return {"discarded_steps": steps, **totals, "live_steps": live_steps, "total_steps": live_steps + steps}

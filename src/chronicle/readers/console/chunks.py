@@ -153,9 +153,8 @@ def _is_all_records(text: bytes) -> bool:
     words = text.count(b"nan") + text.count(b"inf")  # each of which may be a number
     lines = Counter(filter(None, text.translate(_AS_ZEROS, _SIGNS_AND_BLANKS).split(b"\n")))
     numbered = {line for line in lines if b"0" in line}
-    if sum(map(lines.__getitem__, numbered)) + 2 * words <= sum(
-        n for line, n in lines.items() if n < _FEWEST and line not in numbered
-    ):
+    alone = sum(n for line, n in lines.items() if n < _FEWEST and line not in numbered)
+    if sum(map(lines.__getitem__, numbered)) + 2 * words <= alone:
         return False
     begins = b"\n".join([line[:_LONGEST] for line in text.split(b"\n")])
     for number in _NUMBERS:

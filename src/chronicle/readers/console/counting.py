@@ -215,10 +215,10 @@ class Repeats:
             return values
         return {n: v for n, v in values.items() if n not in before or not _is_rounded(v, before[n])}
 
-    def goes_on(self, reading: Reading, n_counters: int) -> bool:
+    def goes_on(self, reading: Reading) -> bool:
         """Whether what was told last was of the same form, and is told again only with equal numbers."""
-        before = self._last[0], *self._last[2:]
-        return before == (reading.form.names, reading.at, n_counters, reading.form.evaluation)
+        form, before = reading.form, (self._last[0], *self._last[2:])
+        return before == (form.names, reading.at, form.n_counters, form.evaluation)
 
     def pass_on(self, values: Sequence[float], step: int, count: float) -> None:
         """Keeps in mind the last of many records of the same form, no two of which are equal."""

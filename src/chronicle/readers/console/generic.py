@@ -243,9 +243,7 @@ class Stretches:
         begins = begins or (reading.form.trial or state["named"]) != state["trial"]
         if begins or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0
-        if not repeats.goes_on(reading, reading.form.n_counters) or not log.is_leading_rank(
-            places, reading.who
-        ):
+        if not repeats.goes_on(reading) or not log.is_leading_rank(places, reading.who):
             return 0
         if state["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
             return 0

@@ -168,7 +168,7 @@ def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, f
     data, step = record.get("data"), record.get("step")
     if not isinstance(data, dict):
         return [], {}
-    if step == "PARAMETER" or record.get("type") == "PARAMETER":
+    if "PARAMETER" in (step, record.get("type")):
         log.settle(data)
         return [], {}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]

@@ -87,11 +87,8 @@ class Record:
         self.shape, self.evaluation, self.is_block = form.names, form.evaluation, len(sources) > 1
         epoch = form.epoch
         self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
-        self.counters = [
-            (rank, Pair(name, value, ends.get(i, 0)))
-            for rank, i, name in form.ranked
-            if 0 <= (value := values[i]) < 2.0**63 and value == value // 1
-        ]
+        ranked = ((rank, Pair(name, values[i], ends.get(i, 0))) for rank, i, name in form.ranked)
+        self.counters = [(n, p) for n, p in ranked if 0 <= p.value < 2.0**63 and p.value == p.value // 1]
 
     @property
     def pairs(self) -> list[Pair]:
@@ -111,13 +108,11 @@ class Record:
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
         by_name = any(map(names_an_evaluation, named))
 
-        def placed_name(name: str) -> str:
+        def placed(name: str) -> str:
             own = names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
             return name if own or role_of(name) in OF_BOTH else f"{word}/{name}"
 
-        return {
-            placed_name(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))
-        }
+        return {placed(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))}
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         self._places = self.places(counter, phases)

@@ -151,10 +151,8 @@ class Log:
                     chunk = replace(chunk, unfinished=not whole)
                 self._latest = lines
                 if chunk.cut:
-                    self.fault(
-                        chunk.numbers[0],
-                        "the line is longer than 1 MB; what follows its first MB was ignored",
-                    )
+                    what = "the line is longer than 1 MB; what follows its first MB was ignored"
+                    self.fault(chunk.numbers[0], what)
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
                 self._next = chunk.following
                 yield chunk
@@ -459,10 +457,7 @@ class Rows:
         return series
 
     def _column(self, name: str) -> Column:
-        column = self.columns.get(name)
-        if column is None:
-            column = self.columns.setdefault(clean(name), (array("d"), array("i")))
-        return column
+        return self.columns.get(name) or self.columns.setdefault(clean(name), (array("d"), array("i")))
 
 
 def _append(to: array[Any], numbers: NDArray[Any]) -> None:

@@ -127,9 +127,7 @@ _SYSTEM_LINES = 3
 _PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments: they may speak of signals
 _LINES_BEFORE = 40  # in which a line without a clock looks for one
 
-_BYTES = tuple(
-    word.encode() for word in (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")
-)
+_BYTES = tuple(map(str.encode, (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")))
 _TRACEBACK = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
 _CANCELLED = re.compile(r"CANCELLED AT ([\dT:.-]+)")

@@ -123,9 +123,7 @@ def pairs(text: str) -> list[Pair]:
         return named
     if member := _MEMBER.match(text):
         own = pairs(looked_at(text)[member.end() :])
-        return [
-            pair if is_counter(pair.name) else pair._replace(name=f"{member[1]}/{pair.name}") for pair in own
-        ]
+        return [p if is_counter(p.name) else p._replace(name=f"{member[1]}/{p.name}") for p in own]
     text = reworded(looked_at(text))
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     if round_ := _ROUND.match(text):
@@ -295,12 +293,8 @@ def is_known(name: str) -> bool:
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
     patience = _PATIENCE & set(re.split(r"[\s/._]", pair.name.lower()))  # which grows while nothing does
-    is_bar = (
-        pair.of
-        and not counts(pair)
-        and not patience
-        and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
-    )
+    is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
+    is_bar = pair.of and not (counts(pair) or patience or is_metric)
     return pair._replace(name="progress") if is_bar else pair
 
 

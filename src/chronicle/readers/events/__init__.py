@@ -282,9 +282,7 @@ def _decoded(batch: Batch) -> _Decoded:
     piece = np.repeat(np.arange(len(batch.pieces)), [len(part.begin) for part in batch.frames])
     right = tfrecord.intact(batch.buffer, begin, end)
     wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
-    damage = [
-        (number, at - tfrecord.HEADER, "checksum of a record is wrong; skipped") for number, at in wrong
-    ]
+    damage = [(n, at - tfrecord.HEADER, "checksum of a record is wrong; skipped") for n, at in wrong]
     begin, piece = begin[right], piece[right]
     contents = decode(batch.buffer, begin, end[right])
     no_event = [(int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken]

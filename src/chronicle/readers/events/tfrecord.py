@@ -366,11 +366,8 @@ def messages(message: bytes, wanted: int) -> list[bytes]:
 
 def texts(message: bytes, names: Mapping[int, str]) -> dict[str, str]:
     """The text fields of a message that are not empty, by the names given to their numbers."""
-    return {
-        names[number]: clean(value.decode("utf-8", "backslashreplace"))
-        for number, kind, value in fields(message)
-        if kind == BYTES and number in names and value
-    }
+    named = ((names[n], v) for n, kind, v in fields(message) if kind == BYTES and n in names and v)
+    return {name: clean(value.decode("utf-8", "backslashreplace")) for name, value in named}
 
 
 def numbers(message: bytes, names: Mapping[int, str]) -> dict[str, int]:

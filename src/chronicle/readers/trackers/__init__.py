@@ -138,8 +138,11 @@ class PointLog:
             times.append(time_s)
 
     def attempt(self, path: Path, name: str, faults: Iterable[Fault], truncated: bool) -> Attempt:
-        """The run as an attempt. On the axis of rows where no step tells points of a metric apart."""
+        """The run as an attempt. On the axis of rows where no step tells points of a metric apart. Raises
+        BadLog where there is no point."""
         logged = {metric: points for metric, points in self.metrics.items() if points[0]}
+        if not logged:
+            raise BadLog(str(path), NOTHING)
         several = any(len(steps) > 1 for steps, _, _ in logged.values())
         stated = (steps for metric, (steps, _, _) in logged.items() if metric not in self._counted)
         axis = "row" if several and not any(map(np.ptp, stated)) else "step"

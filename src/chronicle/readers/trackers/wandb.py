@@ -335,10 +335,8 @@ class History:
 
     def columns(self) -> dict[str, Column]:
         counter = {"_step": Column(np.array(self._steps), np.arange(self.n_rows))} if self.n_rows else {}
-        return counter | {
-            name: Column(np.array(cells.values), np.array(cells.rows, np.int64))
-            for name, cells in self._cells.items()
-        }
+        columns = ((name, np.array(c.values), np.array(c.rows, np.int64)) for name, c in self._cells.items())
+        return counter | {name: Column(values, rows) for name, values, rows in columns}
 
     def add_if_known(self, message: bytes) -> bool:
         """Appends a row of which every item is known; else nothing, and False."""
