@@ -77,12 +77,15 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
     roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
     roles |= _by_level(series, roles)
     roles |= given
-    assigned = dict[str, Series]()
+    assigned = dict(series)  # a table may have 100,000 columns, most of which nothing is known of
     for name, metric in series.items():
-        role, unit = roles[name], metric.unit or names.unit_of(name, roles[name])
+        role = roles[name]
+        unit = metric.unit or names.unit_of(name, role)
         dataset = names.dataset_of(name) if role is Role.DATASET_LOSS else ""
-        # `replace` takes five times as long, and a folder of small files holds thousands of series
-        assigned[name] = Series(metric.metric, role, metric.steps, metric.values, metric.times, unit, dataset)
+        if role is not metric.role or unit != metric.unit or dataset != metric.dataset:
+            # `replace` takes five times as long, and a folder of small files holds thousands of series
+            columns = metric.steps, metric.values, metric.times
+            assigned[name] = Series(metric.metric, role, *columns, unit, dataset)
     return assigned
 
 
