@@ -61,10 +61,8 @@ def retells(curve: Series, others: Sequence[Series]) -> bool:
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers of any size may be logged
 def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
-    """The weights of the metrics whose weighted sum is a total, in every row; {} where it is none of them.
-
-    A single metric is no part: a total is proportional to its copy in another unit.
-    """
+    """The weights of the metrics whose weighted sum is a total, in every row; {} where it is none of them. A
+    single metric is no part: a total is proportional to its copy in another unit."""
     if len(total) < FEWEST_ROWS:
         return {}
     rows = _some_rows(len(total))

@@ -52,9 +52,7 @@ _is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
     """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
-    if len(metric) > _LONGEST:
-        return Role.OTHER
-    return _role_of_numbered(_LONG_NUMBER.sub("00", metric))
+    return Role.OTHER if len(metric) > _LONGEST else _role_of_numbered(_LONG_NUMBER.sub("00", metric))
 
 
 @lru_cache(maxsize=4096)
@@ -116,8 +114,7 @@ def words_of(name: str) -> list[str]:
 
 def players(names: Collection[str]) -> set[str]:
     """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
-    None where either side is missing; letters alone are none among other letters.
-    """
+    None where either side is missing; letters alone are none among other letters."""
     words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
     parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):

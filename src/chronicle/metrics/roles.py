@@ -6,6 +6,7 @@ part of the loss? `judged` says which series a run is judged by, and `direction`
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -14,27 +15,17 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.metrics import aliases
+from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import parts_of, retells, shares
-from chronicle.metrics.names import (
-    A_LOSS,
-    LOSSES,
-    dataset_of,
-    extreme,
-    names_a_loss,
-    opposes,
-    plain,
-    players,
-    rank,
-    role_of,
-    unit_of,
-    words_of,
-)
+from chronicle.metrics.names import LOSSES, names_a_loss, opposes, plain, rank, role_of, words_of
 from chronicle.model import Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
 AnySeries = TypeVar("AnySeries", bound=Series)
+Log = Mapping[str, Series]  # by name
+Roles = Mapping[str, Role]
+Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
@@ -44,15 +35,13 @@ _EVALUATED = re.compile(aliases.EVALUATED)
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
 
 
-def assign(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]] = ()) -> dict[str, Series]:
+def assign(series: Log, overrides: Overrides = ()) -> dict[str, Series]:
     """The series of one log with role, data set and unit set; as `assign_all` of this one."""
     return assign_all([series], overrides)[0]
 
 
 def assign_all(
-    logs: Sequence[Mapping[str, Series]],
-    overrides: Sequence[tuple[str, Role]] = (),
-    axes: Sequence[str] = (),
+    logs: Sequence[Log], overrides: Overrides = (), axes: Sequence[str] = ()
 ) -> list[dict[str, Series]]:
     """The series of the logs of one run with role, data set and unit set. ``overrides`` are (regular
     expression of the whole name, role), the first match wins over the table, and so does a role that the
@@ -66,15 +55,13 @@ def assign_all(
     ]
 
 
-def _declared(series: Mapping[str, Series], overrides: Sequence[tuple[str, Role]]) -> dict[str, Series]:
+def _declared(series: Log, overrides: Overrides) -> dict[str, Series]:
     """The series of a table of results, of which only those that somebody declares get a role."""
     declared = {n: s for n, s in series.items() if any(_matches(pattern, n) for pattern, _ in overrides)}
     return {**series, **_assigned(declared, {}, overrides)}
 
 
-def _assigned(
-    series: Mapping[str, Series], by_value: Mapping[str, Role], overrides: Sequence[tuple[str, Role]]
-) -> dict[str, Series]:
+def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
     given = {name: by_value[name] for name in series if name in by_value}
     given |= {name: metric.role for name, metric in series.items() if metric.role is not Role.OTHER}
     for pattern, role in reversed(overrides):
@@ -93,13 +80,12 @@ def _assigned(
     assigned = dict(series)  # a table may have 100,000 columns, most of which nothing is known of
     for name, metric in series.items():
         role = roles[name]
-        unit = metric.unit or unit_of(name, role)
-        dataset = dataset_of(name) if role is Role.DATASET_LOSS else ""
+        unit = metric.unit or names.unit_of(name, role)
+        dataset = names.dataset_of(name) if role is Role.DATASET_LOSS else ""
         if role is not metric.role or unit != metric.unit or dataset != metric.dataset:
             # `replace` takes five times as long, and a folder of small files holds thousands of series
-            assigned[name] = Series(
-                metric.metric, role, metric.steps, metric.values, metric.times, unit, dataset
-            )
+            columns = metric.steps, metric.values, metric.times
+            assigned[name] = Series(metric.metric, role, *columns, unit, dataset)
     return assigned
 
 
@@ -110,7 +96,7 @@ class ByValues(NamedTuple):
     why: str
 
 
-def by_values(series: Mapping[str, Series]) -> dict[str, ByValues]:
+def by_values(series: Log) -> dict[str, ByValues]:
     """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
     a bare loss may be that of the training and that of the evaluation in turn."""
     open_names, totals = _undecided(tuple(series))
@@ -157,16 +143,11 @@ def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> di
     """The roles that the names of a whole log tell, beside those that are given."""
     known = dict(given)
     logged = {plain(name) for name in names}
-    roles = {name: Role.OTHER if _of_games(plain(name), logged) else role_of(name) for name in names}
-    in_phases = _phases(roles | known)
-    roles = _objectives(_losses(_errors(in_phases, known), known), known) | known
-    return _totals(roles, Role.GRAD_NORM, Role.OTHER)
-
-
-def _of_games(name: str, logged: Collection[str]) -> bool:
-    """Whether a name that seems to be a loss counts lost games: `losses` beside `wins`."""
-    won = name.replace("losses", "wins").replace("loss rate", "win rate")
-    return won != name and won in logged
+    won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
+    of_games = {name for name in logged if won[name] != name and won[name] in logged}  # `losses`: lost games
+    roles = {name: Role.OTHER if plain(name) in of_games else role_of(name) for name in names}
+    errors = _errors(_phases(roles | known), known)
+    return _totals(_objectives(_losses(errors, known), known) | known, Role.GRAD_NORM, Role.OTHER)
 
 
 def _matches(pattern: str, metric: str) -> bool:
@@ -176,11 +157,11 @@ def _matches(pattern: str, metric: str) -> bool:
         raise UsageError(f"roles: {pattern!r} is no regular expression ({err})") from err
 
 
-def _named(roles: Mapping[str, Role], *wanted: Role, but: Collection[str] = ()) -> list[str]:
+def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:
     return [name for name, role in roles.items() if role in wanted and name not in but]
 
 
-def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
     it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
     total, or an extreme, is a part. Without a total the parts are judged, but no single one of an agent."""
@@ -190,13 +171,13 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
     unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
-    corpora = [name for name in unknown if not extreme(name)]
+    corpora = [name for name in unknown if not names.extreme(name)]
     if has_total or known:
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
     if not parts and (known or has_total) and len(corpora) + len(known) > 1:
         roles |= dict.fromkeys(corpora, Role.DATASET_LOSS)
     if not parts:
-        by_players = players(set(map(plain, others)))
+        by_players = names.players(set(map(plain, others)))
         of_detectors = [name for name in others if plain(name) in aliases.OF_DETECTORS]
         parts = [name for name in others if plain(name) in by_players]
         parts += of_detectors if len(of_detectors) > 1 else []
@@ -214,16 +195,15 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     return roles
 
 
-def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     """A reward is what an agent is trained for: it becomes the objective, and the losses beside it are parts.
     Where preferences are learned the rewards are read off the loss, and stay scores. A bare score, or an
     evaluation's reward, is the objective where all losses are an agent's; so is entropy the policy's."""
     # `critic/returns` beside `critic/advantages`: what a value function learns to say, of no episode
     names = set(map(plain, roles))
-    learned = [
-        n for n in roles if "returns" in plain(n) and plain(n).replace("returns", "advantages") in names
-    ]
-    roles = dict(roles) | dict.fromkeys((n for n in learned if n not in given), Role.OTHER)
+    of_returns = (name for name in roles if "returns" in plain(name) and name not in given)
+    learned = (n for n in of_returns if plain(n).replace("returns", "advantages") in names)
+    roles = dict(roles) | dict.fromkeys(learned, Role.OTHER)
     logged = _named(roles, Role.OBJECTIVE, but=given)
     rewards = _asked_for(logged, roles)
     roles |= dict.fromkeys((n for n in logged if n not in rewards), Role.SCORE)
@@ -255,7 +235,7 @@ def _objectives(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[st
     return _totals(roles, Role.OBJECTIVE, Role.SCORE)
 
 
-def _asked_for(rewards: list[str], roles: Mapping[str, Role]) -> list[str]:
+def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
     """The rewards without those that only stand beside what a training is judged by. The score of the task
     takes the place of a reward from which a penalty was taken, or which was scaled. Where answers are told,
     each is an episode, and a `return` beside its `reward` is what a value function learns. Games won stand
@@ -274,7 +254,7 @@ def _asked_for(rewards: list[str], roles: Mapping[str, Role]) -> list[str]:
     return given if given or (searches and not words & aliases.OF_POLICY_GRADIENT) else rewards
 
 
-def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
+def _phases(roles: Roles) -> dict[str, Role]:
     """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
     a `v_` before them, these were measured in a validation."""
@@ -293,7 +273,7 @@ def _phases(roles: Mapping[str, Role]) -> dict[str, Role]:
     return dict(roles) | dict.fromkeys(ours, Role.LOSS) | dict.fromkeys(theirs, Role.VALIDATION_LOSS)
 
 
-def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, Role]:
+def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
     is logged first stands for the loss; one of the training stays beside a loss of the validation alone."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
@@ -311,7 +291,7 @@ def _errors(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
     return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
 
 
-def _parts_left(series: Mapping[str, Series], roles: Mapping[str, Role]) -> list[str]:
+def _parts_left(series: Log, roles: Roles) -> list[str]:
     """Where only parts of a loss are logged, all but the one that stands for the whole: of the longest the
     one that several others are of (`G` of `G_content`), else a distance; an opponent's is the last choice."""
     losses = _named(roles, Role.LOSS)
@@ -328,7 +308,7 @@ def _may_be_whole(name: str) -> bool:
     """Whether a loss is not one of several whose names say what they are of."""
     if role_of(name) in (Role.OTHER, Role.PART_LOSS):
         return False
-    return not (role_of(name) is Role.LOSS and A_LOSS.search(plain(name)) and words_of(plain(name)))
+    return not (role_of(name) is Role.LOSS and names.A_LOSS.search(plain(name)) and words_of(plain(name)))
 
 
 def _wholes(names: Sequence[str]) -> set[str]:
@@ -342,39 +322,34 @@ def _wholes(names: Sequence[str]) -> set[str]:
     return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
 
 
-def _logged_throughout(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+def _logged_throughout(series: Log, roles: Roles) -> dict[str, Role]:
     """The rewards that go before an objective which is told over less than half of their steps."""
-
-    def span(name: str) -> int:
-        return int(np.ptp(series[name].steps)) if len(series[name]) else 0
-
-    longest_span = max(map(span, _named(roles, Role.OBJECTIVE)), default=-1)
-    rest = [name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE]
-    if longest_span < 0 or 2 * longest_span >= max(map(span, rest), default=0):
+    names = _named(roles, Role.OBJECTIVE, Role.SCORE)
+    spans = {name: int(np.ptp(series[name].steps)) if len(series[name]) else 0 for name in names}
+    longest_span = max((spans[name] for name in _named(roles, Role.OBJECTIVE)), default=math.inf)
+    rest = (name for name in _named(roles, Role.SCORE) if role_of(name) is Role.OBJECTIVE)
+    whole = [name for name in rest if spans[name] > 2 * longest_span]
+    if not whole:
         return {}
-    whole = [name for name in rest if span(name) > 2 * longest_span]
     longest = max(whole, key=lambda name: (len(series[name]), -len(name)))
     return dict.fromkeys(_named(roles, Role.OBJECTIVE), Role.SCORE) | {longest: Role.OBJECTIVE}
 
 
-def _held_out_unnamed(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
     """`loss` beside a `train_loss` of as many other values, where no loss is named as held out: it is."""
     if _named(roles, Role.VALIDATION_LOSS):
         return {}
     losses = {tuple(plain(name).split()): name for name in _named(roles, Role.LOSS)}
-    bare_of = {
-        name: losses.get(tuple(word for word in words if word not in aliases.OF_TRAINING))
-        for words, name in losses.items()
-    }
-    pairs = ((series[name].values, bare, series[bare].values) for name, bare in bare_of.items() if bare)
-    return {
-        bare: Role.VALIDATION_LOSS
-        for ours, bare, theirs in pairs
-        if len(ours) == len(theirs) and not np.array_equal(ours, theirs, equal_nan=True)
-    }
+    held_out: dict[str, Role] = {}
+    for words, name in losses.items():
+        if bare := losses.get(tuple(word for word in words if word not in aliases.OF_TRAINING)):
+            ours, theirs = series[name].values, series[bare].values
+            if len(ours) == len(theirs) and not np.array_equal(ours, theirs, equal_nan=True):
+                held_out[bare] = Role.VALIDATION_LOSS
+    return held_out
 
 
-def _by_level(series: Mapping[str, Series], roles: Mapping[str, Role]) -> dict[str, Role]:
+def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     """What a level tells of names that may mean several things. `train` beside a loss, of which it goes along
     the values, is that loss measured again, and so `val` is that of the validation. A logarithm of
     probabilities that is never below zero is a negative one, a loss. A loss with the values of an opponent's
@@ -403,7 +378,7 @@ def _goes_along(measured: Series, loss: Series) -> bool:
         return bool(near and np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
 
 
-def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Role]:
+def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:
     """Of several gradient norms, or objectives, those with the fewest words are wholes, the others parts."""
     n_words = {name: len(plain(name).split()) for name, role in roles.items() if role is total}
     fewest = min(n_words.values(), default=0)
@@ -411,11 +386,9 @@ def _totals(roles: Mapping[str, Role], total: Role, part: Role) -> dict[str, Rol
 
 
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
-    """The loss that a run is judged by; None where no loss has ``fewest`` points.
-
-    A training loss comes before losses by data set, and those before a validation loss. Of several of one
-    kind that are about equally long, the one with the shortest name is the total.
-    """
+    """The loss that a run is judged by; None where no loss has ``fewest`` points. A training loss comes
+    before losses by data set, and those before a validation loss. Of several of one kind that are about
+    equally long, the one with the shortest name is the total."""
     return _first(series, LOSSES, fewest)
 
 

@@ -192,10 +192,8 @@ def what_to_do(path: Path) -> str:
 
 
 def runs_below(path: str | Path) -> list[RunSource]:
-    """The runs at ``path``: one for a file, one for a folder of attempts, many for a folder of runs.
-
-    Where all logs of a folder belong to one run, the folder itself stands for them.
-    """
+    """The runs at ``path``: one for a file, one for a folder of attempts, many for a folder of runs. Where
+    all logs of a folder belong to one run, the folder itself stands for them."""
     path = local(path)
     if not path.is_dir() or is_log(path):
         name = find.run_key(path) or path.name

@@ -31,9 +31,7 @@ _MOST_NAMED = 3  # series of another counter
 
 def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
-
-    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read.
-    """
+    ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
     attempts, asides = _asides(_courses(attempts))
     if any(_COUNTER in log.facts for log in attempts):
         steps = [_all_steps(log) for log in attempts if _COUNTER not in log.facts and log.axis == "step"]
@@ -311,10 +309,7 @@ def _merged(leader: _Written, followers: Sequence[_Written]) -> Attempt:
                 name += " (2)"
             series[name] = replace(points, metric=name)
     logs = [part.log for part in (leader, *followers)]
-    return replace(
-        leader.log,
-        sources=tuple(source for log in logs for source in log.sources),
-        series=series,
-        faults=tuple(fault for log in logs for fault in log.faults),
-        truncated=any(log.truncated for log in logs),
-    )
+    sources = tuple(source for log in logs for source in log.sources)
+    faults = tuple(fault for log in logs for fault in log.faults)
+    is_cut = any(log.truncated for log in logs)
+    return replace(leader.log, sources=sources, series=series, faults=faults, truncated=is_cut)

@@ -29,10 +29,8 @@ _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".nan
 
 
 def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[str, Scalar]]:
-    """(name, number, text or truth) of a value and of all that is in it, names joined by ``joint``.
-
-    Null is left out, and media of a tracker (an object with `_type`); a list is a text, if it is short.
-    """
+    """(name, number, text or truth) of a value and of all that is in it, names joined by ``joint``. Null is
+    left out, and media of a tracker (an object with `_type`); a list is a text, if it is short."""
     if isinstance(value, dict):
         for key, inner in value.items() if "_type" not in value and depth < MAX_DEPTH else ():
             yield from leaves(f"{name}{joint}{clean(str(key))}".removeprefix(joint), inner, joint, depth + 1)
@@ -40,11 +38,7 @@ def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[
         yield name, clean(value)[:MAX_TEXT]
     elif isinstance(value, int | float):
         yield name, value
-    elif (
-        isinstance(value, list)
-        and 0 < len(value) <= MAX_LIST
-        and all(isinstance(item, str | int | float) for item in value)
-    ):
+    elif isinstance(value, list) and 0 < len(value) <= MAX_LIST and all(isinstance(v, Scalar) for v in value):
         text = ", ".join(item if isinstance(item, str) else json.dumps(item) for item in value)
         yield name, clean(text)[:MAX_TEXT]
 
@@ -82,11 +76,9 @@ def as_float(value: float | int) -> float:
 
 
 def from_yaml(text: str) -> Any:
-    """The mapping or list that a document in YAML is; {} where it is neither.
-
-    Settings are facts beside a log, so a file is never refused: a tag (`!!python/object:...`) is dropped, an
-    alias stays as it is written, and what stands before a mistake is kept.
-    """
+    """The mapping or list that a document in YAML is; {} where it is neither. Settings are facts beside a
+    log, so a file is never refused: a tag (`!!python/object:...`) is dropped, an alias stays as it is
+    written, and what stands before a mistake is kept."""
     import yaml  # which takes longer than most logs do
 
     begun: list[tuple[bool, list[Any]]] = [(False, [])]  # is it a mapping, and keys and values by turns

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from operator import itemgetter
@@ -101,16 +101,14 @@ def _rows(tables: list[Table]) -> list[Row]:
         return [row for table in counted for row in table]
     rows = list[Row]({} for _ in range(max(len(table.rows) for table in parallel)))
     for table in parallel:
-        for place, row in zip(_places(len(table.rows), len(rows)), _prefixed(table), strict=True):
-            rows[place] |= row
+        _put(_prefixed(table), len(table.rows), rows)
     host = next((t for t in counted if len(t) == len(rows)), counted[0] if len(counted) == 1 else [])
     name = next(filter(counts_steps, host[0]), "") if host else ""
     if not name or not all(isinstance(row.get(name), int | float) for row in host):
         return [row for table in (*counted, rows) for row in table]
     if len(rows) > len(host):
         return sorted([*host, *({name: n} | row for n, row in enumerate(rows))], key=itemgetter(name))
-    for place, row in zip(_places(len(rows), len(host)), rows, strict=True):
-        host[place] |= row
+    _put(rows, len(rows), host)
     return [row for table in counted for row in table]
 
 
@@ -157,9 +155,7 @@ def _named_by_file(document: Any, path: Path) -> list[Row]:
 
 def _downloaded(document: Any, metric: str) -> list[Row]:
     """The rows of what TensorBoard gives as JSON: time, step and value, named after the file; else []."""
-    if not isinstance(document, list) or len(document) < MIN_CELLS:
-        return []
-    if not all(map(_is_point, document)):
+    if not isinstance(document, list) or len(document) < MIN_CELLS or not all(map(_is_point, document)):
         return []
     return [{"wall_time": t, "step": s, metric: v} for t, s, v in document]
 
@@ -200,15 +196,15 @@ def _rows_of_columns(value: Mapping[str, Any], path: str) -> list[Row]:
         columns = {"step": index} | columns
     rows = list[Row]({} for _ in range(n_rows))
     for key, cells in columns.items():
-        for place, cell in zip(_places(len(cells), n_rows), cells, strict=True):
-            rows[place] |= flat({key: cell})
+        _put(({key: cell} for cell in cells), len(cells), rows)
     return rows
 
 
-def _places(n_cells: int, n_rows: int) -> range:
-    """In which rows the cells of a list stand: what is measured once in so many rows at the end of these."""
-    stride = 1 if n_rows % n_cells else n_rows // n_cells
-    return range(stride - 1, stride * n_cells, stride)
+def _put(cells: Iterable[Row], n_cells: int, rows: list[Row]) -> None:
+    """Puts cells into rows: what is measured once in so many rows at the end of these."""
+    stride = 1 if len(rows) % n_cells else len(rows) // n_cells
+    for place, cell in zip(range(stride - 1, stride * n_cells, stride), cells, strict=True):
+        rows[place] |= flat(cell)
 
 
 def _measures(path: str, columns: Mapping[str, list[Any]]) -> bool:
@@ -257,7 +253,11 @@ def read_state(path: Path) -> list[Attempt]:
     norm that is not finite was NaN before the Trainer replaced it: it is kept as logged, and a fault says so.
     Raises BadLog where no entry of the log_history holds a number."""
     text = path.read_text(encoding_of(Head.of(path).start), errors="replace")
-    state, truncated = _parsed_state(text)
+    state = json_or_none(text)
+    truncated = state is None
+    if truncated:  # then only the whole entries of the log
+        state = {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}
+    state = state if isinstance(state, dict) else {}
     history = state.pop("log_history", None)
     rows: list[Row] = []
     scalars: dict[str, Any] = {k: value for k, value in state.items() if isinstance(value, str | int | float)}
@@ -277,14 +277,6 @@ def read_state(path: Path) -> list[Attempt]:
     filtered = sum(isinstance(norm, int | float) and not math.isfinite(norm) for norm in norms)
     faults = [Fault(Place(str(path)), _FILTERED, filtered)] if filtered else []
     return [attempt_of(path, len(rows), columns_of(rows), facts=facts, faults=faults, truncated=truncated)]
-
-
-def _parsed_state(text: str) -> tuple[dict[str, Any], bool]:
-    """The object, and whether its end is missing; of a cut one only the whole entries of the log."""
-    state = json_or_none(text)
-    if state is None:
-        return {"log_history": list(whole_entries(text, text.find("[", text.find(_HISTORY))))}, True
-    return (state if isinstance(state, dict) else {}), False
 
 
 BY_NAME = {"trainer_state.json": SimpleNamespace(identify=is_state, read=read_state)}

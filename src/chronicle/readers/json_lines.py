@@ -46,9 +46,7 @@ MOVING = {*LOSSES, *SCORES, Role.PART_LOSS, Role.OBJECTIVE}
 def identify(head: Head) -> bool:
     """A whole JSON object on the first line that is no empty one, and another line below it. One line, or a
     very long first one, is enough only with a suffix of JSON lines: it may as well be any document."""
-    if "".join(head.lines).lstrip()[:1] not in ("{", "["):
-        return False
-    first, second = _begin(head)
+    first, second = _begin(head) if "".join(head.lines).lstrip()[:1] in ("{", "[") else ("", "")
     by_suffix = head.path.suffix.lower() in (".jsonl", ".ndjson")
     if not (second or by_suffix):
         return False
@@ -251,9 +249,7 @@ def _flat_columns(
 # --- what readers of JSON share ---
 
 
-def cells_of(
-    record: Mapping[str, Any], prefix: str = "", depth: int = 0
-) -> Iterator[tuple[str, float | int | str | None]]:
+def cells_of(record: Row, prefix: str = "", depth: int = 0) -> Iterator[tuple[str, float | int | str | None]]:
     """(name, number, text or None for null) of a nested object, names joined with "/"."""
     for name, value in record.items():
         key, kind = clean(name), type(value)
@@ -290,12 +286,11 @@ def _places(name: str) -> bool:
 @lru_cache(maxsize=1 << 16)
 def is_counted(name: str) -> bool:
     """Whether a value of this name makes a line a row among others: it counts steps, or is a known metric."""
-    return not below_config(name) and (
-        counts_steps(name) or (not name.startswith("_") and role_of(name) is not Role.OTHER)
-    )
+    is_metric = not name.startswith("_") and role_of(name) is not Role.OTHER
+    return not below_config(name) and (counts_steps(name) or is_metric)
 
 
-def flat(record: Mapping[str, Any]) -> Iterator[tuple[str, float | int | str]]:
+def flat(record: Row) -> Iterator[tuple[str, float | int | str]]:
     """(name, number or text) of a nested object, names joined with "/"; null is left out."""
     return ((name, value) for name, value in cells_of(record) if value is not None)
 

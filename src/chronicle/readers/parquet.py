@@ -6,7 +6,6 @@ counts steps beside one that is a known metric is data, and no log.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,22 +37,18 @@ class Leaf(NamedTuple):
 
 
 def identify(head: Head) -> bool:
-    """A Parquet file with a column that counts steps, and one with a known metric or named values.
-
-    What Trackio exports beside its database holds the same runs again, and is passed over.
-    """
+    """A Parquet file with a column that counts steps, and one with a known metric or named values. What
+    Trackio exports beside its database holds the same runs again, and is passed over."""
     if not head.start.startswith(MAGIC) or trackio.is_store(head.path.with_suffix(".db")):
         return False
     leaves = _leaves(head.path)
     numeric = [leaf.name for leaf in leaves if leaf.is_number]
     texts = {column_key(leaf.name) for leaf in leaves if leaf.is_text}
     counting = [name for name in numeric if counted_by(name) in ("step", "epoch")]
-    is_long = not texts.isdisjoint(runs_in_table.METRIC_NAMES) and any(
-        column_key(name) in runs_in_table.VALUE_NAMES for name in numeric
-    )
-    return bool(counting) and (
-        is_long or any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
-    )
+    has_values = any(column_key(name) in runs_in_table.VALUE_NAMES for name in numeric)
+    is_long = has_values and not texts.isdisjoint(runs_in_table.METRIC_NAMES)
+    is_known = any(role_of(name) is not Role.OTHER for name in numeric if name not in counting)
+    return bool(counting) and (is_long or is_known)
 
 
 def _leaves(path: Path) -> list[Leaf]:
@@ -78,12 +73,10 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """An attempt a run: of columns of numbers, and of those texts by which rows are told apart or dated.
     Raises BadLog where the file is damaged from the beginning, or holds no number."""
-    wanted = (
-        leaf
-        for leaf in _leaves(path)
-        if leaf.is_number or (leaf.is_text and runs_in_table.places_rows(leaf.name))
-    )
-    columns, n_rows, faults = _columns(path, [leaf.name for leaf in wanted])
+    wanted = [
+        c.name for c in _leaves(path) if c.is_number or (c.is_text and runs_in_table.places_rows(c.name))
+    ]
+    columns, n_rows, faults = _columns(path, wanted)
     if not n_rows:
         raise BadLog(str(path), "has no rows. Remedy: remove it, or wait until it is written to")
     return runs_in_table.attempts_of(path, n_rows, columns, faults=faults)
@@ -121,7 +114,7 @@ def _add_group(
     columns: dict[str, list[Column]], file: pq.ParquetFile, group: int, wanted: list[str], first_row: int
 ) -> None:
     for batch in file.iter_batches(BATCH_ROWS, row_groups=[group], columns=wanted, use_threads=False):
-        for name, cells in [(name, _cells(array, first_row)) for name, array in _flat(batch)]:
+        for name, cells in _cells(batch, first_row).items():
             columns.setdefault(name, []).append(cells)
         first_row += batch.num_rows
 
@@ -130,18 +123,17 @@ def _short(err: Exception) -> str:
     return str(err).partition("\n")[0][:200]
 
 
-def _flat(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
-    """(name, array) of all columns, those of structs one by one."""
+def _cells(batch: pa.RecordBatch, first_row: int) -> dict[str, Column]:
+    """The cells of all columns, those of structs one by one."""
     table = pa.Table.from_batches([batch])
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
+    columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
-        yield name, column.combine_chunks()
-
-
-def _cells(array: pa.Array, first_row: int) -> Column:
-    rows = np.flatnonzero(np.asarray(array.is_valid())) + first_row
-    return Column(_values(array.drop_null()), rows)
+        array = column.combine_chunks()
+        rows = np.flatnonzero(np.asarray(array.is_valid())) + first_row
+        columns[name] = Column(_values(array.drop_null()), rows)
+    return columns
 
 
 def _values(array: pa.Array) -> NDArray[Any]:

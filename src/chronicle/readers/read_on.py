@@ -43,10 +43,8 @@ _STORE: ContextVar[tuple[Path, str] | None] = ContextVar("store", default=None)
 
 @contextmanager
 def kept_in(folder: Path, version: str) -> Iterator[None]:
-    """Logs that are read within are read on, and what is needed for that is kept in ``folder``.
-
-    ``version`` is that of the program: what another one kept is not looked at.
-    """
+    """Logs that are read within are read on, and what is needed for that is kept in ``folder``. ``version``
+    is that of the program: what another one kept is not looked at."""
     token = _STORE.set((folder, version))
     try:
         yield
@@ -62,10 +60,8 @@ class Mark(NamedTuple):
 
 
 class Source:
-    """An open log, at the place where it was left: its beginning, if ``state`` is None.
-
-    ``state`` and ``arrays`` are what its reader told of that place; ``mark`` is the last one that was passed.
-    """
+    """An open log, at the place where it was left: its beginning, if ``state`` is None. ``state`` and
+    ``arrays`` are what its reader told of that place; ``mark`` is the last one that was passed."""
 
     def __init__(self, path: Path, file: BinaryIO, form: str) -> None:
         self.path, self.file = path, file

@@ -45,10 +45,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """A run as a client tells it: ``config`` and ``facts`` under chronicle's names, and rows of numbers.
-
-    A row has a step and a time [Unix s] under a name by which tables are known to have them.
-    """
+    """A run as a client tells it: ``config`` and ``facts`` under chronicle's names, and rows of numbers. A
+    row has a step and a time [Unix s] under a name by which tables are known to have them."""
 
     run_id: str
     name: str
@@ -144,10 +142,8 @@ def _wandb(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         facts = {**surroundings(run.metadata or {}), "git_commit": run.commit, "project": place["project"]}
         facts |= {"name": run.name, "ended": _STATES.get(run.state)}
         config = {name: value for name, value in run.config.items() if not name.startswith("_")}
-        rows = (
-            {name: value for name, value in row.items() if value is not None and name != "_runtime"}
-            for row in run.scan_history()
-        )
+        history = run.scan_history()
+        rows = ({n: v for n, v in row.items() if v is not None and n != "_runtime"} for row in history)
         yield Run(run.id, run.name or run.id, config, facts, rows)
 
 

@@ -157,11 +157,9 @@ def _is_setting(name: str, cells: NDArray[Any], begins: NDArray[np.intp]) -> boo
 
 
 def item_columns(columns: Columns, n_rows: int) -> list[str]:
-    """The columns that say of which configuration or item each row is, where nothing counts the rows.
-
-    In a ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
-    numbers that come again are settings, whatever they are called.
-    """
+    """The columns that say of which configuration or item each row is, where nothing counts the rows. In a
+    ranking, which stands in the order of a loss or a score from the best on, as no training goes, whole
+    numbers that come again are settings, whatever they are called."""
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names
     ranked = n_rows >= _RANKED and any(_ranks(name, column, n_rows) for name, column in columns.items())
@@ -204,10 +202,9 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
         return False
     texts = list(map(str, distinct))
     words = sum(_A_WORD.search(text) is not None for text in texts)
-    are_flags_or_counts = {text.lower() for text in texts} <= _FLAGS or 2 * sum(
-        map(bool, map(_COUNTED.search, texts))
-    ) > len(texts)
-    return 2 * words > len(texts) and not are_flags_or_counts
+    counts = sum(_COUNTED.search(text) is not None for text in texts)
+    are_flags = {text.lower() for text in texts} <= _FLAGS
+    return 2 * words > len(texts) >= 2 * counts and not are_flags
 
 
 # --- runs ---
@@ -440,11 +437,9 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
 
 
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
-    """Columns by run, where the name of the file alone says that they are losses; one run "" else.
-
-    Where several columns have names that say nothing of a part, of data or of a phase, each is that of a run:
-    who logs parts of one training says so.
-    """
+    """Columns by run, where the name of the file alone says that they are losses; one run "" else. Where
+    several columns have names that say nothing of a part, of data or of a phase, each is that of a run: who
+    logs parts of one training says so."""
     if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}

@@ -217,8 +217,8 @@ def listed_packages(text: str) -> Facts:
 
 def overrides(document: Any) -> Facts:
     """What a launcher changed on the command line: its list of overrides."""
-    changed = [str(item) for item in document] if isinstance(document, list) else []
-    return {"overrides": clean(" ".join(changed))[:MAX_TEXT]} if changed else {}
+    changed = " ".join(map(str, document)) if isinstance(document, list) else ""
+    return {"overrides": clean(changed)[:MAX_TEXT]}
 
 
 def nothing(text: str) -> Facts:

@@ -82,10 +82,8 @@ def is_counter(name: str) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """The cells of one column: ``values`` stand in ``rows``; other rows have none. NaN is data.
-
-    ``values`` are int64 where all are whole numbers, float64 where they are numbers, else object (text).
-    """
+    """The cells of one column: ``values`` stand in ``rows``; other rows have none. NaN is data. ``values``
+    are int64 where all are whole numbers, float64 where they are numbers, else object (text)."""
 
     values: NDArray[Any]
     rows: Steps
@@ -109,12 +107,9 @@ NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """What counts the steps of a table.
-
-    ``name`` is that of the column ("" where the rows are counted), ``counts`` what it counts, ``column`` its
-    cells and those that other counters gave it, ``placed`` how many rows each of these gave a step, and
-    ``others`` whether another column counts steps too.
-    """
+    """What counts the steps of a table. ``name`` is that of the column ("" where the rows are counted),
+    ``counts`` what it counts, ``column`` its cells and those that other counters gave it, ``placed`` how many
+    rows each of these gave a step, and ``others`` whether another column counts steps too."""
 
     name: str
     counts: str
@@ -130,10 +125,8 @@ class Axis:
 
 
 def axis_of(columns: Mapping[str, Column]) -> Axis:
-    """What counts the steps of a table with these columns of numbers.
-
-    A column that may mean other things counts where the values do, and nothing tells more than the epoch.
-    """
+    """What counts the steps of a table with these columns of numbers. A column that may mean other things
+    counts where the values do, and nothing tells more than the epoch."""
     axis = axis_by_name(columns)
     if axis.counts not in ("epoch", "row"):
         return axis
@@ -260,13 +253,9 @@ _FEWEST_EPOCHS = 4  # and rows in each
 
 def once_an_epoch(columns: dict[str, tuple[array[float], array[int]]], names: Collection[str]) -> None:
     """Leaves of what is measured once an epoch, and shown by every bar until the next one, its first showing.
-
     ``columns`` are values and the rows they stand in. A metric of these ``names`` is such a one where it
-    changes once in most of the epochs; one that is frozen does not change.
-    """
-    epoch_values, in_rows = next(
-        (column for name, column in columns.items() if name.lower() == "epoch"), ((), ())
-    )
+    changes once in most of the epochs; one that is frozen does not change."""
+    epoch_values, in_rows = next((c for name, c in columns.items() if name.lower() == "epoch"), ((), ()))
     for name in names if len(epoch_values) else ():
         values, rows = (np.array(cells) for cells in columns[name])
         epochs = np.array(epoch_values)[np.maximum(np.searchsorted(in_rows, rows, side="right") - 1, 0)]
@@ -320,10 +309,8 @@ def epochs_of(columns: Mapping[str, Column]) -> Column:
 
 
 def epochs_by_row(axis: Axis, steps: Steps, epochs: Column) -> Column:
-    """The epoch of the rows: as it is logged, or how often the steps began anew before each row.
-
-    The latter where none is logged, and where rows of their own tell that an epoch is over.
-    """
+    """The epoch of the rows: as it is logged, or how often the steps began anew before each row. The latter
+    where none is logged, and where rows of their own tell that an epoch is over."""
     falls = np.flatnonzero(np.diff(steps) < 0)
     if not len(epochs.rows):
         key = column_key(axis.name)
@@ -362,10 +349,8 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
 
 
 def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
-    """The steps of all rows counted over all epochs of ``length`` steps; epochs count from 0 or from 1.
-
-    A row without an epoch belongs to the epoch of the row before it.
-    """
+    """The steps of all rows counted over all epochs of ``length`` steps; epochs count from 0 or from 1. A row
+    without an epoch belongs to the epoch of the row before it."""
     rows, epoch = _whole_epochs(epochs)
     known = np.full(len(steps), -1)
     known[rows] = np.arange(len(rows))
@@ -376,10 +361,8 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
 
 
 def counts_up(counter: Column, epochs: Column) -> bool:
-    """Whether the values of a column count: they grow, and begin anew only with an epoch.
-
-    Without epochs they begin anew where they began. A single value may always count.
-    """
+    """Whether the values of a column count: they grow, and begin anew only with an epoch. Without epochs they
+    begin anew where they began. A single value may always count."""
     values = counter.values
     if len(values) < 2:
         return len(values) == 1

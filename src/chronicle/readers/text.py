@@ -43,11 +43,9 @@ _OF_WORDS = re.compile(
 
 @dataclass(frozen=True)
 class Head:
-    """The beginning of a file, read once and shown to every reader in turn.
-
-    ``start`` holds the first `HEAD_BYTES`, enough to know a format by; ``size`` is that of the file [bytes].
-    Two are equal where the file has not changed in between: what was found out of one holds for the other.
-    """
+    """The beginning of a file, read once and shown to every reader in turn. ``start`` holds the first
+    `HEAD_BYTES`, enough to know a format by; ``size`` is that of the file [bytes]. Two are equal where the
+    file has not changed in between: what was found out of one holds for the other."""
 
     path: Path
     size: int
@@ -97,10 +95,8 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Whole lines at the start; [] where the bytes are no text. One long line is given cut.
-
-        A file system may fill with zeros what was never written before a crash: lines before them are text.
-        """
+        """Whole lines at the start; [] where the bytes are no text. One long line is given cut. A file system
+        may fill with zeros what was never written before a crash: lines before them are text."""
         start, encoding = self.start, encoding_of(self.start)
         if encoding != "utf-16" and b"\0" in start:
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
@@ -172,13 +168,7 @@ def clean(text: str) -> str:
 
 
 MOST_DIGITS = 640  # of a whole number: the least that Python can be set to turn into an integer
-
-
-def _whole(digits: str) -> int | float:
-    return int(digits) if len(digits) <= MOST_DIGITS else float(digits)
-
-
-JSON = json.JSONDecoder(parse_int=_whole)
+JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= MOST_DIGITS else float(digits))
 
 
 def from_json(text: str | bytes) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.model import Attempt, Finding, Floats, Role, Series, Steps, Timeline, Track
+from chronicle.model import Attempt, Finding, Floats, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import clock
 from chronicle.workspace.config import AXES
 
@@ -40,20 +40,17 @@ class Table:
     def at(self, steps: Steps | Floats) -> Floats:
         """The places of steps; beyond both ends the slope of the whole table goes on."""
         x = np.asarray(steps, np.float64)
-        inside: Floats = np.interp(x, self.steps, self.places)
         width = self.steps[-1] - self.steps[0]
         slope = float(self.places[-1] - self.places[0]) / width if width > 0 else 0.0
-        beyond = np.minimum(x - self.steps[0], 0) + np.maximum(x - self.steps[-1], 0)
-        places: Floats = np.clip(inside + slope * beyond, -_FARTHEST, _FARTHEST)
-        return places
+        beyond = x - np.clip(x, self.steps[0], self.steps[-1])
+        places = np.interp(x, self.steps, self.places) + slope * beyond
+        return np.asarray(np.clip(places, -_FARTHEST, _FARTHEST))
 
 
 @dataclass(frozen=True, eq=False)
 class OnAxis:
-    """A timeline whose steps are places on ``axis`` ("step", "sample", "token" or "second").
-
-    ``tables`` put them there, one an attempt (None: as they were), and ``how`` says what those are made of.
-    """
+    """A timeline whose steps are places on ``axis`` ("step", "sample", "token" or "second"). ``tables`` put
+    them there, one an attempt (None: as they were), and ``how`` says what those are made of."""
 
     timeline: Timeline
     axis: str
@@ -69,8 +66,7 @@ class OnAxis:
 
     def finding(self, finding: Finding) -> Finding:
         """The finding over this axis; what its evidence says stays in steps."""
-        named = [attempt.name for attempt in self.timeline.attempts]
-        k = named.index(finding.attempt) if finding.attempt in named else None
+        k = next((k for k, log in enumerate(self.timeline.attempts) if log.name == finding.attempt), None)
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
         places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
         return replace(finding, **places)
@@ -106,29 +102,23 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
 
 def _moved(over: OnAxis) -> Timeline:
     timeline, place = over.timeline, over.place
-
-    def moved(attempt: Attempt, table: Table | None) -> Attempt:
-        series = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
-        return replace(attempt, axis=over.axis, series=series)
-
-    def moved_track(track: Track) -> Track:
+    moved = []
+    for attempt, table in zip(timeline.attempts, over.tables, strict=True):
+        own = {m: replace(s, steps=_placed(s.steps, table)) for m, s in attempt.series.items()}
+        moved.append(replace(attempt, axis=over.axis, series=own))
+    tracks = {}
+    for metric, track in timeline.series.items():
         steps = track.steps.copy()
         for k in np.unique(track.attempt).tolist():
             rows = track.attempt == k
             steps[rows] = _placed(track.steps[rows], over.tables[k])
-        return replace(track, steps=steps)
-
-    placed = (None if f.at_step is None else place(None, f.at_step) for f in timeline.faults)
-    return replace(
-        timeline,
-        attempts=tuple(map(moved, timeline.attempts, over.tables)),
-        joins=tuple(
-            replace(j, from_step=place(j.before, j.from_step), to_step=place(j.after, j.to_step))
-            for j in timeline.joins
-        ),
-        series={m: moved_track(track) for m, track in timeline.series.items()},
-        faults=tuple(replace(f, at_step=step) for f, step in zip(timeline.faults, placed, strict=True)),
+        tracks[metric] = replace(track, steps=steps)
+    joins = (
+        replace(j, from_step=place(j.before, j.from_step), to_step=place(j.after, j.to_step))
+        for j in timeline.joins
     )
+    faults = (f if f.at_step is None else replace(f, at_step=place(None, f.at_step)) for f in timeline.faults)
+    return replace(timeline, attempts=tuple(moved), joins=tuple(joins), series=tracks, faults=tuple(faults))
 
 
 def _tables(

@@ -31,7 +31,11 @@ Part = tuple[int, int, Course]  # first and last step that an attempt shares wit
 
 def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
     """Attempts that differ, with the series that only their copies have, and the copies."""
-    ranked = sorted(courses, key=_worth)
+
+    def worth(log: Course) -> tuple[int, bool, object]:
+        return -sum(map(len, log.attempt.series.values())), math.isnan(log.started), by_name(log.name)
+
+    ranked = sorted(courses, key=worth)
     logs = _Logs([log.clock for log in ranked])
     kept: dict[int, Course] = {}
     copies: list[Attempt] = []
@@ -50,10 +54,6 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
         kept[rank] = log
         logs.keep(rank, log)
     return list(kept.values()), copies
-
-
-def _worth(log: Course) -> tuple[int, bool, object]:
-    return (-sum(map(len, log.attempt.series.values())), math.isnan(log.started), by_name(log.name))
 
 
 class _Logs:
@@ -125,11 +125,12 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     """The keeper with the series that only the other has, by any name, and its times where it has none."""
     own = list(keeper.series.values())
 
-    def may_be_one(a: Series, b: Series) -> bool:  # a file may not say of which phase a loss is
-        return a.role is b.role or (a.role in LOSSES and b.role in LOSSES)
-
     further = {metric: s for metric, s in other.series.items() if metric not in keeper.series}
-    new = {m: s for m, s in further.items() if not any(may_be_one(o, s) and are_equal(o, s) for o in own)}
+    new = {}
+    for metric, s in further.items():  # a file may not say of which phase a loss is
+        alike = (o for o in own if o.role is s.role or (o.role in LOSSES and s.role in LOSSES))
+        if not any(are_equal(each, s) for each in alike):
+            new[metric] = s
     timed = {}
     for metric in keeper.series.keys() & other.series.keys():
         own_rows, there = keeper.series[metric], other.series[metric]
@@ -138,13 +139,10 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
             times = np.full(len(own_rows), np.nan)
             times[np.searchsorted(own_rows.steps, here.steps)] = there.times
             timed[metric] = replace(own_rows, times=times)
-    return replace(
-        keeper,
-        series={**keeper.series, **timed, **new},
-        sources=tuple(dict.fromkeys((*keeper.sources, *other.sources))),
-        facts={**other.facts, **keeper.facts},
-        faults=(*keeper.faults, *other.faults),
-    )
+    series, facts = {**keeper.series, **timed, **new}, {**other.facts, **keeper.facts}
+    sources = tuple(dict.fromkeys((*keeper.sources, *other.sources)))
+    faults = (*keeper.faults, *other.faults)
+    return replace(keeper, series=series, sources=sources, facts=facts, faults=faults)
 
 
 def without_logs_of_the_whole(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:

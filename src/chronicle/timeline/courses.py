@@ -53,11 +53,9 @@ _WORTH = 0.05  # a loss with a smaller share of the points than this is a remark
 
 @dataclass(frozen=True)
 class Course:
-    """An attempt with points, and what the rules ask of it; ``index`` is its place in the timeline.
-
-    The span is that of the clock and of every series about as dense. A sparse series has no say: a sanity
-    check or a hyperparameter logged at step 0 by every process would make each resume a new start.
-    """
+    """An attempt with points, and what the rules ask of it; ``index`` is its place in the timeline. The span
+    is that of the clock and of every series about as dense. A sparse series has no say: a sanity check or a
+    hyperparameter logged at step 0 by every process would make each resume a new start."""
 
     attempt: Attempt
     clock: Series
@@ -135,10 +133,8 @@ def clock(attempt: Attempt) -> Series | None:
 
 
 def process(attempt: Attempt) -> tuple[str, str] | None:
-    """Host and process id, from the facts or from the name of an event file; None where neither has them.
-
-    Two that differ are two processes; equal ones may be two containers of one name.
-    """
+    """Host and process id, from the facts or from the name of an event file; None where neither has them. Two
+    that differ are two processes; equal ones may be two containers of one name."""
     if "host" in attempt.facts and "pid" in attempt.facts:
         return str(attempt.facts["host"]), str(attempt.facts["pid"])
     match = _EVENT_FILE.search(PART.sub("", attempt.name))
@@ -153,10 +149,8 @@ def by_name(name: str) -> tuple[Any, ...]:
 def in_order(
     courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]
 ) -> tuple[list[Course], list[str]]:
-    """Attempts in the order they ran, and the doubts about it.
-
-    ``order`` may also name ``others``, copies and attempts without points, which have no place in it.
-    """
+    """Attempts in the order they ran, and the doubts about it. ``order`` may also name ``others``, copies and
+    attempts without points, which have no place in it."""
     ordered, doubts = _by_evidence(sorted(courses, key=lambda c: by_name(c.name)))
     names = [c.name for c in ordered] + [a.name for a in others]
     place: dict[str, int] = {}

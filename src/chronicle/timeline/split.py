@@ -100,9 +100,8 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
                 series[k][metric] = _by_step(points.pick(rows))
     facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
     early = replace(attempt, facts=facts, faults=(), truncated=False)
-    whose = [early] * len(cuts) + [attempt]
-    named = ((f"{attempt.name}#{number}", own) for number, own in enumerate(series, 1))
-    return [replace(log, name=name, series=own) for log, (name, own) in zip(whose, named, strict=True)]
+    whose = enumerate(zip([early] * len(cuts) + [attempt], series, strict=True), 1)
+    return [replace(log, name=f"{log.name}#{n}", series=own) for n, (log, own) in whose]
 
 
 def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
@@ -137,11 +136,8 @@ def _not_growing(steps: Steps) -> int:
 
 def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
     """Rows of the clock at which another counter that is logged with it begins again, if the step goes back
-    at no other row.
-
-    When a program is started again, it counts an agent's episodes from the first again (or from the 100th, if
-    it logs every 100th), while its steps begin wherever that episode ends.
-    """
+    at no other row. When a program is started again, it counts an agent's episodes from the first again (or
+    from the 100th, if it logs every 100th), while its steps begin wherever that episode ends."""
     down = falls(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values
@@ -289,9 +285,9 @@ def _equal(a: Floats, b: Floats) -> Mask:
 def _are_blocks(steps: Steps, cuts: list[int]) -> bool:
     """Whether the pieces are blocks of the rows of one attempt, put together in a wrong order: no two of them
     have a step in common, and each goes on where another one ends."""
-    lengths = [high - low for low, high in _ranges(steps, cuts)]
-    gaps = [b[0] - a[1] for a, b in pairwise(sorted(_ranges(steps, cuts)))]
-    return all(0 < gap <= max(lengths) for gap in gaps)
+    ranges = sorted(_ranges(steps, cuts))
+    longest = max(high - low for low, high in ranges)
+    return all(0 < b[0] - a[1] <= longest for a, b in pairwise(ranges))
 
 
 def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
@@ -345,8 +341,8 @@ def _disorder(name: str, logged: Series, happened: Series, cuts: int) -> StepBac
     if mended > 0:
         evidence["mended_by_wall_clock"] = mended
     else:
-        place = np.argsort(logged.steps, kind="stable")
-        evidence["farthest_rows"] = int(np.abs(place - np.arange(len(place))).max()) if not cuts else None
+        moves = np.argsort(logged.steps, kind="stable") - np.arange(len(logged))
+        evidence["farthest_rows"] = int(np.abs(moves).max()) if not cuts else None
     return StepBack("disorder", (name,), down - cuts, evidence)
 
 

@@ -108,10 +108,9 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     backs = [(str(t.departure.evidence["because"]), t.departure.attempts) for t in trainings if t.departure]
     log_of = {course.name: course.attempt.sources for course in courses}
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # one doubt of each such log
-    in_one = (len({log_of[name] for name in names} - appended) == 0 for _, names in backs)
     backs = [
-        ("appended" if appended_log and APART[why] else why, names)
-        for (why, names), appended_log in zip(backs, in_one, strict=True)
+        ("appended" if APART[why] and all(log_of[name] in appended for name in names) else why, names)
+        for why, names in backs
     ]
     for why, words in APART.items():
         names = [name for because, both in backs if because == why for name in both]
@@ -304,17 +303,11 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
         if not (points and (steps is points[0] or np.array_equal(steps, points[0]))):
             attempt = np.repeat(np.array([*by_attempt], np.int32), lengths)
             known[*by_attempt, *lengths] = points = steps, attempt, alive(steps, attempt)
-        made[metric] = Track(
-            metric=metric,
-            role=parts[0].role,
-            steps=points[0],
-            values=_joined([s.values for s in parts]),
-            times=_joined([s.times for s in parts]),
-            unit=next((s.unit for s in parts if s.unit), None),
-            dataset=parts[0].dataset,
-            attempt=points[1],
-            live=points[2],
-        )
+        steps, attempt, is_live = points
+        values, times = _joined([s.values for s in parts]), _joined([s.times for s in parts])
+        unit, first = next((s.unit for s in parts if s.unit), None), parts[0]
+        track = Track(metric, first.role, steps, values, times, unit, first.dataset, attempt, is_live)
+        made[metric] = track
     return made
 
 
@@ -386,12 +379,9 @@ def numbers_of(timeline: Timeline) -> list[int]:
 
 
 def discarded(timeline: Timeline) -> dict[str, Any]:
-    """What was trained and thrown away.
-
-    ``discarded_steps`` and what they cost (see `chronicle.timeline.joins.COSTS`; None where a join that
-    discarded some does not tell), summed over joins; ``live_steps`` (span of the live course, summed over
-    separate trainings), ``total_steps``.
-    """
+    """What was trained and thrown away. ``discarded_steps`` and what they cost (see
+    `chronicle.timeline.joins.COSTS`; None where a join that discarded some does not tell), summed over joins;
+    ``live_steps`` (span of the live course, summed over separate trainings), ``total_steps``."""
     lost = [join for join in timeline.joins if join.discarded_steps]
     costs = {name: [join.evidence.get(name) for join in lost] for name in COSTS}
     steps = sum(join.discarded_steps for join in lost)
@@ -404,9 +394,7 @@ def discarded(timeline: Timeline) -> dict[str, Any]:
             if len(alive := track.steps[rows][track.live[rows]]):
                 ends.setdefault(training[k], []).extend((int(alive.min()), int(alive.max())))
     live_steps = sum(max(span) - min(span) for span in ends.values())
-    return {
-        "discarded_steps": steps,
-        **{name: sum(each) if each and None not in each else None for name, each in costs.items()},
-        "live_steps": live_steps,
-        "total_steps": live_steps + steps,
+    totals: dict[str, Any] = {
+        name: sum(each) if each and None not in each else None for name, each in costs.items()
     }
+    return {"discarded_steps": steps, **totals, "live_steps": live_steps, "total_steps": live_steps + steps}

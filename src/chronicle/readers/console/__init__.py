@@ -18,13 +18,11 @@ To add a format:
    word begins is asked behind it, as in ``step:(?<=\bstep:)``.
 
    `log.Log` gives lines with their numbers, keeps rows as columns, counts what could not be used
-   (`Log.fault`), notes events and facts, marks a last line without an end, and shows every line that is no
-   record to `machine.Faults`. `Line.prefix` takes rank, clock and logger off a line. Steps go back as logged.
-
-   A format whose lines are each a step and pairs needs no code: it is a row of `line_formats.BY_NAME`.
+   (`Log.fault`), notes events and facts, and marks a last line without an end. `Line.prefix` takes rank,
+   clock and logger off a line. Steps go back as logged.
 2. Its line in FORMATS below. The first in the list of which a record is found reads the file.
 
-An example with its gold file goes to tests/readers/examples/<name>/, a page to docs/formats/<NAME>.md.
+CONTRIBUTING.md says what else belongs to a format, and which needs no code.
 """
 
 from __future__ import annotations

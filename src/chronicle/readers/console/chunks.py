@@ -36,11 +36,7 @@ MAX_LINE_BYTES = 1 << 20
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-
-
-_MOVE = re.compile(
-    rb"\x1b\[\d*[ABEF](?=[^\r\n])"
-)  # of the cursor to another line, as bars of several lines do
+_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # of the cursor to another line, by bars of several lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +146,8 @@ def _is_all_records(text: bytes) -> bool:
     words = text.count(b"nan") + text.count(b"inf")  # each of which may be a number
     lines = Counter(filter(None, text.translate(_AS_ZEROS, _SIGNS_AND_BLANKS).split(b"\n")))
     numbered = {line for line in lines if b"0" in line}
-    if sum(map(lines.__getitem__, numbered)) + 2 * words <= sum(
-        n for line, n in lines.items() if n < _FEWEST and line not in numbered
-    ):
+    alone = sum(n for line, n in lines.items() if n < _FEWEST and line not in numbered)
+    if sum(map(lines.__getitem__, numbered)) + 2 * words <= alone:
         return False
     begins = b"\n".join([line[:_LONGEST] for line in text.split(b"\n")])
     for number in _NUMBERS:
@@ -164,11 +159,9 @@ def _is_all_records(text: bytes) -> bool:
 
 @lru_cache(maxsize=1)
 def sample(head: Head) -> bytes:
-    """What a format is known by, without what `plain` takes out; empty where the file is no text.
-
-    It is the first MB of a text and pieces of the rest, for a record may come late. All formats are asked of
-    one file in turn: its sample is kept till the next. Raises OSError.
-    """
+    """What a format is known by, without what `plain` takes out; empty where the file is no text. It is the
+    first MB of a text and pieces of the rest, for a record may come late. All formats are asked of one file
+    in turn: its sample is kept till the next. Raises OSError."""
     start, encoding = head.start, encoding_of(head.start)
     if not head.is_clean:
         return b""
@@ -181,9 +174,8 @@ def sample(head: Head) -> bytes:
                 file.seek(SAMPLE_BYTES + beyond * piece // N_PIECES // 2 * 2)  # UTF-16: two bytes a character
                 parts.append(file.read(PIECE_BYTES))
     if encoding == "utf-16":
-        big = start.startswith(b"\xfe\xff")
-        parts = [part.decode("utf-16-be" if big else "utf-16-le", "replace").encode() for part in parts]
-    elif encoding != "utf-8-sig":
+        encoding = "utf-16-be" if start.startswith(b"\xfe\xff") else "utf-16-le"
+    if encoding != "utf-8-sig":
         parts = [part.decode(encoding, "replace").encode() for part in parts]
     return plain(b"\n".join(parts)).replace(b"\r", b"\n")
 
@@ -279,10 +271,8 @@ def _clock(start: str) -> re.Match[str] | None:
 
 
 def seconds_in(line: str) -> tuple[int, ...] | None:
-    """Where the seconds of the clock that `time_in` reads stand, and their fraction.
-
-    () where there is no clock, None for one of another zone than UTC, or without its year.
-    """
+    """Where the seconds of the clock that `time_in` reads stand, and their fraction. () where there is no
+    clock, None for one of another zone than UTC, or without its year."""
     match = _clock(line[:_HEAD])
     if match is None:
         return ()
@@ -318,10 +308,8 @@ _HOSTS = (
 
 
 class Stamp(NamedTuple):
-    """Unix seconds (NaN without a clock) and host ("" if none is named) of a line.
-
-    ``since_boot`` is the kernel's own clock in seconds, NaN where the line has none.
-    """
+    """Unix seconds (NaN without a clock) and host ("" if none is named) of a line. ``since_boot`` is the
+    kernel's own clock in seconds, NaN where the line has none."""
 
     time: float = math.nan
     host: str = ""

@@ -45,12 +45,9 @@ class Plan:
 
 
 class Course:
-    """Where a log is: the step of each of its records, given in their order.
-
-    Only the counters of the ``plan`` count. Where phases are told apart, an evaluation stands where the
-    training is; a twofold counter tells the epoch and the batch in it (``Batch 3/100``, where no batch is
-    the last).
-    """
+    """Where a log is: the step of each of its records, given in their order. Only the counters of the
+    ``plan`` count. Where phases are told apart, an evaluation stands where the training is; a twofold counter
+    tells the epoch and the batch in it (``Batch 3/100``, where no batch is the last)."""
 
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"
@@ -218,10 +215,10 @@ class Repeats:
             return values
         return {n: v for n, v in values.items() if n not in before or not _is_rounded(v, before[n])}
 
-    def goes_on(self, reading: Reading, n_counters: int) -> bool:
+    def goes_on(self, reading: Reading) -> bool:
         """Whether what was told last was of the same form, and is told again only with equal numbers."""
-        before = self._last[0], *self._last[2:]
-        return before == (reading.form.names, reading.at, n_counters, reading.form.evaluation)
+        form, before = reading.form, (self._last[0], *self._last[2:])
+        return before == (form.names, reading.at, form.n_counters, form.evaluation)
 
     def pass_on(self, values: Sequence[float], step: int, count: float) -> None:
         """Keeps in mind the last of many records of the same form, no two of which are equal."""

@@ -14,7 +14,6 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -25,36 +24,14 @@ import numpy as np
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Attempt, Role
+from chronicle.readers.console import line_records, pairs
 from chronicle.readers.console.chunks import MAYBE, may_be_log, sample
 from chronicle.readers.console.counting import Course, Plan, Repeats
-from chronicle.readers.console.line_records import (
-    BEGINNINGS,
-    FEWEST_EPOCHS,
-    RESUMED,
-    TRIAL,
-    Gatherer,
-    Record,
-    bars_of,
-    is_stage,
-    may_train,
-    records,
-)
+from chronicle.readers.console.line_records import Gatherer, Record, bars_of, is_stage, may_train, records
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
 from chronicle.readers.console.log import Column as LogColumn
 from chronicle.readers.console.log import Line, Log, text_of
-from chronicle.readers.console.pairs import (
-    EPOCHS,
-    FEWEST_STEPS,
-    Pair,
-    axis_of,
-    grows,
-    is_judged,
-    is_known,
-    is_twofold,
-    key_of,
-    last_word,
-    settings,
-)
+from chronicle.readers.console.pairs import Pair, is_judged, is_known, key_of, last_word, settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, once_an_epoch
@@ -63,6 +40,7 @@ from chronicle.readers.text import Head
 NAME = "key-value"
 
 _FEWEST_LINES, MOST_LINES, _FEWEST_POINTS = 8, 6000, 3
+_FEWEST_STEPS = 4  # by which it is known what counts
 _RARE_FALLS = 20  # records between restarts at which samples or tokens begin again
 _MOST_TRIES = 16  # places among the lines that are looked at together, where they may be read at once
 _ARGUMENTS = re.compile(r"(?i)\b(?:arg(?:ument)?s|config\w*|h(?:yper-?)?param\w*|namespace|seed)\b")
@@ -87,19 +65,15 @@ def identify(head: Head) -> bool:
 
 @lru_cache(maxsize=256)
 def plan_of(head: Head) -> Plan:
-    """How a log is to be read. Raises OSError.
-
-    Where its first lines tell nothing (an environment, a configuration, a list of layers), those at the end
-    of the sample are asked.
-    """
+    """How a log is to be read. Raises OSError. Where its first lines tell nothing (an environment, a
+    configuration, a list of layers), those at the end of the sample are asked."""
     whole, _, _ = sample(head).rpartition(b"\n")  # what follows may be cut
     if not may_train(lines := whole.split(b"\n"), bars=True):
         return Plan()
     trains = any(_TRAINS.search(text) for text in (head.path.name, whole.decode("utf-8", "replace")))
     raw = list(filter(MAYBE.search, lines)) if trains or may_train(lines, bars=False) else []
-    windows = (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]
     best = Plan()
-    for window in windows:
+    for window in (raw[:MOST_LINES], raw[-MOST_LINES:])[: 1 + (len(raw) > MOST_LINES)]:
         plan = _plan_of(window, trains, _shapes_of(head))
         if plan.is_log and not plan.by_row:  # a configuration that comes again may look like rows of losses
             return plan
@@ -119,13 +93,14 @@ def _plan_of(raw: Sequence[bytes], trains: bool, shapes: Shapes) -> Plan:
     training = [record for record in all_records if record.is_training]
     phases = any(not record.evaluation for record in training)
     counters, stages = _counters(all_records)
-    twofold = frozenset(key for key, pairs in counters.items() if is_twofold(pairs))
+    twofold = frozenset(key for key, pairs_of in counters.items() if _is_twofold(pairs_of))
     plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold, stages=frozenset(stages))
     if _repeats(all_records, Course(plan), trains):
         return plan
     if counters or any(record.epoch for record in all_records):
         return Plan()
-    if _hold_results(all_records):
+    results = sum(bool(_RESULT.match(record.sources[0].words)) for record in all_records)
+    if results >= _FEWEST_LINES and 2 * results > len(all_records):  # most lines tell that of a trial
         return Plan(True, by_row=True, of_items=True)
     is_log = _repeats_a_loss(training, trains)
     row_counter = _counter_by_values(training) if is_log else ""
@@ -138,12 +113,6 @@ def _counter_by_values(training: Sequence[Record]) -> str:
     values = np.array([record.values[0] for record in training if record.shape == shape])
     counts = n_records >= _FEWEST_LINES and (values % 1 == 0).all() and (np.diff(values) > 0).all()
     return shape[0] if counts and len(shape) > 1 and not is_known(shape[0]) else ""
-
-
-def _hold_results(all_records: Sequence[Record]) -> bool:
-    """Whether most lines tell the result of a trial and the parameters that it was run with."""
-    results = sum(bool(_RESULT.match(record.sources[0].words)) for record in all_records)
-    return results >= _FEWEST_LINES and 2 * results > len(all_records)
 
 
 def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
@@ -176,23 +145,36 @@ def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], lis
     return {key: pairs_of[key] for key in (*stages, *known[best:])}, stages
 
 
-def _counts(rank: int, pairs: Sequence[Pair], outer: Sequence[float]) -> bool:
+def _counts(rank: int, occurrences: Sequence[Pair], outer: Sequence[float]) -> bool:
     """Whether this counts: several values, not all the same, that rise more often than they fall, except
     where an epoch or episode (``outer``) begins anew. Samples and tokens never begin anew; where they do,
     they say how many a mean is of."""
-    values = [int(pair.value) for pair in pairs]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not is_twofold(pairs)):
+    values = [int(pair.value) for pair in occurrences]
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
         return False
     falls = sum(later < before for before, later in pairwise(values))
     within = zip(pairwise(values), pairwise(outer), strict=True)
     rises = sum(later > before for (before, later), (epoch, next_epoch) in within if epoch == next_epoch)
-    if pairs[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
+    if occurrences[0].name.lower().endswith("s"):  # which may be an amount: the steps of an episode
         rows, epochs = np.arange(len(values)), np.array(outer)
         if goes_up_and_down(Column(np.array(values, float), rows), Column(epochs, rows)):
             return False
-    if axis_of(rank) != "step":
+    if pairs.axis_of(rank) != "step":
         return _RARE_FALLS * falls <= len(values)
-    return falls <= 2 * rises + 1 or is_twofold(pairs)
+    return falls <= 2 * rises + 1 or _is_twofold(occurrences)
+
+
+def _grows(steps: list[int], fewest: int) -> bool:
+    """Whether these are enough steps that grow a few times, and far more often than they fall."""
+    rises = sum(later > before for before, later in pairwise(steps))
+    falls = sum(later < before for before, later in pairwise(steps))
+    return len(steps) >= fewest and rises >= _FEWEST_STEPS - 1 and rises > 4 * falls
+
+
+def _is_twofold(occurrences: Sequence[Pair]) -> bool:
+    """Whether what it counts up to is what grows: the batch, behind its epoch."""
+    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
+    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
 def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> bool:
@@ -208,12 +190,12 @@ def _repeats(all_records: Iterable[Record], course: Course, trains: bool) -> boo
             steps.append(step)
             # less often is enough where it tells the loss of each epoch
             named = record.epoch or (record.counters and record.counters[0][1].name != "progress")
-            if len(steps) >= (FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES) and grows(steps):
+            if _grows(steps, line_records.FEWEST_EPOCHS if named and is_loss else _FEWEST_LINES):
                 return True
         elif step is not None and trains and record.measures:  # under names that nobody knows
             unknown = others.setdefault(record.shape, [])
             unknown.append(step)
-            if len(unknown) >= _FEWEST_LINES and grows(unknown):
+            if _grows(unknown, _FEWEST_LINES):
                 return True
     return False
 
@@ -222,11 +204,10 @@ def _repeats_a_loss(all_records: Sequence[Record], trains: bool) -> bool:
     """Whether a loss comes again and again, or a score by the clock, or a reward of what ``trains``."""
     losses = list[Pair]()
     for record in all_records:
-        judged_roles = {Role.OBJECTIVE} if trains else set[Role]()
-        judged_roles |= {*SCORES} if math.isfinite(record.sources[0].time) else set()
-        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged_roles]
+        judged = (Role.OBJECTIVE,) * trains + SCORES * math.isfinite(record.sources[0].time)
+        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= FEWEST_STEPS
+    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
 
 
 class Stretches:
@@ -262,9 +243,7 @@ class Stretches:
         begins = begins or (reading.form.trial or state["named"]) != state["trial"]
         if begins or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0
-        if not repeats.goes_on(reading, reading.form.n_counters) or not log.is_leading_rank(
-            places, reading.who
-        ):
+        if not repeats.goes_on(reading) or not log.is_leading_rank(places, reading.who):
             return 0
         if state["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
             return 0
@@ -310,8 +289,10 @@ def read(path: Path) -> list[Attempt]:
         if len(points) < _FEWEST_POINTS and role_of(name) in (Role.OTHER, Role.OBJECTIVE):
             del log.rows.columns[name]
     once_an_epoch(log.rows.columns, [*filter(is_judged, log.rows.columns)])
-    attempts = log.attempts()
-    return list(map(_with_fitness, attempts)) if last_word(course.counter) in _GENERATIONS else attempts
+    if last_word(course.counter) in _GENERATIONS:  # of which the best and the mean are the fitness
+        fitness = [name for name in log.rows.columns if last_word(name) in _FITNESS]
+        log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
+    return log.attempts()
 
 
 def _take_settings(log: Log, course: Course, placed: Placed) -> bool:
@@ -357,28 +338,17 @@ def _take(log: Log, placed: Placed) -> None:
 def _set_apart(columns: dict[str, LogColumn], uncounted: Mapping[str, Mapping[int, str]]) -> None:
     """Leaves of a metric that is told with the count at least as often as without what was told with it. The
     rest is another metric: the mean of an epoch is `epoch/loss`, what has no count at all `summary/loss`.
-
-    ``uncounted``: by metric and row, what the line names instead of the count.
-    """
+    ``uncounted``: by metric and row, what the line names instead of the count."""
     for name, labels in uncounted.items():
         values, rows = map(np.array, columns.get(name, ((), ())))
         apart = np.isin(rows, list(labels))
-        if last_word(name) in EPOCHS or not 0 < apart.sum() <= (~apart).sum():
+        if last_word(name) in pairs.EPOCHS or not 0 < apart.sum() <= (~apart).sum():
             continue
         groups = {name: ~apart}
         for label in dict.fromkeys(labels.values()):
             groups[f"{label}/{name}"] = np.isin(rows, [row for row, of in labels.items() if of == label])
         for group, of_group in groups.items():
             columns[group] = array("d", values[of_group]), array("i", rows[of_group].tolist())
-
-
-def _with_fitness(attempt: Attempt) -> Attempt:
-    """The attempt of a genetic algorithm, of which the best and the mean of a generation are its fitness."""
-    series = {
-        name: replace(s, role=Role.OBJECTIVE) if last_word(name) in _FITNESS else s
-        for name, s in attempt.series.items()
-    }
-    return replace(attempt, series=series)
 
 
 def _step_of(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int | None, bool]:
@@ -408,7 +378,7 @@ def _step_of(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
 def _note_beginning(state: dict[str, Any], form: Form) -> None:
     """Notes that a launch or a training of several begins, where what follows does not go on counting."""
     begun, state["repeats"] = form.event, Repeats()
-    if begun == TRIAL:
+    if begun == line_records.TRIAL:
         begun = state["begun"] or "again" * (form.trial == state["trial"])
         state["named"] = form.trial
     state["begun"] = begun
@@ -416,10 +386,10 @@ def _note_beginning(state: dict[str, Any], form: Form) -> None:
 
 def _note_checkpoint(log: Log, record: Record) -> None:
     """Notes that a checkpoint was saved or loaded; who tells from where it goes on is another process."""
-    log.own["resumed"] |= record.form.event == RESUMED
+    log.own["resumed"] |= record.form.event == line_records.RESUMED
     if record.shape:
         at = record.counters[0][1].value if record.counters else None
-        what = record.form.event.replace(RESUMED, "loaded")
+        what = record.form.event.replace(line_records.RESUMED, "loaded")
         log.event(record.sources[0].line, f"checkpoint-{what}", checkpoint_step=at)
 
 
@@ -460,7 +430,7 @@ def _placed(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
 def _new_records(log: Log, course: Course, plan: Plan) -> Iterator[Record]:
     """The records that tell something new. Where a launch may begin is noted, and checkpoints are events."""
     for record in records(log.lines(MAYBE, Stretches(log, course, plan)), log.own["gatherer"]):
-        if record.form.event in (*BEGINNINGS, TRIAL):
+        if record.form.event in (*line_records.BEGINNINGS, line_records.TRIAL):
             _note_beginning(log.own, record.form)
             course.announce()
         elif not log.own["repeats"].is_repeat(record):

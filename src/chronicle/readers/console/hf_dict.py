@@ -48,12 +48,10 @@ class Row(NamedTuple):
 
 @dataclass
 class Bars:
-    """The lines of one training, and the bars that tell their steps.
-
-    The Trainer draws its bar again after it has printed a line. A terminal or a buffer may have moved things,
-    or kept only some bars; how many steps an epoch has then tells which bar is that of the line. Of a live
-    log all of this is kept and taken up at each look: what may be long is in columns.
-    """
+    """The lines of one training, and the bars that tell their steps. The Trainer draws its bar again after it
+    has printed a line. A terminal or a buffer may have moved things, or kept only some bars; how many steps
+    an epoch has then tells which bar is that of the line. Of a live log all of this is kept and taken up at
+    each look: what may be long is in columns."""
 
     total: str = ""  # of the training's bar; others are those of evaluations
     end_epoch: float = math.nan  # the epoch at which the training came to its end

@@ -8,25 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
+from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import NAN, Prefix
 from chronicle.readers.console.line_records import Gatherer, is_resumed, records
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import (
-    NUMBER,
-    Epochs,
-    axis_of,
-    comma_number,
-    is_judged,
-    numbers,
-    pairs,
-    units_as_names,
-)
+from chronicle.readers.console.pairs import NUMBER, Epochs, numbers
 from chronicle.readers.step_axis import step_rank
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
@@ -44,11 +36,9 @@ def short_number(cell: str) -> float | None:
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How the lines of one trainer are written, and the reader of them.
-
-    ``line`` finds the lines that are looked at. ``record`` has the groups ``step`` and ``rest``, in which
-    ``pair`` finds names, numbers and their units, and may have ``total`` (steps) and ``evaluation``.
-    """
+    """How the lines of one trainer are written, and the reader of them. ``line`` finds the lines that are
+    looked at. ``record`` has the groups ``step`` and ``rest``, in which ``pair`` finds names, numbers and
+    their units, and may have ``total`` (steps) and ``evaluation``."""
 
     NAME: str
     MARKS: tuple[bytes, ...]
@@ -62,14 +52,16 @@ class LineFormat:
     repeated: tuple[str, ...] = ()  # metrics by which a line of another rank is known that has no prefix
     bare: bool = False  # a step counts, though no number can be read beside it
     clock_anywhere: bool = False  # in the line, not only in front of it
-    as_number: Callable[[str], float | None] = comma_number
+    as_number: Callable[[str], float | None] = pairs.comma_number
     units: Mapping[str, str] = field(default_factory=dict)  # those that no line tells
     durations: tuple[str, ...] = ()  # in ms or s by line, and no number before there is a mean
     roles: Mapping[str, Role] = field(default_factory=dict)  # those that no name tells
 
     def read(self, path: Path) -> list[Attempt]:
-        log = Log(path, self.NAME, units=dict(self.units), early={}, before=[])
-        own = log.own
+        log = Log(path, self.NAME, early={}, before=[])
+        own, units = log.own, log.rows.units
+        units |= self.units
+        log.rows.roles |= self.roles
         for line in log.lines(re.compile(self.line.pattern + _ANY_RECORD, self.line.flags)):
             if is_resumed(line.text):
                 log.launch({})
@@ -83,7 +75,7 @@ class LineFormat:
             if match := self.record.search(prefix.text):
                 if total := match.groupdict().get("total"):
                     log.fact("total_steps", int(total))
-                step, values = int(match["step"].replace(",", "")), self._values(match, own["units"])
+                step, values = int(match["step"].replace(",", "")), self._values(match, units)
                 content = [step, *map(values.get, self.repeated)]
                 again = self.repeated and not prefix.who and content == own["before"]
                 own["before"] = content
@@ -97,19 +89,15 @@ class LineFormat:
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
                 _add_otherwise(log, line)
-        attempts = []
-        for attempt in log.attempts(units=own["units"]):
-            series = {m: replace(s, role=self.roles.get(m, s.role)) for m, s in attempt.series.items()}
-            attempts.append(replace(attempt, series=series))
-        return attempts
+        return log.attempts()
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
         of = "validation/" if match.groupdict().get("evaluation") else ""
-        cells = self.pair.findall(units_as_names(match["rest"]))
-        pairs = [(of + name.strip(), text, unit) for name, text, unit in cells]
-        units |= {name: unit for name, _, unit in pairs if unit and name not in units}
-        known = [pair for pair in pairs if not (pair[0] in self.durations and "n" in pair[1])]
+        cells = self.pair.findall(pairs.units_as_names(match["rest"]))
+        named = [(of + name.strip(), text, unit) for name, text, unit in cells]
+        units |= {name: unit for name, _, unit in named if unit and name not in units}
+        known = [cell for cell in named if not (cell[0] in self.durations and "n" in cell[1])]
         values = numbers(((name, text) for name, text, _ in known), self.as_number)
         for name, _, unit in known:
             if name in self.durations and unit == "s" and units[name] == "ms":
@@ -121,11 +109,11 @@ def _add_otherwise(log: Log, line: Line) -> None:
     """Reads a line that is not the trainer's own as the generic reader would: a step and a known metric."""
     record = next(records([line], Gatherer()), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or axis_of(rank) != "step" or step.name == "progress":
+    if record is None or step is None or pairs.axis_of(rank) != "step" or step.name == "progress":
         log.look(line)
         return
     values = record.numbers(step.name, phases=True)
-    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
+    if not any(map(pairs.is_judged, values)) or not log.add(line, int(step.value), values):
         log.look(line)
 
 
@@ -180,7 +168,7 @@ def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, f
     data, step = record.get("data"), record.get("step")
     if not isinstance(data, dict):
         return [], {}
-    if step == "PARAMETER" or record.get("type") == "PARAMETER":
+    if "PARAMETER" in (step, record.get("type")):
         log.settle(data)
         return [], {}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
@@ -216,8 +204,8 @@ def _read_fairseq(path: Path) -> list[Attempt]:
             updates = [value for value in map(values.pop, counters) if value == value // 1]
             if updates and values:
                 log.add(line, int(updates[0]), values)
-    losses = [name for name in log.rows.columns if _FAIRSEQ_LOSS.search(name)]
-    return [log.attempt(units=dict.fromkeys(losses, "bits"))]
+    log.rows.units |= dict.fromkeys(filter(_FAIRSEQ_LOSS.search, log.rows.columns), "bits")
+    return [log.attempt()]
 
 
 def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
@@ -290,6 +278,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     Of several engines that print the same line the second's metrics are ``lr (2)``."""
     log = Log(path, "deepspeed")
     log.own["records"] = records = _DeepSpeed(log)
+    log.rows.units |= _DS_UNITS
     for line in log.lines(re.compile(_DS_LINE.pattern + _ANY_RECORD, _DS_LINE.flags)):
         if log.is_setting(line):
             continue
@@ -299,7 +288,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
             _add_otherwise(log, line)
-    return [log.attempt(units=_DS_UNITS)]
+    return [log.attempt()]
 
 
 class _DeepSpeed:
@@ -338,7 +327,7 @@ class _DeepSpeed:
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
-        values = {pair.name: pair.value for pair in pairs(text)}
+        values = {pair.name: pair.value for pair in pairs.pairs(text)}
         values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         names_step = any(step_rank(name) is not None for name in values)

@@ -22,24 +22,11 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
+from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import MAYBE, begin, time_in
 from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Table, Words, header
 from chronicle.readers.console.log import Line, Source, text_of
-from chronicle.readers.console.pairs import (
-    MEASURES,
-    Pair,
-    as_bar,
-    counts,
-    is_judged,
-    key_of,
-    last_word,
-    looked_at,
-    names_best_and_loss,
-    names_epoch,
-    pairs,
-    rank_of_name,
-    reworded,
-)
+from chronicle.readers.console.pairs import Pair, counts, is_judged, key_of, last_word
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 _EVALUATION = re.compile(
@@ -90,11 +77,9 @@ _TRAINING = re.compile(r"(?<![\w/.\\-])train(?:ing)?(?![\w/.\\-])", re.IGNORECAS
 
 
 class Record:
-    """Numbers that were told together, in one line or in a block of lines, each from its source.
-
-    ``shape`` is what records of one kind have in common, ``counters`` is what counts steps in it, from the
-    best, ``epoch`` what counts epochs. ``open``: the log ended in the block, of which more may come.
-    """
+    """Numbers that were told together, in one line or in a block of lines, each from its source. ``shape`` is
+    what records of one kind have in common, ``counters`` is what counts steps in it, from the best, ``epoch``
+    what counts epochs. ``open``: the log ended in the block, of which more may come."""
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, open: bool = False) -> None:
         form, values, ends, *_ = reading
@@ -102,11 +87,8 @@ class Record:
         self.shape, self.evaluation, self.is_block = form.names, form.evaluation, len(sources) > 1
         epoch = form.epoch
         self.epoch = Pair(form.names[epoch], values[epoch], ends.get(epoch, 0)) if epoch >= 0 else None
-        self.counters = [
-            (rank, Pair(name, value, ends.get(i, 0)))
-            for rank, i, name in form.ranked
-            if 0 <= (value := values[i]) < 2.0**63 and value == value // 1
-        ]
+        ranked = ((rank, Pair(name, values[i], ends.get(i, 0))) for rank, i, name in form.ranked)
+        self.counters = [(n, p) for n, p in ranked if 0 <= p.value < 2.0**63 and p.value == p.value // 1]
 
     @property
     def pairs(self) -> list[Pair]:
@@ -114,10 +96,8 @@ class Record:
         return [Pair(name, value, self.ends.get(i, 0)) for i, (name, value) in enumerate(named)]
 
     def places(self, counter: str, phases: bool) -> Mapping[str, int]:
-        """The places of what it tells but the counter, by name; of equal names the first is meant.
-
-        Where ``phases`` are told apart, what was measured in an evaluation says so in its name.
-        """
+        """The places of what it tells but the counter, by name; of equal names the first is meant. Where
+        ``phases`` are told apart, what was measured in an evaluation says so in its name."""
         named = self.form.kept.get(counter)
         if named is None:
             names = (name for name in dict.fromkeys(self.shape) if name not in (counter, "progress"))
@@ -128,13 +108,11 @@ class Record:
         # Where one name says that it is of an evaluation, what else is told with it may be of another kind.
         by_name = any(map(names_an_evaluation, named))
 
-        def placed_name(name: str) -> str:
+        def placed(name: str) -> str:
             own = names_an_evaluation(name) or _TRAINING.search(name) or (by_name and not is_judged(name))
             return name if own or role_of(name) in OF_BOTH else f"{word}/{name}"
 
-        return {
-            placed_name(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))
-        }
+        return {placed(name): at for name, at in named.items() if not counts(Pair(name, self.values[at]))}
 
     def numbers(self, counter: str, phases: bool) -> dict[str, float]:
         self._places = self.places(counter, phases)
@@ -161,14 +139,14 @@ class Record:
         if self.epoch is not None and self._is_named:
             return True
         only_a_bar = bool(self.counters) and not self._is_named and self.epoch is None
-        return any(is_judged(name) and not (only_a_bar and role_of(name) in MEASURES) for name in self.shape)
+        return any(is_judged(n) and not (only_a_bar and role_of(n) in pairs.MEASURES) for n in self.shape)
 
 
 @lru_cache(maxsize=4096)
 def _form(names: tuple[str, ...], words: Words) -> Form:
-    ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
+    ranks = ((pairs.rank_of_name(name), i, name) for i, name in enumerate(names))
     ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
-    lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
+    lasts = ["epoch" if pairs.names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
     outer = ("epoch", "episode")[: 1 + (len(ranked) > 1)]  # of episodes, in which other names count steps
     epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
     return Form(names, words, epoch, sorted(ranked, key=itemgetter(0)))
@@ -177,12 +155,12 @@ def _form(names: tuple[str, ...], words: Words) -> Form:
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     """Pairs that were told together, in a line of this text."""
     names = tuple(pair.name for pair in named)
-    text = reworded(text)
+    text = pairs.reworded(text)
     metric = next((pair.name for pair in named if not counts(pair)), "")
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # what stands behind a metric is said of another one
     evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
-    if not evaluation and names_best_and_loss(names):
+    if not evaluation and pairs.names_best_and_loss(names):
         evaluation = "val"
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     checkpoint = _CHECKPOINT.match(text) if "progress" not in names else None
@@ -230,7 +208,7 @@ def is_resumed(line: str) -> bool:
 
 @lru_cache(maxsize=2)  # a line that is no record of its own is asked twice
 def _named(text: str) -> Sequence[Pair]:
-    return tuple(map(as_bar, pairs(text)))
+    return tuple(map(pairs.as_bar, pairs.pairs(text)))
 
 
 _RULES = " \t-=#*_+|>"
@@ -244,16 +222,12 @@ _MOST_SHAPES = 500  # of lines, the most frequent first
 
 
 def may_be_record(text: str, *, bars: bool) -> bool:
-    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table.
-
-    What ``bars`` count will do where something else says that they are of a training.
-    """
-    text = in_english(looked_at(text))
+    """Whether a line has a place in the log of a training: a known name, a counter or a part of a table. What
+    ``bars`` count will do where something else says that they are of a training."""
+    text = in_english(pairs.looked_at(text))
     if "loss" in text.lower() or header(text) or _BOX.fullmatch(text):
         return True
-    return any(
-        is_judged(pair.name) or (counts(pair) and (bars or pair.name != "progress")) for pair in pairs(text)
-    )
+    return any(is_judged(p.name) or (counts(p) and (bars or p.name != "progress")) for p in pairs.pairs(text))
 
 
 def may_train(lines: Sequence[bytes], *, bars: bool) -> bool:
@@ -314,7 +288,7 @@ class Gatherer:
     def _whole(self, text: str) -> Reading | None:
         """What a line tells that is a record or a part of a block wherever it stands; None for any other."""
         who, at = begin(text)
-        words = in_english(looked_at(text[at:].strip()))
+        words = in_english(pairs.looked_at(text[at:].strip()))
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or _BOX.fullmatch(words):
             return None
         vars(table := Table()).update(vars(self._table))
@@ -327,7 +301,7 @@ class Gatherer:
 
     def take(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
-        text = in_english(looked_at(source.words))
+        text = in_english(pairs.looked_at(source.words))
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self.end()

@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import chain
 from math import isfinite
 from operator import itemgetter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,9 +72,7 @@ class Form:
 
 class Reading(NamedTuple):
     """The numbers of a line, by the names of the form; ``ends`` are what some of them count up to, by place.
-
-    ``who`` is the rank that printed the line, ``at`` where its words begin.
-    """
+    ``who`` is the rank that printed the line, ``at`` where its words begin."""
 
     form: Form
     values: Sequence[float]
@@ -100,11 +98,9 @@ class _Token(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """What the slow way says of the first line of a shape, and how others of it are read.
-
-    ``clock`` is where the seconds stand, see `chunks.seconds_in`. ``pattern`` has a group for each number:
-    the value of a pair, or what it counts up to, as ``groups`` tell. ``commas`` keep thousands apart.
-    """
+    """What the slow way says of the first line of a shape, and how others of it are read. ``clock`` is where
+    the seconds stand, see `chunks.seconds_in`. ``pattern`` has a group for each number: the value of a pair,
+    or what it counts up to, as ``groups`` tell. ``commas`` keep thousands apart."""
 
     reading: Reading
     clock: tuple[int, ...] | None
@@ -215,9 +211,7 @@ def _learn(raw: bytes, runs: Sequence[Span], read: Callable[[str], Reading | Non
     owners = [_owner(raw, span, reading, read) for span in runs] if reading else []
     if reading is None or not raw[: reading.at].isascii() or any(isinstance(owner, set) for owner in owners):
         return None
-    tokens = [
-        _token(raw, runs, i, owners, reading) for i, value in enumerate(reading.values) if isfinite(value)
-    ]
+    tokens = [_token(raw, runs, i, owners, reading) for i, v in enumerate(reading.values) if isfinite(v)]
     ends = {run: owner for run, owner in enumerate(owners) if isinstance(owner, tuple) and owner[0] == _OF}
     as_long = [rb"\d{%d}" % (end - start) for start, end in runs]
     limits = [own if isinstance(own, bytes) else n for own, n in zip(owners, as_long, strict=True)]
@@ -272,9 +266,7 @@ def _owner(
     return changed if len(changed) > 1 else next(iter(changed), None)
 
 
-def _token(
-    raw: bytes, runs: Sequence[Span], pair: int, owners: Sequence[object], reading: Reading
-) -> _Token | None:
+def _token(raw: bytes, runs: Sequence[Span], pair: int, owners: list[Any], reading: Reading) -> _Token | None:
     """The number of a pair; None where the runs that change it are not all of it, or it may count or not."""
     own = [run for run, owner in enumerate(owners) if owner == (_VALUE, pair)]
     first = runs[own[0]][0] if own else 0
@@ -283,10 +275,8 @@ def _token(
         match = _NUMBER.match(raw, start) if start >= 0 else None
         if match and repr(float(match[0].replace(b",", b""))) == repr(reading.values[pair]):
             inside = [run for run, (low, high) in enumerate(runs) if start <= low and high <= match.end()]
-            counting = pair in reading.ends or any(
-                name == reading.form.names[pair] for _, _, name in reading.form.ranked
-            )
-            if not set(own) <= set(inside) or (counting and not match[0].isdigit()):
+            counter = pair in reading.ends or reading.form.names[pair] in (n for *_, n in reading.form.ranked)
+            if not set(own) <= set(inside) or (counter and not match[0].isdigit()):
                 return None
             return _Token(pair, inside[0], inside[-1], match.span())
     return None
@@ -435,9 +425,7 @@ _OF_GROUP = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
 
 class Groups(NamedTuple):
     """A table with bars between groups of columns, as ``|---- VALID ----|`` calls them in a line of its own.
-
-    ``names`` are those of the columns, by group, from the line below it.
-    """
+    ``names`` are those of the columns, by group, from the line below it."""
 
     group_names: Sequence[str] = ()
     names: Sequence[Sequence[str]] = ()

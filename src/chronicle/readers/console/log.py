@@ -1,10 +1,5 @@
-"""A console log on its way to an attempt: its lines, what they said, and what broke beside them.
-
-    log = Log(path)
-    for line in log.lines(RECORD):              # only lines in which the pattern of bytes is found
-        match = SHAPE.search(line.text)
-        log.add(line, int(match["step"]), {"loss": float(match["loss"])})
-    return [log.attempt()]
+"""A console log on its way to an attempt: its lines, what they said, and what broke beside them. The package
+`chronicle.readers.console` shows how a format uses it.
 
 Every line that is no record is shown to `machine.Faults`, so that each console log's machine faults (Xid,
 NCCL, out of memory, SIGTERM, ...) are found beside its curves, at the step of the record before them.
@@ -52,11 +47,9 @@ _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
 
 @contextmanager
 def watched() -> Iterator[list[Log]]:
-    """The logs that are read meanwhile, for `chronicle doctor`.
-
-    Each keeps all of its columns, the numbers of the lines that its format was shown (``record_lines``) and
-    of those that were no record (``looked_at``). A context, as `read` makes its logs far below the command.
-    """
+    """The logs that are read meanwhile, for `chronicle doctor`. Each keeps all of its columns, the numbers of
+    the lines that its format was shown (``record_lines``) and of those that were no record (``looked_at``). A
+    context, as `read` makes its logs far below the command."""
     logs = list[Log]()
     token = _WATCHING.set(logs)
     try:
@@ -145,11 +138,8 @@ class Log:
         self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     def chunks(self) -> Iterator[Chunk]:
-        """The log in chunks.
-
-        A last line without an end counts as whole where lines before it were written as it is: with the same
-        words, and as many decimals where it ends with a number.
-        """
+        """The log in chunks. A last line without an end counts as whole where lines before it were written as
+        it is: with the same words, and as many decimals where it ends with a number."""
         with opened(self.path, self._form) as source:
             source.restore(self)
             for chunk in chunks.chunks_from(source, self._next, CHUNK_BYTES):
@@ -161,10 +151,8 @@ class Log:
                     chunk = replace(chunk, unfinished=not whole)
                 self._latest = lines
                 if chunk.cut:
-                    self.fault(
-                        chunk.numbers[0],
-                        "the line is longer than 1 MB; what follows its first MB was ignored",
-                    )
+                    what = "the line is longer than 1 MB; what follows its first MB was ignored"
+                    self.fault(chunk.numbers[0], what)
                 self.truncated, self.n_lines = chunk.unfinished, chunk.numbers[-1]
                 self._next = chunk.following
                 yield chunk
@@ -185,10 +173,8 @@ class Log:
         reached: Mapping[int, tuple[int, float]] | None = None,
         at_once: AtOnce | None = None,
     ) -> Iterator[Line]:
-        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end.
-
-        ``reached``: step and time of what was recorded elsewhere right before a line, by its number.
-        """
+        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end. ``reached``:
+        step and time of what was recorded elsewhere right before a line, by its number."""
         last = len(lines) - 1 if unfinished else -1
         for start in range(0, len(lines), _AT_ONCE):
             some = lines[start : start + _AT_ONCE]
@@ -321,30 +307,30 @@ class Log:
             self._launches.append((len(self.rows), {}))
         self._launches[-1][1].update(facts)
 
-    def attempts(self, *, units: Mapping[str, str] | None = None) -> list[Attempt]:
+    def attempts(self) -> list[Attempt]:
         """An attempt a launch, `log#1`, `log#2` where there are several, the last with the log's end."""
         spans = pairwise([*(first for first, _ in self._launches), len(self.rows)])
         several = self._launches[1:]
-        parts = [self.rows.series(units, keep=True, among=span) for span in spans] if several else []
+        parts = [self.rows.series(keep=True, among=span) for span in spans] if several else []
         launches = [(part, facts) for part, (_, facts) in zip(parts, self._launches, strict=False) if part]
         n_rows, trials = len(self.rows), any("trial" in facts for _, facts in launches)
-        whole = self.attempt(units=units)
+        whole = self.attempt()
         # The trials of a search of which each tells its result, and no more, are the rows of one attempt.
         if len(launches) < 2 or (trials and n_rows < _FEWEST_A_TRIAL * len(launches)):
             return [whole]
+        early = replace(whole, faults=(), truncated=False)
         named = []
         for n, (part, facts) in enumerate(launches, 1):
-            named.append(
-                replace(whole, name=f"{whole.name}#{n}", series=part, facts={**whole.facts, **facts})
-            )
-        return [*(replace(attempt, faults=(), truncated=False) for attempt in named[:-1]), named[-1]]
+            log = whole if n == len(launches) else early
+            named.append(replace(log, name=f"{log.name}#{n}", series=part, facts={**log.facts, **facts}))
+        return named
 
-    def attempt(self, *, units: Mapping[str, str] | None = None) -> Attempt:
+    def attempt(self) -> Attempt:
         """All that was read. Raises BadLog where no record holds a number."""
         for field, (number, count) in self._strange.items():
             if field in self.rows.columns:
                 self.fault(number, f"the field {clean(field)!r} is not a number; it was left out", count)
-        series = self.rows.series(units, keep=self._watched is not None)
+        series = self.rows.series(keep=self._watched is not None)
         if not series:
             raise BadLog(str(self.path), "holds no numbers. Remedy: check that it is the log of a training")
         facts = {**self.machine.facts, **self.facts, **config_facts(self._settings)}
@@ -370,11 +356,15 @@ Column = tuple["array[float]", "array[int]"]  # values, and the rows they stand 
 
 
 class Rows:
-    """Points by row: each row has a line, a step and a time, and a value for some of the metrics."""
+    """Points by row: each row has a line, a step and a time, and a value for some of the metrics. ``units``
+    and ``roles`` are those that no name tells."""
+
+    FRESH = ("roles",)
 
     def __init__(self) -> None:
         self.lines, self.steps, self.times = array("q"), array("q"), array("d")
         self.columns: dict[str, Column] = {}
+        self.units, self.roles = dict[str, str](), dict[str, Role]()
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -441,18 +431,9 @@ class Rows:
             _append(numbers, values)
             _append(at, rows)
 
-    def series(
-        self,
-        units: Mapping[str, str] | None = None,
-        *,
-        keep: bool = False,
-        among: tuple[int, int] | None = None,
-    ) -> dict[str, Series]:
+    def series(self, *, keep: bool = False, among: tuple[int, int] | None = None) -> dict[str, Series]:
         """All metrics, each in the order of the log; roles are given later. ``among``: the first row to look
-        at, and the one to end before.
-
-        The columns are used up, unless they are to be kept.
-        """
+        at, and the one to end before. The columns are used up, unless they are to be kept."""
         lines, steps, times = np.array(self.lines), np.array(self.steps), np.array(self.times)
         shared: dict[bytes, tuple[Steps, Floats]] = {}
         series = {}
@@ -471,15 +452,12 @@ class Rows:
             key = rows.tobytes()
             if key not in shared:
                 shared[key] = steps[rows].astype(np.int64), times[rows].astype(np.float64)
-            unit = (units or {}).get(name)
-            series[name] = Series(name, Role.OTHER, shared[key][0], numbers, shared[key][1], unit)
+            role, unit = self.roles.get(name, Role.OTHER), self.units.get(name) or None
+            series[name] = Series(name, role, shared[key][0], numbers, shared[key][1], unit)
         return series
 
     def _column(self, name: str) -> Column:
-        column = self.columns.get(name)
-        if column is None:
-            column = self.columns.setdefault(clean(name), (array("d"), array("i")))
-        return column
+        return self.columns.get(name) or self.columns.setdefault(clean(name), (array("d"), array("i")))
 
 
 def _append(to: array[Any], numbers: NDArray[Any]) -> None:

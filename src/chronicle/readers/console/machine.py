@@ -82,10 +82,8 @@ _LEAD = re.compile(
 
 
 def fault_in(line: str) -> Fault | None:
-    """The fault that a line tells of, without place and time; None for every other line.
-
-    ``host`` is filled where the message itself names it. A line of 4,000 characters is looked at.
-    """
+    """The fault that a line tells of, without place and time; None for every other line. ``host`` is filled
+    where the message itself names it. A line of 4,000 characters is looked at."""
     line = line[:_LOOKED_AT]
     lower = line.lower()
     if not any(map(lower.__contains__, WORDS)):
@@ -129,9 +127,7 @@ _SYSTEM_LINES = 3
 _PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments: they may speak of signals
 _LINES_BEFORE = 40  # in which a line without a clock looks for one
 
-_BYTES = tuple(
-    word.encode() for word in (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")
-)
+_BYTES = tuple(map(str.encode, (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")))
 _TRACEBACK = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
 _CANCELLED = re.compile(r"CANCELLED AT ([\dT:.-]+)")
@@ -162,19 +158,14 @@ class Faults:
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
     def worth_a_look(self, data: bytes) -> bool:
-        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none.
-
-        Looking for all words in a megabyte at once costs a tenth of looking at its lines one by one.
-        """
+        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none. Looking
+        for all words in a megabyte at once costs a tenth of looking at its lines one by one."""
         lower = data.lower()
         return bool(self._open) or any(map(lower.__contains__, _BYTES))
 
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> None:
-        """Takes note of a line of the log.
-
-        ``step`` and ``time`` are where the log is, as far as its other lines say; a clock in the line
-        itself, or in the few before it, goes before ``time``.
-        """
+        """Takes note of a line of the log. ``step`` and ``time`` are where the log is, as far as its other
+        lines say; a clock in the line itself, or in the few before it, goes before ``time``."""
         if math.isnan(self._booted) and (clock := SYSTEM_CLOCK.search(line[:300])):
             self._booted = float(clock[2]) - float(clock[1])
         fault = self._of_traceback(line) or fault_in(line)
@@ -268,11 +259,9 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt without a series: what the log says of machines and jobs.
-
-    The fact "log_of" is "host" for a kernel or system log, which tells of other jobs too, and "job" for any
-    other. Times of an unnamed year stay so until the run is stitched.
-    """
+    """One attempt without a series: what the log says of machines and jobs. The fact "log_of" is "host" for a
+    kernel or system log, which tells of other jobs too, and "job" for any other. Times of an unnamed year
+    stay so until the run is stitched."""
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)

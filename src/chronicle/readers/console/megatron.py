@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,10 +51,8 @@ _CLOCK_CHARACTERS = 100  # before the word "iteration", among which the clock is
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, arguments and sizes as facts, checkpoints as events. Raises BadLog without a number."""
-    log, templates = Log(path, NAME, learned=[]), list[Template]()
+    log, templates = Log(path, NAME), list[Template]()
     for chunk in log.chunks():
-        if not templates:  # those of the lines before, where it is read on
-            templates += filter(None, (learn(line.encode("latin-1")) for line in log.own["learned"]))
         for line in _others(log, chunk, templates):
             if not (_record(log, line) or _evaluation(log, line) or _fact(log, line)):
                 log.look(line)
@@ -66,7 +65,7 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
     records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
-    for template in _templates(lines, records, known, chunk.data, templates, log.own["learned"]):
+    for template in _templates(lines, records, known, chunk.data, templates):
         at, steps, columns, times_s = template.find(lines, records[known[records] < 0])
         known[at], times[at] = steps, times_s
         log.rows.extend(numbers[at], steps, columns, times_s)
@@ -82,18 +81,16 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
 
 
 def _templates(
-    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template], learned: list[str]
+    lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template]
 ) -> Iterator[Template]:
     """The templates so far, then a new one of the first line that fits none, while there are such lines."""
     yield from templates
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
         texts = [data[lines.starts[line] : lines.ends[line]] for line in left[:_FEWEST].tolist()]
-        tried = ((template, text) for text in texts if (template := learn(text)))
-        new, text = next((pair for pair in tried if pair[0] not in templates), (None, b""))
+        new = next((learned for learned in map(learn, texts) if learned and learned not in templates), None)
         if new is None:
             return
         templates.append(new)
-        learned.append(text.decode("latin-1"))
         yield new
 
 
@@ -196,24 +193,19 @@ class Lines:
         return cls(buffer, np.concatenate([[0], ends[:-1] + 1]), ends, marks, first, last - first + 1)
 
 
-@dataclass(frozen=True)
-class Field:
-    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it.
-
-    A field without a number is all ``key``, blanks, and has no name.
-    """
+class Field(NamedTuple):
+    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it. A
+    field without a number is all ``key``, blanks, and has no name."""
 
     key: bytes
-    name: str
-    n_after: int
+    name: str = ""
+    n_after: int = 0
 
 
 @dataclass(frozen=True)
 class Template:
-    """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts.
-
-    A place is that of the first character, and how many digits a fraction of a second has.
-    """
+    """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts. A
+    place is that of the first character, and how many digits a fraction of a second has."""
 
     head: bytes
     step: slice
@@ -221,10 +213,8 @@ class Template:
     fields: tuple[Field, ...]
 
     def find(self, lines: Lines, among: Steps) -> tuple[Steps, Steps, dict[str, Floats], Floats]:
-        """The lines, of those with these indices, that are written so and hold a number in every field.
-
-        Their indices, their steps, a column a key, and their times.
-        """
+        """The lines, of those with these indices, that are written so and hold a number in every field. Their
+        indices, their steps, a column a key, and their times."""
         among = among[lines.n_fields[among] == len(self.fields) + 1]
         ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
         fits = ends[:, 0] - lines.starts[among] == len(self.head)
@@ -282,7 +272,7 @@ def _field(field: bytes) -> Field:
         float(value)
         return Field(key + colon, key.decode().strip(), len(value) - len(value.rstrip(b" ")))
     except ValueError:
-        return Field(field, "", 0)
+        return Field(field)
 
 
 def _windows(buffer: Bytes, starts: Steps, length: int) -> Bytes:
@@ -317,9 +307,7 @@ _FEWEST_CELLS = 64  # which are read one by one sooner than pyarrow is imported
 
 def floats(buffer: Bytes, starts: Steps, ends: Steps) -> tuple[Floats, Mask]:
     """The numbers in ``buffer[starts[i]:ends[i]]``, blanks before them allowed, and which cells hold one.
-
-    Cells stand in ascending order. One that is no number, as `float` sees it, has the value NaN.
-    """
+    Cells stand in ascending order. One that is no number, as `float` sees it, has the value NaN."""
     if len(starts) >= _FEWEST_CELLS and (read := _many_floats(buffer, starts, ends)) is not None:
         return read, np.ones(len(starts), bool)
     values, known = np.full(len(starts), np.nan), np.zeros(len(starts), bool)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -144,12 +143,11 @@ class _Training:
         log = self.log
         benchmark = str(log.facts.get("benchmark", ""))
         log.axis = _COUNTED.get(benchmark, _COUNTERS[self._counter])
-        attempt = log.attempt()
+        judged = [name for name in log.rows.columns if name.startswith("eval_accuracy")]
         role = Role.VALIDATION_LOSS if benchmark in LOSSES else Role.VALIDATION_SCORE
-        series = dict(attempt.series)
-        for name in filter(lambda name: name.startswith("eval_accuracy"), series):
-            series[name] = replace(series[name], role=role, unit=LOSSES.get(benchmark))
-        return replace(attempt, series=series)
+        log.rows.roles |= dict.fromkeys(judged, role)
+        log.rows.units |= dict.fromkeys(judged, LOSSES.get(benchmark) or "")
+        return log.attempt()
 
 
 def _values(key: str, value: Any) -> dict[str, float]:

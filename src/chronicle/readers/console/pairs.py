@@ -11,7 +11,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
@@ -55,9 +54,7 @@ _SETTING = re.compile(
 
 def settings(text: str, *, anywhere: bool = False) -> dict[str, Scalar]:
     """What a program says of its arguments, as ``lr=3e-4 data=c4``, ``Namespace(lr=0.1)`` or ``{'lr': 0.1}``.
-
-    A line of which this is not all holds none, unless they may stand ``anywhere`` in it.
-    """
+    A line of which this is not all holds none, unless they may stand ``anywhere`` in it."""
     text = text[:_LONGEST_SETTINGS]
     pairs_of = _SETTING.findall(text)
     if len(pairs_of) < 2 or not (anywhere or not re.search(r"\w", _SETTING.sub("", text))):
@@ -126,9 +123,7 @@ def pairs(text: str) -> list[Pair]:
         return named
     if member := _MEMBER.match(text):
         own = pairs(looked_at(text)[member.end() :])
-        return [
-            pair if is_counter(pair.name) else pair._replace(name=f"{member[1]}/{pair.name}") for pair in own
-        ]
+        return [p if is_counter(p.name) else p._replace(name=f"{member[1]}/{p.name}") for p in own]
     text = reworded(looked_at(text))
     text = WRAPPED.sub(r"\1", text) if "(" in text else text
     if round_ := _ROUND.match(text):
@@ -225,7 +220,6 @@ def _of_parts(kinds: str, values: Sequence[float]) -> list[str]:
 
 # --- what counts ---
 
-FEWEST_STEPS = 4  # by which it is known what counts
 _N_NAMED = 2 * len(STEP_NAMES)
 EPOCHS = ("epoch", "ep")
 # Words that make of a counter's name something that does not count: "best step", "save every 100 steps".
@@ -299,38 +293,19 @@ def is_known(name: str) -> bool:
 def as_bar(pair: Pair) -> Pair:
     """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
     patience = _PATIENCE & set(re.split(r"[\s/._]", pair.name.lower()))  # which grows while nothing does
-    is_bar = (
-        pair.of
-        and not counts(pair)
-        and not patience
-        and (not is_known(pair.name) or role_of(pair.name) in LOSSES)
-    )
+    is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
+    is_bar = pair.of and not (counts(pair) or patience or is_metric)
     return pair._replace(name="progress") if is_bar else pair
 
 
 @lru_cache(maxsize=4096)
 def names_best_and_loss(names: tuple[str, ...]) -> bool:
-    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation.
-
-    The training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them.
-    """
+    """Whether a loss is told beside the best score so far, and nothing counts: that was an evaluation. The
+    training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
     words_of = {name: re.split(r"[\s/._]", name.lower()) for name in names}
     best = any("best" in words and role_of(name) in MEASURES for name, words in words_of.items())
     ours = any("train" in words or counts(Pair(name, 0.0)) for name, words in words_of.items())
     return best and not ours and any(role_of(name) in LOSSES for name in names)
-
-
-def grows(steps: list[int]) -> bool:
-    """Whether steps grow a few times, and far more often than they fall."""
-    rises = sum(later > before for before, later in pairwise(steps))
-    falls = sum(later < before for before, later in pairwise(steps))
-    return rises >= FEWEST_STEPS - 1 and rises > 4 * falls
-
-
-def is_twofold(occurrences: Sequence[Pair]) -> bool:
-    """Whether what it counts up to is what grows: the batch, behind its epoch."""
-    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
-    return n_ends > max(FEWEST_STEPS, n_values) and occurrences[0].name != "progress"
 
 
 class Epochs:

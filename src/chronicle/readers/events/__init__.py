@@ -31,16 +31,7 @@ from chronicle.errors import BadLog, LogError
 from chronicle.model import Attempt, Floats, Role, Series, Steps
 from chronicle.readers.events import tfrecord
 from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
-from chronicle.readers.events.tfrecord import (
-    HEADER,
-    Frames,
-    Gap,
-    fields,
-    frames,
-    is_event_log,
-    last_of,
-    messages,
-)
+from chronicle.readers.events.tfrecord import Frames, Gap, fields, frames, is_event_log, last_of, messages
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.read_on import Mark, Source
 from chronicle.readers.text import Faults, Head, from_json
@@ -63,10 +54,7 @@ def identify(head: Head) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, without series where the file holds hyperparameters alone; none where it holds no scalar
-    either and is not damaged.
-
-    Raises BadLog where no record could be read.
-    """
+    either and is not damaged. Raises BadLog where no record could be read."""
     (log,) = logs([path])
     if log.problem:
         raise log.problem
@@ -74,10 +62,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
-    """As `read` of each of the files, in their order, but faster for many; what it raises is given.
-
-    None for a file that is no event file.
-    """
+    """As `read` of each of the files, in their order, but faster for many; what it raises is given. None for
+    a file that is no event file."""
     for log in logs(paths):
         try:
             yield log.problem or (None if log.is_other else _attempts(log))
@@ -296,10 +282,10 @@ def _decoded(batch: Batch) -> _Decoded:
     piece = np.repeat(np.arange(len(batch.pieces)), [len(part.begin) for part in batch.frames])
     right = tfrecord.intact(batch.buffer, begin, end)
     wrong = zip(piece[~right].tolist(), begin[~right].tolist(), strict=True)
-    damage = [(number, at - HEADER, "checksum of a record is wrong; skipped") for number, at in wrong]
+    damage = [(n, at - tfrecord.HEADER, "checksum of a record is wrong; skipped") for n, at in wrong]
     begin, piece = begin[right], piece[right]
     contents = decode(batch.buffer, begin, end[right])
-    no_event = [(int(piece[i]), int(begin[i]) - HEADER) for i in contents.broken]
+    no_event = [(int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken]
     damage += [(*place, "record is no event; skipped") for place in no_event]
     columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
     return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]

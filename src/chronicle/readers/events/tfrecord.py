@@ -50,10 +50,8 @@ class Gap(NamedTuple):
 @dataclass
 class Frames:
     """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong).
-
     ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on. What
-    need not be kept until then is a ``gap``, which the next part takes up.
-    """
+    need not be kept until then is a ``gap``, which the next part takes up."""
 
     begin: Ints
     end: Ints
@@ -64,10 +62,8 @@ class Frames:
 
 
 def is_event_log(buffer: U8 | bytes) -> bool:
-    """The first record is an event, or its version stands near the start (where the first is damaged).
-
-    It may stand so in an archive, which is none.
-    """
+    """The first record is an event, or its version stands near the start (where the first is damaged). It may
+    stand so in an archive, which is none."""
     start = bytes(buffer[:64])
     if b"brain.Event:" in start:
         return not begins_archive(start)
@@ -370,11 +366,8 @@ def messages(message: bytes, wanted: int) -> list[bytes]:
 
 def texts(message: bytes, names: Mapping[int, str]) -> dict[str, str]:
     """The text fields of a message that are not empty, by the names given to their numbers."""
-    return {
-        names[number]: clean(value.decode("utf-8", "backslashreplace"))
-        for number, kind, value in fields(message)
-        if kind == BYTES and number in names and value
-    }
+    named = ((names[n], v) for n, kind, v in fields(message) if kind == BYTES and n in names and v)
+    return {name: clean(value.decode("utf-8", "backslashreplace")) for name, value in named}
 
 
 def numbers(message: bytes, names: Mapping[int, str]) -> dict[str, int]:

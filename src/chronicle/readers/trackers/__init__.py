@@ -108,11 +108,8 @@ def _moments(series: Series) -> set[tuple[int, float]]:
 
 @dataclass
 class PointLog:
-    """A run under construction: its facts, its parameters, and its metrics point by point.
-
-    Metrics below ``system`` are left out: they are of the tracker's monitor of the machine, on an axis of
-    its own.
-    """
+    """A run under construction: its facts, its parameters, and its metrics point by point. Metrics below
+    ``system`` are left out: they are of the tracker's monitor of the machine, on an axis of its own."""
 
     facts: dict[str, Any]
     system: str
@@ -141,8 +138,11 @@ class PointLog:
             times.append(time_s)
 
     def attempt(self, path: Path, name: str, faults: Iterable[Fault], truncated: bool) -> Attempt:
-        """The run as an attempt. On the axis of rows where no step tells points of a metric apart."""
+        """The run as an attempt. On the axis of rows where no step tells points of a metric apart. Raises
+        BadLog where there is no point."""
         logged = {metric: points for metric, points in self.metrics.items() if points[0]}
+        if not logged:
+            raise BadLog(str(path), NOTHING)
         several = any(len(steps) > 1 for steps, _, _ in logged.values())
         stated = (steps for metric, (steps, _, _) in logged.items() if metric not in self._counted)
         axis = "row" if several and not any(map(np.ptp, stated)) else "step"
@@ -161,10 +161,8 @@ class PointLog:
 
 def typed(text: str) -> str | int | float:
     """A parameter that a tracker keeps as text, as the number that it spells."""
-    value = number(text)
-    if value is None:
-        return text
-    return int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else value
+    value = int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else number(text)
+    return text if value is None else value
 
 
 def seconds(time_ms: Any) -> float | None:
@@ -197,9 +195,7 @@ class Store:
 
     def rows(self, table: str, wanted: Sequence[str], *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
         """The ``wanted`` columns of all rows, in the order of the table; None for a column that it lacks.
-
-        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised.
-        """
+        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised."""
         has = self.tables.get(table)
         if not has:
             return

@@ -93,10 +93,7 @@ def read_folder(path: Path) -> list[Attempt]:
             truncated |= _read_metric(run, name, file)
         except OSError as err:
             faults.append(Fault(Place(str(file)), f"cannot be read ({err.strerror})"))
-    attempt = run.attempt(path, path.name, faults, truncated)
-    if not attempt.series:
-        raise BadLog(str(path), NOTHING)
-    return [attempt]
+    return [run.attempt(path, path.name, faults, truncated)]
 
 
 def about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
@@ -105,8 +102,7 @@ def about(run: Mapping[str, Any], tags: Mapping[str, str]) -> dict[str, Any]:
     facts |= {f"tag/{key}": value for key, value in tags.items() if not key.startswith("mlflow.")}
     if run.get("name"):
         facts["name"] = str(run["name"])
-    ended = _ENDED.get(str(run.get("status")))
-    if ended:
+    if ended := _ENDED.get(str(run.get("status"))):
         facts["ended"] = ended
     with suppress(KeyError, TypeError, ValueError, OverflowError):
         facts["started_at"] = int(run["start_time"]) / 1000

@@ -22,7 +22,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from chronicle.errors import BadLog
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt
 from chronicle.readers import trackers
@@ -62,10 +61,7 @@ class Offline:
         truncated = self.fill(path, log, faults)
         if key := self.run_key(path):
             log.facts.setdefault("run", key)
-        attempt = log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)
-        if not attempt.series:
-            raise BadLog(str(path), trackers.NOTHING)
-        return [attempt]
+        return [log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)]
 
     def run_key(self, path: Path) -> str:
         """What the names of all launches of a run share; "" for anything else."""

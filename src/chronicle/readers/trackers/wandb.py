@@ -32,16 +32,7 @@ from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
 from chronicle.readers.columns import number
 from chronicle.readers.console.machine import Faults
-from chronicle.readers.events.tfrecord import (
-    BYTES,
-    VARINT,
-    fields,
-    last_of,
-    messages,
-    numbers,
-    signed,
-    texts,
-)
+from chronicle.readers.events.tfrecord import BYTES, VARINT, fields, last_of, messages, numbers, signed, texts
 from chronicle.readers.hyperparameters import as_float, config_facts, leaves
 from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head, clean, json_or_none
@@ -67,8 +58,6 @@ WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 RECORD, REST = "a record is damaged; skipped", "damaged; skipped to the next block"
 ZEROS = "nothing but zeros; skipped to the next block with something else"
 
-HISTORY, OUTPUT, CONFIG, ALERT, METRIC, OUTPUT_RAW, RUN, EXIT = 2, 4, 5, 10, 12, 13, 17, 18
-PREEMPTING, ENVIRONMENT = 23, 26
 _NO_CONTENT = (16, 19, 200)  # fields of a Record that say how it was sent
 
 _HEADER = struct.Struct("<IHB")
@@ -83,11 +72,9 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own.
-
-    It is truncated where the last record is cut, or none says how the run ended: the run is live, or was
-    killed before the client could write. Raises BadLog where no history record holds a number.
-    """
+    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own. It is
+    truncated where the last record is cut, or none says how the run ended: the run is live, or was killed
+    before the client could write. Raises BadLog where no history record holds a number."""
     run, unreadable = _Run(path), 0
     with path.open("rb") as file:
         frames = Frames(file)
@@ -133,17 +120,17 @@ class _Run:
         self.step_metrics = set[str]()  # declared as x axis of others
         self._facts: dict[str, Any] = {}
         self._config: dict[str, Any] = {}
-        self._takers: dict[int, Callable[[bytes], object]] = {
-            HISTORY: self.history.add,
-            OUTPUT_RAW: self.console.output,
-            OUTPUT: self.console.output,
-            ALERT: self.console.alert,
-            PREEMPTING: self.console.preempting,
-            RUN: self._run,
-            CONFIG: lambda message: updates(message, self._config),
-            METRIC: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
-            ENVIRONMENT: self._environment,
-            EXIT: self._exit,
+        self._takers: dict[int, Callable[[bytes], object]] = {  # by the field of a Record
+            2: self.history.add,
+            4: self.console.output,
+            5: lambda message: updates(message, self._config),
+            10: self.console.alert,
+            12: lambda message: self.step_metrics.update(texts(message, {4: "x"}).values()),
+            13: self.console.output,
+            17: self._run,
+            18: self._exit,
+            23: self.console.preempting,
+            26: self._environment,
         }
 
     def add(self, kind: int, message: bytes) -> None:
@@ -257,10 +244,8 @@ class _Console:
 @dataclass
 class Frames:
     """Iterates over the payloads of all whole records of a file, which starts with MAGIC, block by block.
-
-    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record
-    is cut. Damage costs the record it is in, or the rest of its block where the next record is not found.
-    """
+    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record is
+    cut. Damage costs the record it is in, or the rest of its block where the next record is not found."""
 
     file: BinaryIO
     damage: list[tuple[int, str]] = field(default_factory=list)
@@ -331,11 +316,9 @@ class Cells(NamedTuple):
 
 
 class History:
-    """Columns under construction, one row a history record.
-
-    Nearly all items are a name of less than 128 bytes and a number, and names repeat in every record: they
-    are looked up by the bytes that spell them, and only what is written otherwise is parsed field by field.
-    """
+    """Columns under construction, one row a history record. Nearly all items are a name of less than 128
+    bytes and a number, and names repeat in every record: they are looked up by the bytes that spell them, and
+    only what is written otherwise is parsed field by field."""
 
     def __init__(self) -> None:
         self.n_rows = 0
@@ -352,10 +335,8 @@ class History:
 
     def columns(self) -> dict[str, Column]:
         counter = {"_step": Column(np.array(self._steps), np.arange(self.n_rows))} if self.n_rows else {}
-        return counter | {
-            name: Column(np.array(cells.values), np.array(cells.rows, np.int64))
-            for name, cells in self._cells.items()
-        }
+        columns = ((name, np.array(c.values), np.array(c.rows, np.int64)) for name, c in self._cells.items())
+        return counter | {name: Column(values, rows) for name, values, rows in columns}
 
     def add_if_known(self, message: bytes) -> bool:
         """Appends a row of which every item is known; else nothing, and False."""
