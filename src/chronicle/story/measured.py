@@ -150,7 +150,7 @@ class RunView:
         """Of each attempt the number of its training, from 1; see `numbers_of`."""
         return numbers_of(self.timeline)
 
-    @property
+    @cached_property
     def n_trainings(self) -> int:
         return max(self.training_of, default=0)
 
