@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from chronicle.classify.measure import (
     AT_ONCE,
     HUBER,
-    SORTED,
     Line,
     excess,
     fit,
@@ -25,6 +24,7 @@ from chronicle.classify.measure import (
     tremble,
     wiggle,
 )
+from chronicle.metrics.arithmetic import SORTED
 from chronicle.model import Floats, Role, Series
 
 STEPS = np.arange(100.0, 400.0)

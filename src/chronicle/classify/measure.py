@@ -10,20 +10,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
+from chronicle.metrics import arithmetic
 from chronicle.model import Floats, Series
 
 HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
 BEFORE = 64  # [samples] that make the line a departure is measured from
 FLOOR = 1e-4  # [log units] no series is judged more finely than 0.01 %
-SORTED = 1024  # [samples] a row up to this is sorted whole before numpy's median has arranged its arguments
 AT_ONCE = 1 << 14  # windows that are sorted together
+median = arithmetic.median
 _POSITIVE = WeakKeyDictionary[Series, tuple[Floats, Floats]]()  # see `positive`
 
 
@@ -45,7 +44,7 @@ class Line:
 
     def error(self, steps: Floats) -> float:
         """Standard error of the line in the middle of these steps, log units."""
-        off = float(np.mean(log_step(steps))) - self.centre
+        off = mean(log_step(steps)) - self.centre
         spread = float(np.sqrt(1 / self.n + (off / max(self.width, 1e-9)) ** 2 / self.n))
         return self.noise * self.inflation * spread
 
@@ -150,8 +149,13 @@ def excess(line: Line, steps: Floats, y: Floats) -> Excess:
 def middle(values: Floats) -> float:
     """The mean or the median, whichever is nearer to zero; zero if they differ in sign. (The mean of a few
     samples follows an outlier, their median jumps from one half of them to the other.)"""
-    mean, half = float(np.mean(values)), median(values)
-    return 0.0 if mean * half <= 0 else min(mean, half, key=abs)
+    whole, half = mean(values), median(values)
+    return 0.0 if whole * half <= 0 else min(whole, half, key=abs)
+
+
+def mean(values: Floats) -> float:
+    """What `numpy.mean` gives, to the bit, in a third of the time on short rows."""
+    return float(np.add.reduce(values)) / len(values)
 
 
 def over_line(steps: Floats, y: Floats, before: slice, after: slice) -> Excess:
@@ -190,18 +194,6 @@ def grain(y: Floats) -> Floats:
     values = np.exp(y)
     apart = np.diff(np.unique(values))
     return (float(apart.min()) if len(apart) else 0.0) / values
-
-
-def median(values: NDArray[Any]) -> float:
-    """What `numpy.median` gives, to the bit; NaN of nothing. Rules ask for hundreds, most of short rows."""
-    n = len(values)
-    if not 0 < n <= SORTED:
-        return float(np.median(values)) if n else math.nan
-    row, half = values.copy(), n // 2
-    row.sort()
-    if row[-1] != row[-1]:
-        return math.nan  # NaN is sorted to the end
-    return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
 def row_medians(rows: Floats) -> Floats:

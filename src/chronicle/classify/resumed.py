@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any
@@ -114,9 +115,10 @@ def period(stretch: Noise, limits: Thresholds) -> Pairing | None:
     return max(candidates(), key=attrgetter("t"), default=None)
 
 
-def _doubling(samples: int) -> list[int]:
-    sizes = [FIRST_SAMPLES << k for k in range(32) if FIRST_SAMPLES << k < samples]
-    return [*sizes, samples] if samples >= LEAST_PAIRS else []
+@lru_cache
+def _doubling(samples: int) -> tuple[int, ...]:
+    sizes = (FIRST_SAMPLES << k for k in range(32) if FIRST_SAMPLES << k < samples)
+    return (*sizes, samples) if samples >= LEAST_PAIRS else ()
 
 
 def _correlated(
@@ -131,10 +133,12 @@ def _correlated(
     after = new.values[first - new.first : stop - new.first]
     for n in _doubling(len(before)) if pairs is None else [pairs]:
         a, b = before[:n], after[:n]
+        if not (agreed := float(a @ b)) > 0:  # noise that nobody read twice, mostly
+            continue
         both = (a != 0) & (b != 0)
-        count, power = int(both.sum()), float(np.sqrt((a[both] ** 2).sum() * (b[both] ** 2).sum()))
-        share = float(a @ b) / power if power else 0.0
-        if count < LEAST_PAIRS or not share >= least_share:
+        count = int(np.count_nonzero(both))
+        power = float(np.sqrt(np.add.reduce(a[both] ** 2) * np.add.reduce(b[both] ** 2)))
+        if count < LEAST_PAIRS or not (share := agreed / power) >= least_share:
             continue
         # noise is like its neighbours, so chance correlations are wider than 1/sqrt(n)
         own, other = (
@@ -143,8 +147,8 @@ def _correlated(
         wider = max(1.0, 1.0 + 2.0 * float(own @ other))
         t = float(np.arctanh(min(share, _SURE)) * np.sqrt(max(count / wider - 3, 0)))
         if t >= needed_t:
-            agreed = np.cumsum(before * after - 0.5 * float((a * b)[both].mean()))  # falls where they part
-            last = first + int(np.argmax(agreed))
+            rise = np.cumsum(before * after - 0.5 * float((a * b)[both].mean()))  # falls where they part
+            last = first + int(np.argmax(rise))
             yield Pairing(lag * new.gap, share, t, count, last * new.gap)
 
 
@@ -248,6 +252,10 @@ class Resume:
     off: Floats
     reach: int
 
+    def beginnings(self) -> list[Excess]:
+        """How far its first samples lie over the line: 4, 8, 16 and 32 of them, or all there are."""
+        return [self.over(0, n) for n in sorted({min(m, len(self.off)) for m in FIRST})]
+
     def over(self, a: int, b: int) -> Excess:
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
 
@@ -261,14 +269,14 @@ def resumes(view: View, attempt: AttemptView) -> list[Resume]:
         return []
     trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), LEAST)
     head, earlier = steps[:trusted], nearby(view, attempt, loss)
-    lines = [(p, line) for p in earlier for line in best_line(p, loss, steps, head, limits)]
-    least = min((line.error(head) for _, line in lines), default=0.0)
+    lines = [(p, line, line.error(head)) for p in earlier for line in best_line(view, p, loss, head)]
+    least = min((error for _, _, error in lines), default=0.0)
     fits = [
         Resume(attempt, parent, loss, line, steps, y - line.at(steps), trusted)
-        for parent, line in lines
-        if line.error(head) <= AS_SURE * least
+        for parent, line, error in lines
+        if error <= AS_SURE * least
     ]
-    return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height))
+    return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height)) if len(fits) > 1 else fits
 
 
 def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
@@ -289,30 +297,35 @@ def extent(loss: Series | None) -> tuple[float, float, float]:
     return first, last, (last - first) / max(len(loss) - 1, 1)
 
 
-def best_line(
-    parent: AttemptView, loss: Series, steps: Floats, needed: Floats, limits: Thresholds
-) -> Iterator[Line]:
+@kept
+def gap_of(view: View, loss: Series) -> float:
+    """The median distance of the points of a loss [steps], worked out once a run."""
+    return step_gap(loss)
+
+
+def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> Iterator[Line]:
     """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
 
     It ends at the join or a few samples later, and is fitted to stretches of several lengths, but for those
-    that are twice as noisy as others: something happened there.
+    that are twice as noisy as others: something happened there. Later attempts ask for the same lines.
     """
     if parent.loss is None:
         return
-    old_steps, old = positive(parent.loss)
-    gap = limits.join_gap * max(step_gap(loss), step_gap(parent.loss))
+    (steps, _), (old_steps, old), limits = positive(loss), positive(parent.loss), view.thresholds
+    gap = limits.join_gap * max(gap_of(view, loss), gap_of(view, parent.loss))
     if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
         return
     lines: list[Line] = []
     for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[LEAST - 1])).tolist()):
         long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
         for n in {min(b, max(long, BEFORE)), *(BEFORE << k for k in range(6) if BEFORE << k < long)}:
-            line = fit(old_steps[b - n : b], old[b - n : b])
+            line = view.once(("line", parent, b, n), partial(fit, old_steps[b - n : b], old[b - n : b]))
             if line is not None and line.n >= LEAST:
                 lines.append(line)
     calm = AS_SURE * min((line.noise for line in lines), default=0.0)
-    if lines:
-        yield min((line for line in lines if line.noise <= calm), key=lambda line: line.error(needed))
+    calmest = [line for line in lines if line.noise <= calm]
+    if calmest:
+        yield min(calmest, key=lambda line: line.error(needed)) if len(calmest) > 1 else calmest[0]
 
 
 def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | None:

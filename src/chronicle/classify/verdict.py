@@ -266,7 +266,7 @@ def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
 
 
 def _wanted(view: View, role: str) -> str:
-    is_short = role not in ("times", Role.LOSS) and any(a.first(Role(role), 1) for a in view.attempts)
+    is_short = role not in ("times", Role.LOSS) and view.most_points[Role(role)] > 0
     return f"{MIN_POINTS}-points-of-{role}" if is_short else str(role)
 
 
@@ -277,7 +277,7 @@ def logged(view: View, role: str) -> bool:
         return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)
     if role is Role.LOSS:
         return bool(view.losses)
-    return any(a.first(Role(role), MIN_POINTS) is not None for a in view.attempts)
+    return view.most_points[Role(role)] >= MIN_POINTS
 
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:

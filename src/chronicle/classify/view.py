@@ -10,6 +10,7 @@ is a measurement, the mean of the epoch. The rows stay in the log; the rules do 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
@@ -140,6 +141,14 @@ class View:
     @cached_property
     def losses(self) -> Sequence[Series]:
         return [a.loss for a in self.attempts if a.loss is not None]
+
+    @cached_property
+    def most_points(self) -> Mapping[Role, int]:
+        """The points of the longest series of each role that any attempt logged."""
+        most = Counter[Role]()
+        for series in (s for a in self.attempts for s in a.series.values()):
+            most[series.role] = max(most[series.role], len(series))
+        return most
 
     @cached_property
     def span(self) -> tuple[int, int]:

@@ -6,15 +6,19 @@ is guessed from how curves look.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from chronicle.model import Floats, Series
 
+SORTED = 1024  # [values] a row up to this is sorted whole before numpy's median has arranged its arguments
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
 _SAMPLED = 512  # rows that are looked at, spread over the log
 _MOST_TERMS = 48  # of one equation
@@ -26,6 +30,18 @@ _COARSE = 0.1  # of what is told: a coarser rounding would make anything the sum
 _NEAR = 1e-4  # beside the total, by which even terms that nearly cancel out in single precision are not off
 _MOSTLY = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
+
+
+def median(values: NDArray[Any]) -> float:
+    """What `numpy.median` gives, to the bit; NaN of nothing. Thousands are asked for, most of short rows."""
+    n = len(values)
+    if not 0 < n <= SORTED:
+        return float(np.median(values)) if n else math.nan
+    row, half = values.copy(), n // 2
+    row.sort()
+    if row[-1] != row[-1]:
+        return math.nan  # NaN is sorted to the end
+    return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:

@@ -30,7 +30,7 @@ from chronicle.metrics import roles
 from chronicle.model import Attempt, Fault, Place, Role
 from chronicle.readers import find
 from chronicle.readers.arrange import arrange
-from chronicle.readers.catalogue import READERS, Reader, all_readers, hook, plugins
+from chronicle.readers.catalogue import READERS, Reader, all_readers, having, hook, plugins
 from chronicle.readers.find import RunSource, is_log, runs_of_store, scan
 from chronicle.readers.side_files import side_facts
 from chronicle.readers.text import clean, error_named_back, named_back, respelled, unpacked
@@ -231,7 +231,7 @@ def read_file(path: Path) -> list[Attempt]:
 def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
     """As `read_file` of each, in their order; what it raises is given, but for NothingToRead. Files named as
     those of a reader with `read_many`, which is faster, are handed to it together."""
-    faster = [reader for reader in all_readers() if hasattr(reader, "read_many")]
+    faster = having("read_many")
     readers = [_of_many(path, faster) for path in paths]
     for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
         files = [path for path, _ in group]

@@ -91,6 +91,16 @@ def all_readers() -> tuple[Reader, ...]:
     return READERS + plugins()[0]
 
 
+def having(name: str) -> list[Reader]:
+    """The readers with an optional function of this name."""
+    return [*_own_having(name), *(reader for reader in plugins()[0] if hasattr(reader, name))]
+
+
+@lru_cache
+def _own_having(name: str) -> list[Reader]:
+    return [reader for reader in READERS if hasattr(reader, name)]
+
+
 def hook(reader: Reader, name: str) -> Callable[[Path], Any]:
     """An optional function of a reader; without it, one that tells nothing. Raises Defect where it fails."""
     function = getattr(reader, name, None)

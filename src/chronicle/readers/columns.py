@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
+from chronicle.metrics.arithmetic import median
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers import step_axis
@@ -268,7 +269,7 @@ def _times(columns: Mapping[str, Column], n_rows: int) -> tuple[str, Floats]:
 
 def unix(values: NDArray[Any]) -> Floats | None:
     """Seconds since 1970 from a clock in s, ms, µs or ns; None where the numbers are no dates (1973-5138)."""
-    middle = float(np.median(values)) if len(values) else float("nan")
+    middle = median(values)
     for low, high, per_second in _UNIX_UNITS:
         if low <= middle < high:
             return np.asarray(values / per_second, np.float64)

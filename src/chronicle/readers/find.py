@@ -17,7 +17,7 @@ from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank, hook
+from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
@@ -169,13 +169,13 @@ def runs_of_store(path: Path, prefix: str = "") -> list[RunSource]:
 
 
 def _stores(start: Head) -> list[Reader]:
-    return [reader for reader in all_readers() if hasattr(reader, "runs") and reader.identify(start)]
+    return [reader for reader in having("runs") if reader.identify(start)]
 
 
 def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
     try:
-        return next((key for reader in all_readers() if (key := hook(reader, "run_key")(path))), "")
+        return next((key for reader in having("run_key") if (key := hook(reader, "run_key")(path))), "")
     except (LogError, OSError):
         return ""
 

@@ -276,9 +276,12 @@ class _Clock:
         index, run = self.run.index(attempt or None), self.run.timeline
         points = [(-math.inf, math.nan)]
         for track in run.by_role(Role.TOKENS) if tokens else distinct_in(run):
-            values = track.values if tokens else track.times
-            known = (track.live if index is None else track.attempt == index) & np.isfinite(values)
-            steps, values = track.steps[known], values[known]
+            own = slice(None)  # the rows of an attempt stand together: nothing is asked of all others
+            if index is not None:
+                own = slice(*np.searchsorted(track.attempt, np.array([index, index + 1], np.int32)))
+            values = (track.values if tokens else track.times)[own]
+            known = np.isfinite(values) & (index is not None or track.live)
+            steps, values = track.steps[own][known], values[known]
             row = int(np.searchsorted(steps, step, side="right")) - 1
             if len(steps):  # the first one counts where all are later
                 points.append((float(steps[row]) if row >= 0 else -1e300, float(values[max(row, 0)])))

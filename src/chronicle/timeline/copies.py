@@ -89,10 +89,9 @@ class _Logs:
         """Ranks of the logs kept that may be copies of another one, or have no metric in common with it."""
         near = np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
         other = np.array([kind.isdisjoint(log.attempt.series) for kind in self._kinds], bool)
-        equal = near
-        for ruled_out in (self._at_another_time, self._with_other_values):
-            if len(equal) > _FEW:
-                equal = equal[self._changed[equal] | ~ruled_out(equal, rank)]
+        equal = near[self._changed[near] | ~self._at_another_time(near, rank)]
+        if len(equal) > _FEW:
+            equal = equal[self._changed[equal] | ~self._with_other_values(equal, rank)]
         return [*np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()]
 
     def _at_another_time(self, ranks: Index, rank: int) -> Mask:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.metrics import arithmetic
 from chronicle.metrics.arithmetic import rounding
 from chronicle.model import Attempt, Floats, Role, Series
 from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, counted, process
@@ -89,8 +90,7 @@ def moved(series: Series, by: int) -> Series:
 
 def median(values: Floats) -> float:
     """Median of the finite values; NaN where there is none."""
-    finite = values[np.isfinite(values)]
-    return float(np.median(finite)) if len(finite) else math.nan
+    return arithmetic.median(values[np.isfinite(values)])
 
 
 def reached(before: Any, after: Course) -> Mask:

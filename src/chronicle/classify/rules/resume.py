@@ -218,7 +218,7 @@ def find(view: View) -> Iterator[Finding]:
         for step, factor in seams(attempt, view.thresholds):
             if attempt.loss is not None:
                 yield from seam_spike(view, attempt, attempt.loss, step, factor)
-    starts = [(join, max((join.over(0, m) for m in FIRST), key=lambda e: e.t)) for join in first_joins]
+    starts = [(join, max(join.beginnings(), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
     for join, start in starts:

@@ -315,8 +315,11 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     (steps, y), limits = positive(loss), view.thresholds
     least = max(limits.bad_end, limits.turn_t * wiggle(y))
     anew = not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]  # its first value is a guess
-    for i in range(1 + anew, BEFORE + 1) if len(loss) == len(y) >= 2 * BEFORE else ():
-        height, apart = median(y[i:]) - median(y[:i]), float(y[i:].min() - y[:i].max())
+    if not len(loss) == len(y) >= 2 * BEFORE:
+        return
+    gaps = np.minimum.accumulate(y[::-1])[::-1][1:] - np.maximum.accumulate(y)[:-1]
+    for i, apart in enumerate(gaps[:BEFORE].tolist(), 1):
+        height = median(y[i:]) - median(y[:i]) if i > anew and apart > 0 else 0.0
         if height >= least and apart >= limits.midway * height:
             checks = [
                 at_least("level since over the level before", height, "log units", least, "residual_log"),

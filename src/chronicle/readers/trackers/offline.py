@@ -65,6 +65,8 @@ class Offline:
 
     def run_key(self, path: Path) -> str:
         """What the names of all launches of a run share; "" for anything else."""
+        if not any(map(self.key.fullmatch, (path.name, path.parent.name))):
+            return ""  # as most logs: none of these looks at the file system
         folder = path if path.is_dir() else path.parent
         name = self.key.fullmatch(folder.name if self.file else path.name)
         return name["key"] if name and (not self.file or self._file(folder)) else ""

@@ -107,8 +107,8 @@ def foreign(path: Path) -> list[Path]:
 
 def run_key(path: Path) -> str:
     """The id of the run whose launch the folder (or the `.wandb` file in it) holds; "" for any other."""
-    folder = path if path.is_dir() else path.parent
-    launch = _FOLDER.fullmatch(folder.name)
+    own, around = map(_FOLDER.fullmatch, (path.name, path.parent.name))
+    launch = (own if path.is_dir() else around) if own or around else None
     return launch["id"] if launch else ""
 
 
