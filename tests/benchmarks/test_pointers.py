@@ -241,6 +241,17 @@ def test_a_log_that_no_reader_knows_is_one_line_of_the_report(tmp_path: Path) ->
     assert report.by_format([seen]).splitlines()[-1] == "| **all** | 1 | 0/1 |  |  |  |  |  |  |  | 0 |"
 
 
+@pytest.mark.slow
+def test_of_a_log_without_a_training_nothing_may_be_judged(tmp_path: Path) -> None:
+    truth = pointer("0" * 40)["truth"] | {"attempts": 0, "loss": [], "points": 0}
+    log = tmp_path / "a.csv"
+    log.write_text("nothing here\n")
+    assert report.seen(pointer("0" * 40, truth=truth), tmp_path).outcomes == {"judged": True}
+    log.write_text(CSV)
+    seen = report.seen(pointer("0" * 40, truth=truth), tmp_path)
+    assert (seen.outcomes, seen.wrong) == ({"judged": False}, ("judged loss, though there is no training",))
+
+
 # ---- the viewer
 
 
