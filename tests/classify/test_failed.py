@@ -9,7 +9,7 @@ from tests.curves.runs import all_fail, repeat_data
 from tests.depth import few
 
 from chronicle.classify import classify
-from chronicle.classify.rules.whole_run import levels_apart
+from chronicle.classify.measure import levels_apart
 from chronicle.model import Floats
 
 

@@ -62,7 +62,17 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, scale, wiggle
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    finite,
+    levels_apart,
+    median,
+    positive,
+    rises_by,
+    scale,
+    trend,
+    wiggle,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
@@ -156,11 +166,9 @@ def improves(series: Series) -> bool:
         return rises(direction(series) * series.values)
     if series.role is Role.OBJECTIVE:
         return way.learned or at_its_best(series, way) or _at_a_ceiling(series)
-    v = finite(series).values
-    is_nothing = v.min() >= 0 and 0 <= way.last < RARE * float(v.max())  # but for a few
-    return (
-        way.learned and not is_nothing and way.best - way.first >= MOVES * max(abs(way.best), abs(way.first))
-    )
+    is_nothing = 0 <= way.last < RARE * float(finite(series).values.max())  # but for a few
+    least = MOVES * max(abs(way.best), abs(way.first))
+    return way.learned and not is_nothing and way.best - way.first >= least
 
 
 def _at_a_ceiling(reward: Series) -> bool:
@@ -261,28 +269,6 @@ def moves(y: Floats) -> bool:
 def falls(y: Floats, least: float = STILL) -> bool:
     """Whether log values, 16 or more, go down with time, by ``least`` errors."""
     return len(y) >= FEWEST and rises_by(y) < -least
-
-
-def rises_by(values: Floats) -> float:
-    """The rank correlation of values with time (Spearman), in errors of values that are drawn alike."""
-    place, order = np.arange(len(values)), ranks(values)
-    alike = order.min() == order.max()
-    return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
-
-
-def levels_apart(values: Floats) -> float:
-    """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
-    freedom where all are drawn alike."""
-    n = len(values)
-    off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
-    return float(12 * off / (n * (n + 1)))
-
-
-def ranks(values: Floats) -> Floats:
-    """The place of each value among all in order, from 1; equal ones share their mean place."""
-    ordered = np.sort(values)
-    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
-    return np.asarray((left + right + 1) / 2, np.float64)
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
@@ -410,20 +396,6 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
     if len(v) >= OBJECTIVE and (not ways or series.role is Role.OBJECTIVE):  # a mean of a few is that of one
         ways.append(way(np.mean, max(inside, apart(np.mean, np.std))))
     return max(ways, key=lambda w: (w.learned, w.gained))
-
-
-def trend(values: Floats) -> float:
-    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
-    like their neighbours. What noise hides from block to block adds up over the course."""
-    means = np.array([part.mean() for part in np.array_split(values, min(4 * BLOCKS, len(values)))])
-    places, order = np.arange(len(means)), ranks(means)
-    off = means - np.polyval(np.polyfit(places, means, 1), places)
-    spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
-    if order.min() == order.max():
-        return 0.0
-    alike = max(float(off[1:] @ off[:-1]) / spread, 0.0) if spread > 0 else 0.0
-    fewer = (len(means) - 1) * (1 - alike) / (1 + alike)
-    return float(np.corrcoef(order, places)[0, 1] * fewer**0.5)
 
 
 def at_its_best(series: Series, way: Ascent) -> bool:
