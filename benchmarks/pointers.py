@@ -62,12 +62,19 @@ def tracks_of(timelines: Iterable[Timeline], name: str) -> list[Track]:
 
 
 def seen(pointer: Pointer, folder: Path) -> Seen:
-    """What chronicle reads of a pointer, against its truth."""
+    """What chronicle reads of a pointer, against its truth. Of a log without a training nothing is asked but
+    that nothing of it is judged; it may well be that no reader knows it."""
+    training = pointer["truth"]["attempts"] != 0
     with unlabelled(folder) as copy:
         try:
             timelines = [Run(run).diagnose()[0] for run in expand([copy])]
         except ChronicleError as err:
-            return Seen(pointer, {"read": False}, (f"not read: {_short(str(err).replace(str(copy), ''))}",))
+            wrong = (f"not read: {_short(str(err).replace(str(copy), ''))}",)
+            return Seen(pointer, {"read": False}, wrong) if training else Seen(pointer, {"judged": True}, ())
+    if not training:
+        names = _judged(timelines)
+        wrong = (f"judged {', '.join(sorted(names))}, though there is no training",) if names else ()
+        return Seen(pointer, {"judged": not names}, wrong)
     found = {"read": (bool(timelines), "no run")}
     found |= _columns(pointer["truth"], timelines) | _steps(pointer["truth"], timelines)
     found |= _roles(pointer, timelines)
@@ -112,11 +119,7 @@ def _steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tu
 def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
     truth, found = pointer["truth"], {}
     if truth["loss"]:
-        names = {
-            t.metric
-            for t in (shown_metric(timeline.series.values()) for timeline in timelines)
-            if t is not None
-        }
+        names = _judged(timelines)
         right = bool(names) and {plain(name) for name in names} <= {plain(name) for name in truth["loss"]}
         found["judged"] = (right, f"judged {', '.join(sorted(names)) or 'nothing'}, not {truth['loss'][0]}")
     for check, name, role in (
@@ -127,6 +130,11 @@ def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[b
             roles = {track.role.value for track in tracks_of(timelines, name)}
             found[check] = (roles == {role.value}, f"{name} is {', '.join(sorted(roles)) or 'lost'}")
     return found
+
+
+def _judged(timelines: Iterable[Timeline]) -> set[str]:
+    shown = (shown_metric(timeline.series.values()) for timeline in timelines)
+    return {track.metric for track in shown if track is not None}
 
 
 def by_format(results: Sequence[Seen]) -> str:

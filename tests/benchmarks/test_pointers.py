@@ -23,7 +23,7 @@ ALL = load()
 IDS = {pattern.id for pattern in PATTERNS}
 TRUTH = {
     "rows": int,
-    "series": int,
+    "series": int | None,
     "attempts": int | None,
     "step_column": str | None,
     "loss": list,
@@ -141,17 +141,17 @@ def test_each_label_is_one_that_the_scorer_reads(tmp_path: Path) -> None:
         ]
 
 
-def test_no_pointer_stands_twice_and_no_repository_has_more_than_three() -> None:
+def test_no_pointer_stands_twice_and_no_repository_has_more_than_four() -> None:
     addresses = [(entry["repo"], file["path"]) for entry in ALL for file in entry["files"]]
     hashes = [file["sha256"] for entry in ALL for file in entry["files"]]
     assert max(Counter(entry["id"] for entry in ALL).values()) == 1
     assert max(Counter(addresses).values()) == max(Counter(hashes).values()) == 1
-    assert max(Counter(entry["repo"] for entry in ALL).values()) <= 3
+    assert max(Counter(entry["repo"] for entry in ALL).values()) <= 4
     assert [entry["id"] for entry in ALL] == sorted(entry["id"] for entry in ALL)
 
 
 def test_the_half_of_a_pointer_is_the_first_digit_of_the_hash_of_its_address() -> None:
-    entry = pointer("0" * 40, round=4)
+    entry = pointer("0" * 40, round=5)
     first = hashlib.sha256(b"someone/tiny:logs/a.csv").hexdigest()[0]
     assert half(entry) == ("apart" if first in "01234567" else "open")
     assert {half(entry) for entry in ALL} == {*HALVES}
@@ -161,8 +161,8 @@ def test_the_half_of_a_pointer_is_the_first_digit_of_the_hash_of_its_address() -
 
 
 def test_a_round_that_was_opened_is_open_as_a_whole() -> None:
-    assert {half({**entry, "round": number}) for entry in ALL for number in (1, 2, 3)} == {"open"}
-    assert {half(entry) for entry in ALL if entry["round"] == 4} == {*HALVES}
+    assert {half({**entry, "round": number}) for entry in ALL for number in (1, 2, 3, 4, 7)} == {"open"}
+    assert {half(entry) for entry in ALL if entry["round"] == 5} == {*HALVES}
 
 
 def test_every_pointer_is_in_one_half() -> None:
@@ -239,6 +239,17 @@ def test_a_log_that_no_reader_knows_is_one_line_of_the_report(tmp_path: Path) ->
     assert seen.outcomes == {"read": False}
     assert seen.wrong == ("not read: a.csv: no reader knows this format",)
     assert report.by_format([seen]).splitlines()[-1] == "| **all** | 1 | 0/1 |  |  |  |  |  |  |  | 0 |"
+
+
+@pytest.mark.slow
+def test_of_a_log_without_a_training_nothing_may_be_judged(tmp_path: Path) -> None:
+    truth = pointer("0" * 40)["truth"] | {"attempts": 0, "loss": [], "points": 0}
+    log = tmp_path / "a.csv"
+    log.write_text("nothing here\n")
+    assert report.seen(pointer("0" * 40, truth=truth), tmp_path).outcomes == {"judged": True}
+    log.write_text(CSV)
+    seen = report.seen(pointer("0" * 40, truth=truth), tmp_path)
+    assert (seen.outcomes, seen.wrong) == ({"judged": False}, ("judged loss, though there is no training",))
 
 
 # ---- the viewer

@@ -9,7 +9,7 @@ from tests.curves.runs import all_fail, repeat_data
 from tests.depth import few
 
 from chronicle.classify import classify
-from chronicle.classify.rules.whole_run import levels_apart
+from chronicle.classify.measure import levels_apart
 from chronicle.model import Floats
 
 
@@ -152,3 +152,23 @@ def test_levels_of_eighths_are_compared_as_kruskal_and_wallis_do(n: int) -> None
         h += size * (sum(ranks[start : start + size]) / size - (n + 1) / 2) ** 2
         start += size
     assert levels_apart(values) == pytest.approx(12 * h / (n * (n + 1)))
+
+
+def test_a_loss_of_noise_beside_a_part_that_is_learned_is_no_plateau() -> None:
+    noise = np.random.default_rng(3).standard_normal((2, 104))
+    language = 2.5 * np.exp(0.25 * noise[0])
+    part = 2.3 * np.exp(-np.arange(104) / 30 + 0.2 * noise[1])
+    alone, beside = (
+        classify(columns) for columns in ({"lm_loss": language}, {"lm_loss": language, "ae_loss": part})
+    )
+    assert ("plateau" in alone.patterns, "plateau" in beside.patterns) == (True, False)
+
+
+def test_a_score_that_is_one_value_in_all_evaluations_tells_a_collapse() -> None:
+    """Speech: the loss comes down to that of saying nothing within three rows, and every word is wrong."""
+    steps, noise = np.arange(100, 3100, 100), np.random.default_rng(4).standard_normal(30)
+    loss = 1.6 + 30 * np.exp(-np.arange(30) / 0.5) * (np.arange(30) < 2)
+    columns = {"loss": (steps, loss * np.exp(0.005 * noise)), "eval_wer": (steps[4::5], np.ones(6))}
+    assert classify(columns).patterns == ("failed-run",)
+    better = {**columns, "eval_wer": (steps[4::5], np.linspace(1.0, 0.4, 6))}
+    assert "failed-run" not in classify(better).patterns

@@ -227,6 +227,33 @@ def test_a_score_that_ends_at_its_best_asks_for_more_than_a_slight_rise(end: str
     assert ("overfitting" in classify(columns).patterns) is (end == "falls")
 
 
+def test_a_score_that_stays_since_the_held_out_loss_turned_excuses_no_rise() -> None:
+    """What it gained before then it would have without the rest of the training."""
+    t = np.linspace(0, 1, 150)
+    held = np.exp(0.8 * np.exp(-t / 0.05) + 0.12 * np.maximum(t - 0.2, 0))
+    stays, gains = 0.9 * (1 - np.exp(-t / 0.02)) - 1e-4 * t, 0.9 * (1 - np.exp(-t / 0.3))
+    named = [
+        classify({"loss": 2 * np.exp(-4 * t), "val_loss": held, "val_acc": s}).patterns
+        for s in (stays, gains)
+    ]
+    assert ["overfitting" in patterns_ for patterns_ in named] == [True, False]
+
+
+def test_a_score_that_is_lost_while_the_held_out_loss_falls_is_one_of_several_goals() -> None:
+    t = np.linspace(0, 1, 200)
+    falls = 2.0 * np.exp(-t)
+    assert "overfitting" not in score_beside(rising=False, val_loss=falls)
+    assert "overfitting" in score_beside(rising=False, val_loss=np.full(200, 2.0))
+
+
+@pytest.mark.parametrize("rate", [True, False])
+def test_falls_that_are_over_at_once_may_be_cuts_of_a_rate_that_is_not_logged(rate: bool) -> None:
+    t, noise = np.arange(300), np.random.default_rng(2).standard_normal(300)
+    loss = np.exp(-0.35 * (t >= 150) - 0.2 * np.log1p(t)) * np.exp(0.01 * noise)
+    columns = {"train_loss": loss, **({"learning_rate": np.full(300, 1e-3)} if rate else {})}
+    assert ("grokking" in classify(columns).patterns) is rate
+
+
 def test_a_part_of_the_validation_that_rises_while_the_others_fall_is_no_overfitting() -> None:
     t, held = turning(1)
     columns = {"train/loss": 2 * np.exp(-4 * t), "val/obj_loss": held}

@@ -154,3 +154,37 @@ def test_scores_of_classes_at_few_steps_are_no_course() -> None:
     recall = np.tile(np.linspace(90, 0, 20), 3)
     attempt = Attempt("a", (), {"recall": Series("recall", Role.SCORE, steps, recall, np.full(60, np.nan))})
     assert classify(stitch([attempt])).patterns == ()
+
+
+def test_wins_and_losses_have_no_median_that_could_rise() -> None:
+    """4,000 games that are won as often as lost: medians of blocks are 1 and -1 by turns."""
+    games = np.sign(np.random.default_rng(5).standard_normal(4000))
+    assert told(episode_reward=games) == ("worrying", ("plateau",))
+    later_won = np.where(
+        np.random.default_rng(6).uniform(size=4000) < 0.5 + 0.4 * np.arange(4000) / 4000, 1.0, -1.0
+    )
+    assert told(episode_reward=later_won) == ("good", ("noisy-healthy",))
+
+
+def test_a_cost_that_is_the_same_in_a_few_rows_says_that_nothing_was_learned() -> None:
+    """One episode that ended, and its return is told again and again."""
+    assert told(ep_rew_mean=np.full(28, -3.2e6)) == ("bad", ("failed-run",))
+    assert told(ep_rew_mean=np.full(28, -3.2e6) + NOISE[0, :28]) == ("unexpected", ())
+
+
+def test_a_score_that_is_nothing_but_for_a_few_values_is_not_called_good() -> None:
+    seldom = np.where(NOISE[0] > 2.0, 0.4, 0.002 + 0.001 * (T > 0.5) + 1e-4 * NOISE[1])
+    assert told(IoU=seldom)[0] == "unexpected"
+    assert told(IoU=np.clip(0.5 * T + 0.05 * NOISE[1], 0, 1))[0] == "good"
+
+
+def test_the_few_rows_of_another_launch_do_not_speak_for_a_run_that_learns_nothing() -> None:
+    def attempt(name: str, first: int, values: Floats) -> Attempt:
+        steps = first + np.arange(len(values))
+        series = Series("IoU", Role.SCORE, steps, values, np.full(len(steps), np.nan))
+        return Attempt(name, (name,), {series.metric: series})
+
+    flat = 0.1 + 0.01 * NOISE[0]
+    launches = [attempt("a", 0, T[::12] + 0.01 * NOISE[1, ::12]), attempt("b", 34, flat)]
+    judged = classify(stitch(launches))
+    assert (judged.verdict.value, judged.patterns) == ("unexpected", ())

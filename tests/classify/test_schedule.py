@@ -152,6 +152,15 @@ def test_a_step_of_an_epoch_shows_between_whole_epochs(lasts: int, shows: bool) 
     assert ("level-shift" in patterns_) is shows
 
 
+@pytest.mark.parametrize("stairs", [24, 2])
+def test_one_of_many_epochs_that_seems_to_begin_lower_is_chance(stairs: int) -> None:
+    """23 epochs of 17 samples: stairs have a step where most of them begin."""
+    at, noise = np.arange(408), np.random.default_rng(3).standard_normal(408)
+    epoch = at // 17
+    loss = 70 * np.exp(-0.05 * np.minimum(epoch, stairs) + 0.006 * noise)
+    assert ("level-shift" in classify({"epoch": epoch, "Cost": loss}).patterns) is (stairs == 24)
+
+
 def test_what_rounding_makes_is_no_step_of_an_epoch() -> None:
     """A loss that is down to its last digits: 0.0005, 0.0004, 0.0003, each for an epoch and more."""
     steps = np.arange(25, 3101, 25)

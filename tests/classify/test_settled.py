@@ -156,3 +156,10 @@ def test_saw_teeth_are_no_sudden_improvements() -> None:
     diagnosis = classify({"loss": (STEPS, running), "epoch": (STEPS, EPOCH)})
     assert (diagnosis.verdict, diagnosis.patterns) == ("good", ())
     assert diagnosis.because.startswith("Good so far: nothing stood out in 8 points")
+
+
+@pytest.mark.parametrize("last", [9, 10])
+def test_a_last_row_at_the_step_of_the_one_before_it_is_that_of_a_test(last: int) -> None:
+    losses = np.append(0.05 + 0.06 * np.exp(-np.arange(9) / 2), 0.11)
+    columns = {"loss": (np.append(np.arange(1, 10), last), losses)}
+    assert (classify(columns).verdict == "good") is (last == 9)

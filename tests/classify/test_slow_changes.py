@@ -154,3 +154,10 @@ def test_the_very_first_value_of_a_run_is_a_guess_and_no_level(first_step: int, 
     loss[0] = 0.016
     diagnosis = classify({"loss": (first_step + 10 * np.arange(40), loss)})
     assert ("level-shift" in diagnosis.patterns) is named
+
+
+def test_a_slow_rise_from_a_minimum_early_in_the_log_diverges() -> None:
+    """Self-play: learned in the first tenth, and worse by a seventh at the end."""
+    at, noise = np.arange(100), np.random.default_rng(1).standard_normal(100)
+    loss = (1.15 + 4 * np.exp(-at / 1.5)) * np.exp(0.16 * np.maximum(at - 13, 0) / 86 + 0.004 * noise)
+    assert "divergence-no-spike" in classify({"total_loss": loss}).patterns

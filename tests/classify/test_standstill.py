@@ -10,7 +10,7 @@ from benchmarks.curves.families import FAMILIES, in_families
 from chronicle.build.entry import diagnosis_json
 from chronicle.classify import classify
 from chronicle.classify.course import CLIMBS, HEALTHY, NEVER, STOPPED, WAITS, compete
-from chronicle.classify.rules.whole_run import trend
+from chronicle.classify.measure import trend
 from chronicle.model import Role
 from chronicle.score import judge
 from chronicle.score.labels import Label

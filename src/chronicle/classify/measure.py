@@ -21,6 +21,7 @@ HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
 MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
 BEFORE = 64  # [samples] that make the line a departure is measured from
 FLOOR = 1e-4  # [log units] no series is judged more finely than 0.01 %
+PARTS = 64  # of a course, whose means tell its trend
 AT_ONCE = 1 << 14  # windows that are sorted together
 median = arithmetic.median
 _POSITIVE = WeakKeyDictionary[Series, tuple[Floats, Floats]]()  # see `positive`
@@ -219,6 +220,42 @@ def running(y: Floats, width: int) -> Floats:
     head = [median(y[: i + half + 1]) for i in range(half)]
     tail = [median(y[i - half :]) for i in range(n - half, n)]
     return np.concatenate([head, inner, tail])
+
+
+def rises_by(values: Floats) -> float:
+    """The rank correlation of values with time (Spearman), in errors of values that are drawn alike."""
+    place, order = np.arange(len(values)), ranks(values)
+    alike = order.min() == order.max()
+    return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
+
+
+def trend(values: Floats) -> float:
+    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
+    like their neighbours. What noise hides from block to block adds up over the course."""
+    means = np.array([part.mean() for part in np.array_split(values, min(PARTS, len(values)))])
+    places, order = np.arange(len(means)), ranks(means)
+    off = means - np.polyval(np.polyfit(places, means, 1), places)
+    spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
+    if order.min() == order.max():
+        return 0.0
+    alike = max(float(off[1:] @ off[:-1]) / spread, 0.0) if spread > 0 else 0.0
+    fewer = (len(means) - 1) * (1 - alike) / (1 + alike)
+    return float(np.corrcoef(order, places)[0, 1] * fewer**0.5)
+
+
+def levels_apart(values: Floats) -> float:
+    """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
+    freedom where all are drawn alike."""
+    n = len(values)
+    off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
+    return float(12 * off / (n * (n + 1)))
+
+
+def ranks(values: Floats) -> Floats:
+    """The place of each value among all in order, from 1; equal ones share their mean place."""
+    ordered = np.sort(values)
+    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
+    return np.asarray((left + right + 1) / 2, np.float64)
 
 
 def sure(t: float, limit: float) -> float:

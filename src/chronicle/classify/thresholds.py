@@ -74,7 +74,6 @@ class Thresholds:
     joint_t: float = limit(3.0, "standard errors", "of joins that reach join_t together, or at a raised rate")
     join_gap: float = limit(12.0, "samples", "a longer gap means the attempt was not resumed")
     horizon: float = limit(0.5, "log steps", "a loss is a straight line for so long, and as far beyond it")
-    alike_share: float = limit(0.3, "correlation of noise", "a lower correlation proves nothing")
     seam_pause: float = limit(10.0, "times the median", "a process that starts takes longer than a step")
     first_level: float = limit(0.15, "share of what was learned", "within this of the first level is back")
     # ---- what was planned: learning rate, batch size

@@ -37,6 +37,7 @@ from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
+MANY = 10  # times the points of an attempt: another one that has more tells of the run
 PASSING = 0.05  # share of the samples since the first lost one: what loses more does not go on
 SETTINGS = 8  # samples around a change of a setting, and changes of one that is no measurement
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
@@ -154,6 +155,8 @@ def gains(view: View) -> Series | None:
     """The first series that says that the model gets better: a score, an objective, or a loss as it stands in
     the log, which may be one of too few points to be judged."""
     for attempt in view.attempts:
+        if any(len(later.objective or ()) > MANY * len(attempt.objective or ()) for later in view.attempts):
+            continue  # of which hardly anything is in this attempt
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
         if better := next(filter(whole_run.improves, scores), None):
             return better

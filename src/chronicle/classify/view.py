@@ -240,12 +240,20 @@ def settled(series: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
+    series = _without_test(series)
     for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
         if np.count_nonzero(lengths >= _LEAST) >= _TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
             return series.pick(ends if lengths[-1] >= _WHOLE * median(lengths[:-1]) else ends[:-1])
     return _between_rows(finite(series)) if series.role in _SPEED else series
+
+
+def _without_test(series: Series) -> Series:
+    """Without a last row at the step of the one before it, where no other step repeats: that of a test."""
+    is_new = np.diff(series.steps) > 0
+    test = len(is_new) >= _LEAST and not is_new[-1] and is_new[:-1].all() and np.isfinite(series.values[-1])
+    return series.pick(np.arange(len(series) - 1)) if test else series
 
 
 def _between_rows(speed: Series) -> Series:

@@ -384,6 +384,7 @@ def names_an_evaluation(name: str) -> bool:
     return bool(OF_EVALUATION & set(re.split(r"[\W_]+", name.lower())))
 
 
+@np.errstate(invalid="ignore")  # infinite numbers may follow each other
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
     """A counter without the rows of evaluations that do not go on from the training's: these stand where the
     training was. One within an interval of the training's rows tells where an epoch ended."""

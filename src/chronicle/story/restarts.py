@@ -214,9 +214,6 @@ def _why(join: Join, axis: Axis) -> Iterator[str]:
         where = f"at {plural(equal, 'equal step')}" if equal else "at the seam"
         levels = f"{level(evidence['loss_before'])} → {level(evidence['loss_after'])}"
         yield f"{evidence['metric']} {levels} {where}"
-    if "noise_alike_share" in evidence:
-        share, pairs = evidence["noise_alike_share"], plural(evidence.get("noise_pairs", 0), "equal step")
-        yield f"the same data at the same steps (noise alike to {100 * share:.0f} % at {pairs})"
     if "lr_ratio" in evidence and abs(evidence["lr_ratio"] - 1) < 0.01:
         yield "learning rate as before"
     if "same_process" in evidence:

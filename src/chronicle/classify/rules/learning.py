@@ -76,6 +76,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import extreme, plain
+from chronicle.metrics.roles import direction
 from chronicle.model import Finding, Floats, Role, Series
 
 FAILED, PLATEAU, SUDDEN = "failed-run", "plateau", "grokking"
@@ -85,6 +86,7 @@ EARLY = 0.12  # share of the log in which a start may fall however it likes
 WAITED = 0.15  # share of the log that is no warm-up
 NONE = 0.1  # share of a fall that is none, and of the log in which an abrupt one is over
 ABRUPT = 0.8  # of a fall that is over soon
+AT_ONCE = 2  # samples, after which such a fall is no learning
 FAR_LEAD = 25.0  # [nats] for a name that people would like to be true
 FEW = 8  # samples in a third of a stretch, and of another series since
 SMALL = 3.0  # [nats] by which an equal curve may be less likely for its free parameter
@@ -282,13 +284,13 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
     scores = attempt.by_role(Role.VALIDATION_SCORE)
-    better = any(map(improves, scores))  # then only answers are less sure
     whole = [s for s in held_out if measures(s) == measures(loss)]
     for validation in whole or held_out:
         steps, y = positive(validation)
         if validation is loss or len(y) < 3:
             continue
         low, rise, need = turned_up(view, y)
+        better = any(gained(s, steps[low], steps[-1]) for s in scores)  # then only answers are less sure
         need = max(need, limits.overfit_few) if better else need
         if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
             continue
@@ -326,6 +328,9 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         gain = meanwhile.before - meanwhile.after
         if gain < -meanwhile.error:  # then the model is worse in all ways
             continue
+        held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
+        if any(t.before - t.after >= LEAST_FALL for t in filter(None, held_out)):
+            continue  # and here it is better at what it is trained for
         checks = [
             at_least("of the score's rise lost", way.lost_share, "share", LOST, "lost_share"),
             at_least("fall of the score", way.lost, "errors", FAR),
@@ -394,6 +399,14 @@ def turn(loss: Series, start: float, end: float) -> Turn | None:
     return Turn(median(before), median(after), error)
 
 
+def gained(score: Series, start: float, end: float) -> bool:
+    """Whether a score improves as a whole, and ends a stretch better than it was at its start."""
+    known, near = finite(score), max(0.1 * (end - start), 1.0)
+    v = direction(score) * known.values
+    before, after = v[np.abs(known.steps - start) <= near], v[known.steps >= end - near]
+    return improves(score) and not (len(before) and len(after) and median(after) <= median(before))
+
+
 def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
     """Held-out score (or loss) against the one of training: which was learned when?"""
     train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
@@ -458,8 +471,12 @@ def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def abrupt(view: View, loss: Series, drop: Event) -> bool:
     """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
-    tenth of the log in steps and points, and gained five times what as many steps before had gained."""
+    tenth of the log in steps and points, and gained five times what as many steps before had gained. What is
+    over at once is what a cut of the learning rate does: where no rate is logged nobody can tell."""
     steps, y = positive(loss)
+    at_once = drop.end is not None and drop.end - drop.onset <= AT_ONCE
+    if at_once and view.attempt_of[loss].learning_rate is None:
+        return False
     start = float(loss.steps[drop.onset])
     lasted = float(loss.steps[drop.end if drop.end is not None else -1]) - start
     a = int(np.searchsorted(steps, start))

@@ -26,9 +26,8 @@ import numpy as np
 
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import BEFORE, fit, median, positive, sure
+from chronicle.classify.measure import BEFORE, fit, median, positive, rises_by, sure
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules.whole_run import rises_by
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap

@@ -37,8 +37,7 @@ lr-not-restored
 repeat-data
     Sees: a loss that is falsely low after a resume, until new data come.
     Rule: the loss lies under the earlier attempt's line by half of a later jump up, and is on that line after
-    the jump; validation, where it is logged, does not jump. Or the noise of the loss is, pair by pair, that
-    of data which were read before (`resumed.rereads`): that alone is proof.
+    the jump; validation, where it is logged, does not jump.
     Blind to: replays in another order, which make no jump, and logs that begin after the resume.
     False alarm: a data cursor is checked for nothing.
     Source: Lightning #18780 (Llama-2 run: 0.13 and 0.25 nats too low for 250 steps each).
@@ -74,16 +73,13 @@ from chronicle.classify.report import (
     noted,
     renamed,
     stands,
-    with_more,
 )
 from chronicle.classify.resumed import (
     FIRST,
     LEAST,
-    Reread,
     Resume,
     jumps_again,
     learned_before,
-    rereads,
     resumes,
     seams,
     validation_stays,
@@ -344,49 +340,18 @@ REPEAT = "repeat-data"
 REPLACED = RISES | {"resume-spike"}
 WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump
 MOST_PLACES = 4096  # places that are tried; of a longer attempt, medians of blocks
-PROVED = 0.98  # confidence where the noise proves it: five standard errors and a foretold lag
 
 
 def replays(view: View) -> Iterator[Finding]:
     """Stretches of data that were read before, a finding for each attempt that has one."""
     honest: dict[str, tuple[Resume, float]] = {}  # of attempts with a replay: its line, the step of its end
-    proofs = view.once(("rereads",), lambda: rereads(view))
     for attempt in view.attempts:
-        joins, proof = resumes(view, attempt), proofs.get(attempt.index)
+        joins = resumes(view, attempt)
         jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *further(joins, honest)))
         ends = ((f, join, at[0]) for join, at in jumps if at for f in new_data(view, join, *at))
-        replay, join, last = next(ends, (None, None, 0))
-        if join is not None:
+        for replay, join, last in islice(ends, 1):
             honest[attempt.name] = join, float(join.steps[last])
-        elif proof is not None:
-            replay = read_again(view, attempt, joins, proof)
-        if replay is not None and proof is not None:
-            replay = replace(with_more(replay, proof.checks(view.thresholds)), confidence=PROVED)
-        yield from filter(None, [replay])
-
-
-def read_again(view: View, attempt: AttemptView, joins: list[Resume], proof: Reread) -> Finding:
-    """A replay that its noise proves: at the jump to new data, or over all that is replayed."""
-    loss, last_step, limits = attempt.loss, proof.pairing.last_step, view.thresholds
-    assert loss is not None
-    steps, y = positive(loss)
-    end = int(np.searchsorted(steps, last_step, side="right"))
-    before, after = y[max(end - WINDOWS[-1], 0) : end], y[end : end + WINDOWS[-1]]
-    height = median(after) - median(before) if min(len(before), len(after)) >= LEAST else 0.0
-    error = MEDIAN_ERROR * wiggle(y) * (1 / max(len(before), 1) + 1 / max(len(after), 1)) ** 0.5
-    jumps = height >= max(limits.moved, limits.known_t * error)
-    evidence = [
-        *(noted(jump_log=height) if jumps else ()),
-        *noted(low_start_step=int(steps[0]), replayed_steps=int(last_step - steps[0])),
-        *noted(after=joins[0].parent.name if joins else proof.of),
-    ]
-    why = "the noise had not been that of data read before"
-    shape = shape_near(view, joins[0], end, WINDOWS[1]) if joins and jumps else None
-    if shape is not None:
-        return ended_by(shape, why, evidence)
-    new_at = int(steps[min(end, len(steps) - 1)])
-    at = At(attempt, loss, new_at, new_at, new_at) if jumps else At(attempt, loss, steps[0], None, last_step)
-    return finding(REPEAT, at, evidence, 0.5 + max(height, 0.0), PROVED, (SHIFT, why))
+            yield replay
 
 
 def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:

@@ -118,7 +118,7 @@ def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: f
     rise = float(medians[-1] - medians[low])
     over = medians - np.minimum.accumulate(medians)
     usual = float(np.max(over[2 : low + 1], initial=0.0))
-    if not 2 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
+    if not 1 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
     if rise < max(limits.turn_rise, noise, limits.turn_usual * usual):
         return None

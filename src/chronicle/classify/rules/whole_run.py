@@ -62,7 +62,17 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import MEDIAN_ERROR, finite, median, positive, scale, wiggle
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    finite,
+    levels_apart,
+    median,
+    positive,
+    rises_by,
+    scale,
+    trend,
+    wiggle,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side, stands
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
@@ -82,6 +92,9 @@ MOVES, MOST = 0.01, 0.5  # of a score's size, that is a rise; and of a rise, tha
 LOST = 1 / 3  # share of what was gained: more is no dip
 BLOCKS = 16  # of a log: an eighth of it are two, as at the start of a loss
 OBJECTIVE = 50  # points of an objective, three a block
+REPEATED = 5  # values of a score, all the same
+RARE = 0.05  # share of the values of a reward, and of the highest value of a score
+LEVELS = 8  # values, of which a reward takes no other one: wins and losses
 STARTS = 3  # values of which a level is known
 CEILING = 0.9  # of what can be had, from the first level on: nothing is left to learn
 RISES, FAR = 4.0, 6.0  # [errors] what is no chance among sixteen blocks, and what is worth an alarm
@@ -102,7 +115,8 @@ def find(view: View) -> Iterable[Finding]:
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
     limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
-    scores = [s for s in attempt.by_role(*SCORES) if len(s) >= MIN_POINTS]
+    rated = attempt.by_role(*SCORES)
+    scores = [s for s in rated if len(s) >= (REPEATED if np.ptp(s.values) == 0 else MIN_POINTS)]
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and guessed(y[2:])
     known = guesses or (len(y) >= FEWEST and noise <= limits.knowing)
@@ -152,7 +166,9 @@ def improves(series: Series) -> bool:
         return rises(direction(series) * series.values)
     if series.role is Role.OBJECTIVE:
         return way.learned or at_its_best(series, way) or _at_a_ceiling(series)
-    return way.learned and way.best - way.first >= MOVES * max(abs(way.best), abs(way.first))
+    is_nothing = 0 <= way.last < RARE * float(finite(series).values.max())  # but for a few
+    least = MOVES * max(abs(way.best), abs(way.first))
+    return way.learned and not is_nothing and way.best - way.first >= least
 
 
 def _at_a_ceiling(reward: Series) -> bool:
@@ -232,8 +248,11 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
         return None
     judged = {loss for _, loss, _ in long}
     others = [s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged]
+    parts = [s for a in view.attempts for s in a.by_role(Role.PART_LOSS)]
     better = (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
-    if any(falls(positive(s)[1]) for s in others) or any(map(improves, better)):
+    if any(falls(positive(s)[1]) for s in others) or any(falls(positive(s)[1], TREND) for s in parts):
+        return None
+    if any(map(improves, better)):
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
     return attempt, loss, rises_by(whole), levels_apart(whole)
@@ -247,31 +266,9 @@ def moves(y: Floats) -> bool:
     return fell or smooth or abs(rises_by(y)) > STILL or levels_apart(y) > ALIKE
 
 
-def falls(y: Floats) -> bool:
-    """Whether log values, 16 or more, go down with time."""
-    return len(y) >= FEWEST and rises_by(y) < -STILL
-
-
-def rises_by(values: Floats) -> float:
-    """The rank correlation of values with time (Spearman), in errors of values that are drawn alike."""
-    place, order = np.arange(len(values)), ranks(values)
-    alike = order.min() == order.max()
-    return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
-
-
-def levels_apart(values: Floats) -> float:
-    """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
-    freedom where all are drawn alike."""
-    n = len(values)
-    off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
-    return float(12 * off / (n * (n + 1)))
-
-
-def ranks(values: Floats) -> Floats:
-    """The place of each value among all in order, from 1; equal ones share their mean place."""
-    ordered = np.sort(values)
-    left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
-    return np.asarray((left + right + 1) / 2, np.float64)
+def falls(y: Floats, least: float = STILL) -> bool:
+    """Whether log values, 16 or more, go down with time, by ``least`` errors."""
+    return len(y) >= FEWEST and rises_by(y) < -least
 
 
 def _every_attempt_dies(view: View) -> Iterator[Finding]:
@@ -393,24 +390,12 @@ def ascent(series: Series, fewest: int = OBJECTIVE) -> Ascent | None:
         return Ascent(first, best, last, start, gained, lost, sag / error, course)
 
     # a few tall values say nothing to a median, and all to a mean: an agent learned if one of both rose
-    ways = [way(median, max(inside, min(apart(np.mean, scale), apart(median, scale))))]
-    if len(v) >= OBJECTIVE:  # of a few values a mean is that of one
+    ways = []
+    if len(v) < OBJECTIVE or len(np.unique(v)) > LEVELS:  # the median of wins and losses is one of them
+        ways.append(way(median, max(inside, min(apart(np.mean, scale), apart(median, scale)))))
+    if len(v) >= OBJECTIVE and (not ways or series.role is Role.OBJECTIVE):  # a mean of a few is that of one
         ways.append(way(np.mean, max(inside, apart(np.mean, np.std))))
     return max(ways, key=lambda w: (w.learned, w.gained))
-
-
-def trend(values: Floats) -> float:
-    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
-    like their neighbours. What noise hides from block to block adds up over the course."""
-    means = np.array([part.mean() for part in np.array_split(values, min(4 * BLOCKS, len(values)))])
-    places, order = np.arange(len(means)), ranks(means)
-    off = means - np.polyval(np.polyfit(places, means, 1), places)
-    spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
-    if order.min() == order.max():
-        return 0.0
-    alike = max(float(off[1:] @ off[:-1]) / spread, 0.0) if spread > 0 else 0.0
-    fewer = (len(means) - 1) * (1 - alike) / (1 + alike)
-    return float(np.corrcoef(order, places)[0, 1] * fewer**0.5)
 
 
 def at_its_best(series: Series, way: Ascent) -> bool:
@@ -447,8 +432,10 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     elif _says_enough(view, attempt, series):
         later = series.steps[0] > 0.02 * series.steps[-1]  # it may have risen before: then it must be surer
         most = DOUBT if later else TREND
-        # what is nearly always above nothing may be all there is
-        unsure = later or float(np.quantile(finite(series).values, 0.05)) > 0
+        # what is nearly always above nothing may be all there is, and so may a game that is won now and then
+        v = finite(series).values
+        won = 1 < len(np.unique(v)) <= LEVELS and float(np.mean(v == v.max())) > RARE
+        unsure = later or won or float(np.quantile(v, RARE)) > 0
         checks = [
             *measured,
             Check("best level over the first", way.gained, "errors", f"< {RISES:g}", way.gained < RISES),
@@ -486,10 +473,12 @@ def fell(score: Series) -> bool:
 
 
 def _says_enough(view: View, attempt: AttemptView, series: Series) -> bool:
-    """Whether a reward that does not rise says that nothing was learned: not one of fewer than 50 points, one
-    value to the end that is more than nothing, an attempt that was begun anew and learned, nor a score."""
+    """Whether a reward that does not rise says that nothing was learned: not one of fewer than 50 points that
+    differ, one value to the end that is more than nothing, an attempt that was begun anew and learned, nor a
+    score."""
     values = finite(series).values
-    if series.role is not Role.OBJECTIVE or len(values) < OBJECTIVE or values.min() == values.max() > 0:
+    same = values.min() == values.max()
+    if series.role is not Role.OBJECTIVE or (values[0] > 0 if same else len(values) < OBJECTIVE):
         return False
     later = (a.objective for a in view.attempts[attempt.index + 1 :])
     return not any(s is not None and improves(s) for s in later)
