@@ -363,7 +363,10 @@ class Epochs:
         return self._before + steps
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
+        """The step over all epochs; ``of`` is how many an epoch has, if that is known. A bar that is full is
+        drawn empty under the name of its epoch before it is given that of the next one (Lightning)."""
+        if step == 0 and epoch == self._epoch and self._step == of > 0:
+            return self._before + of
         if self._epoch is not None and epoch != self._epoch:
             falls = step < self._step or (step == self._step and not self._repeats)
             starts_over = falls and epoch > self._epoch
