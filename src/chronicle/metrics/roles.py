@@ -202,7 +202,7 @@ def _losses(roles: Mapping[str, Role], given: Mapping[str, Role]) -> dict[str, R
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
-        # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside nothing, is the loss of these parts.
+        # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside nothing, is their loss.
         totals = [name for name in others if plain(name) in ("total", "tot")]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
         if totals and (parts or len(totals) == len(roles)):

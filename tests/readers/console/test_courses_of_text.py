@@ -94,7 +94,8 @@ def test_a_bar_that_is_drawn_empty_before_it_is_given_the_next_epoch(tmp_path: P
     """As Lightning's bar is, with the numbers of the epoch before."""
 
     def bar(epoch: int, n: int, more: str) -> str:
-        return f"Epoch {epoch}: {100 * n // 28:3}%|####| {n}/28 [00:0{n % 10}<00:01,  3.47it/s, v_num=4{more}]\r"
+        clock = f"[00:0{n % 10}<00:01,  3.47it/s, v_num=4{more}]"
+        return f"Epoch {epoch}: {100 * n // 28:3}%|####| {n}/28 {clock}\r"
 
     text, more = "", ""
     for epoch in range(12):
