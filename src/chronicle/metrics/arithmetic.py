@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -31,7 +32,8 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     """The groups of metrics that are shares of a mixture: logged at the same steps under names that differ in
     one place, within [0, 1], and summing to one in every row. Settings that never change are none."""
     group_of: dict[str, tuple[str, ...]] = {}
-    for family in _families(tuple(series)):
+    begin_as_one = (n for n, s in series.items() if len(s) >= FEWEST_ROWS and 0 <= s.values[0] <= 1)
+    for family in _families(tuple(begin_as_one)):
         at_equal_steps: dict[bytes, list[str]] = {}
         for name in family:
             if name not in group_of and _in_unit_interval(series[name]):
@@ -67,11 +69,12 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
         return {}
     rows = _some_rows(len(total))
     sums = total.values[rows]
-    others = {name: metric for name, metric in series.items() if metric is not total}
-    beside = (n for n, m in others.items() if m.steps is total.steps or np.array_equal(m.steps, total.steps))
-    cells = {name: others[name].values[rows] for name in beside}
-    finite = {name: values for name, values in cells.items() if np.isfinite(values).all()}
-    fits = 1 < len(finite) <= min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM) and np.isfinite(sums).all()
+    others = ((name, metric) for name, metric in series.items() if metric is not total)
+    beside = ((n, m) for n, m in others if m.steps is total.steps or np.array_equal(m.steps, total.steps))
+    cells = ((name, metric.values[rows]) for name, metric in beside)
+    most = min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM)
+    finite = dict(islice(((name, values) for name, values in cells if np.isfinite(values).all()), most + 1))
+    fits = 1 < len(finite) <= most and np.isfinite(sums).all()
     if not fits or not _may_be_sum(sums, np.column_stack([*finite.values()])):
         return {}
     names = before = [name for name, term in finite.items() if not _is_multiple(sums, term)]
@@ -136,8 +139,6 @@ def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 
 def _in_unit_interval(series: Series) -> bool:
-    if len(series) < FEWEST_ROWS or not 0 <= series.values[0] <= 1:
-        return False
     sampled = series.values[_some_rows(len(series))]
     return bool(sampled.min() >= 0 and sampled.max() <= 1)  # a NaN is neither
 

@@ -40,7 +40,7 @@ LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 @lru_cache(maxsize=_MOST_NAMES)
 def plain(metric: str) -> str:
     """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
-    words = _HUMP.sub(" ", metric).lower()
+    words = metric if metric.islower() else _HUMP.sub(" ", metric).lower()
     for spelled, word in aliases.SPELLED.items() if _is_spelled(_LONG_NUMBER.sub("00", words)) else ():
         words = re.sub(spelled, f" {word} ", words)
     return " ".join(_WORD.findall(words))
@@ -96,7 +96,6 @@ def dataset_of(metric: str) -> str:
     return metric
 
 
-@lru_cache(maxsize=_MOST_NAMES)
 def unit_of(metric: str, role: Role) -> str | None:
     """The unit that the name states, for times, rates and counts; None where it states none."""
     if role not in (Role.STEP_TIME, Role.THROUGHPUT):

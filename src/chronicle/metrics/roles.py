@@ -90,12 +90,16 @@ def _assigned(
     roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
     roles |= _by_level(series, roles)
     roles |= given
-    assigned = dict[str, Series]()
+    assigned = dict(series)  # a table may have 100,000 columns, most of which nothing is known of
     for name, metric in series.items():
-        role, unit = roles[name], metric.unit or unit_of(name, roles[name])
+        role = roles[name]
+        unit = metric.unit or unit_of(name, role)
         dataset = dataset_of(name) if role is Role.DATASET_LOSS else ""
-        # `replace` takes five times as long, and a folder of small files holds thousands of series
-        assigned[name] = Series(metric.metric, role, metric.steps, metric.values, metric.times, unit, dataset)
+        if role is not metric.role or unit != metric.unit or dataset != metric.dataset:
+            # `replace` takes five times as long, and a folder of small files holds thousands of series
+            assigned[name] = Series(
+                metric.metric, role, metric.steps, metric.values, metric.times, unit, dataset
+            )
     return assigned
 
 

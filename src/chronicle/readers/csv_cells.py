@@ -290,9 +290,10 @@ def delimiter_of(header: str) -> str:
 def header_names(cells: Sequence[str]) -> list[str]:
     """Names of the columns, stripped; a name that comes again gets its number."""
     seen: Counter[str] = Counter()
-    names = []
+    names, line = list[str](), "\n".join(cells)
+    is_english = in_english(line) == line  # a quick look: a table may have 100,000 columns
     for cell in map(str.strip, cells):
-        if counts_steps(counter := in_english(cell)):  # "Epoche" of a table that was made in German
+        if not is_english and counts_steps(counter := in_english(cell)):  # "Epoche", in German
             cell = counter
         seen[cell] += 1
         names.append(f"{cell} ({seen[cell]})" if cell and seen[cell] > 1 else cell)

@@ -65,6 +65,8 @@ def identify(head: Head) -> bool:
     """A line of names, and below it rows of as many cells, most of them numbers or blank. Names that are
     numbers, rows that do not fit and a missing line of names are forgiven only where a name counts steps or
     the file is named after a loss."""
+    if head.is_of_words:
+        return False
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
     if len(header) == 2 and numeric[1]:  # a date

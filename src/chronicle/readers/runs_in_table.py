@@ -129,7 +129,9 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         return []
     whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
     for name, steps in whole.items():
-        if columns[name].is_text or not _may_count(name) or not np.array_equal(steps, np.floor(steps)):
+        if columns[name].is_text or steps[0] != np.floor(steps[0]) or not _may_count(name):
+            continue
+        if not np.array_equal(steps, np.floor(steps)):
             continue
         begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
         parts = np.split(steps, begins)

@@ -33,6 +33,12 @@ _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text h
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
+# Suffixes of documents and programs, which may quote a log.
+_OF_WORDS = re.compile(
+    r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
+    r"|java|kt|scala|swift|rb|php|lua|pl|sql|proto|cmake|tex|bib|patch|diff|lock|ini|cfg|conf)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,11 @@ class Head:
     def opens(self) -> bytes:
         """The first byte that is no blank, and no mark of the encoding; b"" where it is not known."""
         return b"" if encoding_of(self.start) == "utf-16" else self.start.lstrip(_BLANKS)[:1]
+
+    @property
+    def is_of_words(self) -> bool:
+        """Whether the file is a document or a program by its name: it may quote a log, but is mostly none."""
+        return _OF_WORDS.fullmatch(self.path.suffix) is not None
 
     @cached_property
     def is_text(self) -> bool:

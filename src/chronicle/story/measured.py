@@ -28,6 +28,7 @@ from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
 from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
+from chronicle.timeline.courses import distinct_in
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
 
@@ -150,7 +151,7 @@ class RunView:
         """Of each attempt the number of its training, from 1; see `numbers_of`."""
         return numbers_of(self.timeline)
 
-    @property
+    @cached_property
     def n_trainings(self) -> int:
         return max(self.training_of, default=0)
 
@@ -421,7 +422,7 @@ def happenings(timeline: Timeline, diagnosis: Diagnosis) -> list[Happening]:
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     """Says to which attempt a step belongs: to the one of a name, else to the last that begins by then."""
     place_of = {attempt.name: k for k, attempt in reversed([*enumerate(timeline.attempts)])}
-    series = [attempt.series.values() for attempt in timeline.attempts]
+    series = map(distinct_in, timeline.attempts)
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
 
     def owner(attempt: str | None, step: float) -> int:

@@ -73,7 +73,7 @@ def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
 
 def _launch(run: RunView) -> Iterator[Event]:
     for first in run.timeline.attempts[:1]:
-        if steps := [int(s.steps.min()) for s in first.series.values() if len(s)]:
+        if steps := [int(s.steps.min()) for s in distinct_in(first) if len(s)]:
             where = first.facts.get("nodes") or first.facts.get("host") or ""
             on = f" on {clipped(str(where), 60)}" if where else ""
             words = f"The log begins at {run.axis.place(min(steps))}{on}."

@@ -9,7 +9,7 @@ run, when they happened, and at which step.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -20,7 +20,7 @@ from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import relation
-from chronicle.timeline.courses import Course, clock, distinct_in, wall_clock
+from chronicle.timeline.courses import Course, clock, distinct, distinct_in, wall_clock
 from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
 
 # What overtaken pieces cost, by the role of the series that counts it; None is the wall clock.
@@ -380,9 +380,9 @@ def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
     return timeless, step if timeless else fault.at_time, step, place.source, place.line or 0, fault.what
 
 
-def _clock(tracks: Iterable[Track]) -> tuple[model.Floats, Steps]:
+def _clock(tracks: Collection[Track]) -> tuple[model.Floats, Steps]:
     """Times and steps of all points of the longest track that has times, in the order of the time."""
-    longest = max(tracks, key=lambda track: np.isfinite(track.times).sum(), default=None)
+    longest = max(distinct(tracks), key=lambda track: np.isfinite(track.times).sum(), default=None)
     if longest is None:
         return np.empty(0), np.empty(0, np.int64)
     known = np.isfinite(longest.times)

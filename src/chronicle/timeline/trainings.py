@@ -377,11 +377,11 @@ def numbers_of(timeline: Timeline) -> list[int]:
     evaluation, which trains nothing."""
     source = {join.after: join.before for join in timeline.joins}
     judged = {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
-    numbers = list[int]()
+    numbers, latest = list[int](), 0
     for k, attempt in enumerate(timeline.attempts):
         trains = clock(attempt) is not None and attempt.name not in judged
-        own = max(numbers, default=0) + 1 if trains else 0
-        numbers.append(numbers[source[k]] if k in source else own)
+        numbers.append(numbers[source[k]] if k in source else latest + 1 if trains else 0)
+        latest = max(latest, numbers[-1])
     return numbers
 
 

@@ -127,12 +127,6 @@ def _chunk(data: bytes, first: int, cut: int, *, last: bool = False) -> Chunk:
 
 
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
-# Documents and programs may quote the lines of a log; then these are not most of the lines.
-_NO_LOGS = re.compile(
-    r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
-    r"|java|kt|scala|swift|rb|php|lua|pl|sql|proto|cmake|tex|bib|patch|diff|lock|ini|cfg|conf)",
-    re.IGNORECASE,
-)
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # has readers of its own, also where it is cut
 
 _NUMBERS = tuple(map(re.compile, (rb"nan\b(?<!\w...)", rb"inf\b(?<!\w...)", rb"\d[\d.,]*(?:[eE][-+]?\d+)?")))
@@ -145,8 +139,7 @@ _AS_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
     """Whether its name is no document's and no program's, or its lines say otherwise. Raises OSError."""
-    suffix = head.path.suffix
-    return _is_all_records(sample(head)) if _NO_LOGS.fullmatch(suffix) else not _DATA.fullmatch(suffix)
+    return _is_all_records(sample(head)) if head.is_of_words else not _DATA.fullmatch(head.path.suffix)
 
 
 def _is_all_records(text: bytes) -> bool:
