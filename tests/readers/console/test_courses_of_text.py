@@ -105,3 +105,20 @@ def test_a_bar_that_is_drawn_empty_before_it_is_given_the_next_epoch(tmp_path: P
     (attempt,) = read(log(tmp_path, text))
     assert attempt.series["train_loss"].steps.tolist() == [28 * n for n in range(1, 13)]
     assert len(stitch([attempt]).attempts) == 1
+
+
+def test_rows_whose_bars_a_terminal_cut_before_they_were_full(tmp_path: Path) -> None:
+    """The last row of an epoch is its value, once the next epoch has begun."""
+
+    def row(epoch: int, loss: float, bar: str) -> str:
+        return f"{epoch:7}/40      8.29G      {loss:.3f}      1.725      1.289        873        640:{bar}\n"
+
+    head = "      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n"
+    text = head
+    for epoch in range(1, 13):
+        text += row(epoch, 3 - epoch / 10 + 0.05, "") + row(epoch, 3 - epoch / 10, "" if epoch < 9 else " 1")
+    (attempt,) = read(log(tmp_path, text + row(13, 1.6, "")))
+    loss = attempt.series["box_loss"]
+    assert dict(zip(loss.steps.tolist(), loss.values.round(3), strict=True)) == {
+        epoch: round(3 - epoch / 10, 3) for epoch in range(1, 13)
+    }
