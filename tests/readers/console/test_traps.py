@@ -128,6 +128,13 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
         {"loss": [(10, 2.5), (20, 2.25), (40, 2.0)], "epoch": [(10, 0.1), (20, 0.2), (40, 0.4)]},
         "step",
     ),
+    "a last line below a full bar, and no summary": (
+        "hf-console",
+        " 50%|▏ | 1/2 [00:01<00:01]\n{'loss': 2.5, 'epoch': 1.0}\n"
+        "100%|██| 2/2 [00:02<00:00]\n{'loss': 2.25, 'epoch': 2.0}\n",
+        {"loss": [(1, 2.5), (2, 2.25)], "epoch": [(1, 1.0), (2, 2.0)]},
+        "step",
+    ),
     "a line that a buffer held back to the summary": (
         "hf-console",
         "  0%|  | 0/2 [00:00<?]\n 50%|▏ | 1/2 [00:01<00:01]\n{'loss': 2.5, 'epoch': 1.0}\n"

@@ -93,8 +93,8 @@ class Bars:
 
     def end(self) -> Rows:
         """The lines of a log that is over. The last bar stands for those that a buffer kept back: several, or
-        one before the summary."""
-        ended = not math.isnan(self.end_epoch)
+        one before the summary, or below a bar that is full."""
+        ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
         kept_back = sum("loss" in row.values for row in self.waiting) > 1 - ended
         if not self.total and (ended or kept_back):
             self.total = next(iter(self.drawn), "")
