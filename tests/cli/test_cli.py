@@ -188,6 +188,15 @@ def test_no_colour_in_a_pipe(chronicle, tmp_path):
     assert "\x1b" not in chronicle("classify", healthy(tmp_path / "a.csv")).out
 
 
+def test_what_a_log_lacks_is_said_in_one_sentence(chronicle, tmp_path):
+    ran = chronicle("classify", healthy(tmp_path / "a.csv"))
+    assert " ".join(ran.out.split()).endswith(
+        "The log lacks what some patterns need (learning rate, batch size, loss by data set, a second "
+        "attempt, ratio, gradient norm, attention logit, output logit, objective, expert load, validation "
+        "loss, throughput, step time, loss scale, clipped share). `chronicle explain` says which patterns."
+    )
+
+
 def test_hostile_names_are_printed_harmlessly(chronicle, tmp_path):
     log = tmp_path / "a.csv"
     log.write_text("step,loss\x1b[2J\u202e\n" + "".join(f"{i},{2 + i % 3}\n" for i in range(60)))

@@ -81,8 +81,9 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
         yield from event_lines(event)
     if len(events) > _MOST:
         yield f"  {plural(len(events) - _MOST, 'more event')}: chronicle build shows them all"
-    if timeline.series:
-        yield from _unassessed(diagnosis, "  ")
+    if timeline.series and (lacking := ", ".join(words.unassessed(diagnosis))):
+        text = f"The log lacks what some patterns need ({lacking}). `chronicle explain` says which patterns."
+        yield from filled(text, "  ", "    ")
     if timeline.copies:
         names = ", ".join(copy.name for copy in timeline.copies)
         yield from filled(f"Left out, because their values are judged already: {names}.", "  ", "    ")
@@ -90,11 +91,11 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
         yield f"  In doubt: {printable(doubt)}"
 
 
-def _unassessed(diagnosis: Diagnosis, before: str) -> list[str]:
+def _unassessed(diagnosis: Diagnosis) -> list[str]:
     """What the log lacks, each with the patterns that could not be assessed without it."""
     lacking = (f"Without {needs}: {names}." for needs, names in words.unassessed(diagnosis).items())
     text = " ".join(("Some patterns could not be assessed.", *lacking))
-    return filled(text, before, before + "  ") if diagnosis.not_assessed else []
+    return filled(text, "", "  ") if diagnosis.not_assessed else []
 
 
 def event_lines(event: Event, before: str = "") -> Iterator[str]:
@@ -258,7 +259,7 @@ def explain(
         yield ""
     if not which:
         yield from (*story.paragraphs, diagnosis.because)
-        yield from _unassessed(diagnosis, "")
+        yield from _unassessed(diagnosis)
 
 
 def _advised(given: Advice) -> Iterator[str]:
