@@ -91,7 +91,7 @@ def test_losses_that_a_script_tells_between_the_lines_of_its_engine(tmp_path: Pa
 
 
 def test_a_bar_that_is_drawn_empty_before_it_is_given_the_next_epoch(tmp_path: Path) -> None:
-    """As Lightning's bar is, with the numbers of the epoch before."""
+    """As Lightning's bar is, with the numbers of the epoch that is over."""
 
     def bar(epoch: int, n: int, more: str) -> str:
         clock = f"[00:0{n % 10}<00:01,  3.47it/s, v_num=4{more}]"
@@ -100,8 +100,9 @@ def test_a_bar_that_is_drawn_empty_before_it_is_given_the_next_epoch(tmp_path: P
     text, more = "", ""
     for epoch in range(12):
         text += "".join(bar(epoch, n, more) * 2 for n in range(29))
-        more = f", val_loss={0.7 + epoch / 10:.3f}, train_loss={2.2 - epoch / 10:.3f}"
-        text += bar(epoch, 28, more) + "\n" + bar(epoch, 0, more)
+        validation = f", val_loss={0.7 + epoch / 10:.3f}"
+        more = f"{validation}, train_loss={2.2 - epoch / 10:.3f}"
+        text += bar(epoch, 28, validation) + "\n" + bar(epoch, 0, more)
     (attempt,) = read(log(tmp_path, text))
     assert attempt.series["train_loss"].steps.tolist() == [28 * n for n in range(1, 13)]
     assert len(stitch([attempt]).attempts) == 1
