@@ -289,12 +289,16 @@ def delimiter_of(header: str) -> str:
 
 def header_names(cells: Sequence[str]) -> list[str]:
     """Names of the columns, stripped; a name that comes again gets its number."""
+    stripped, line = [*map(str.strip, cells)], "\n".join(cells)
+    if in_english(line) == line:  # a quick look: a table may have 100,000 columns
+        if len(set(stripped)) == len(stripped):
+            return stripped
+    else:  # "Epoche" of a table that was made in German
+        english = map(in_english, stripped)
+        stripped = [new if counts_steps(new) else cell for new, cell in zip(english, stripped, strict=True)]
     seen: Counter[str] = Counter()
-    names, line = list[str](), "\n".join(cells)
-    is_english = in_english(line) == line  # a quick look: a table may have 100,000 columns
-    for cell in map(str.strip, cells):
-        if not is_english and counts_steps(counter := in_english(cell)):  # "Epoche", in German
-            cell = counter
+    names = []
+    for cell in stripped:
         seen[cell] += 1
         names.append(f"{cell} ({seen[cell]})" if cell and seen[cell] > 1 else cell)
     return names

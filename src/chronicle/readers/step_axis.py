@@ -35,7 +35,7 @@ _RESTARTING = 0.8  # share of the epochs that begin below the end of the one bef
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
-_OF_ALL = re.compile(r"(.+)/(?:max|total|num)_\w+")  # what it counts up to: `global_step/max_steps`
+_OF_ALL = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
 _CALLS = "_step"  # of a tracker, which counts its calls: any step that the trainer counts goes before
 
 Mask = NDArray[np.bool_]
@@ -48,14 +48,16 @@ Mask = NDArray[np.bool_]
 def column_key(name: str) -> str:
     """A column name as it is compared: lower case, blanks, dots and dashes as underscores, numbers of what
     as `num_`."""
-    return _NUMBER_OF.sub("num_", _BETWEEN_WORDS.sub("_", name.strip().lower()), count=1)
+    key = _BETWEEN_WORDS.sub("_", name.strip().lower())
+    return _NUMBER_OF.sub("num_", key, count=1) if "_of_" in key else key
 
 
 @lru_cache(maxsize=_MOST_NAMES)
 def step_rank(name: str) -> int | None:
     """How well a name says that the column counts steps (0 is best); None where it does not."""
-    if (of := _OF_ALL.fullmatch(name)) and column_key(of[1]) in _RANK:
-        name = of[1]
+    of, _, total = name.rpartition("/")
+    if total.startswith(_OF_ALL) and total.isidentifier() and column_key(of) in _RANK:
+        name = of
     whole, last = column_key(name), column_key(_LEVEL.split(name)[-1])
     if whole in _RANK:
         return _RANK[whole] + (len(_RANK) if whole == _CALLS else 0)
