@@ -200,6 +200,8 @@ def told(results: Sequence[Seen], folder: Path, part: str) -> str:
     """The report as text; of the half kept apart the totals alone."""
     score = score_folder(folder, predict).cases
     day = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
+    if others := len([*chosen(part)]) - len(results):
+        day += f" {len(results)} logs were at hand; the snapshots of {others} others could not be had."
     rounds = {result.pointer["id"]: result.pointer["round"] for result in results}
     parts = {
         f"{part}, round {n}": [r for r in score if rounds[r.id] == n] for n in sorted({*rounds.values()})
@@ -248,7 +250,7 @@ def main() -> None:
     print(text)
     if missing:
         print(f"{len(missing)} logs could not be had:\n" + "\n".join(missing))
-    elif given.write and given.part == "open":
+    if given.write and given.part == "open":
         replace("results", f"\n{text}\n\n", PAGE)
 
 

@@ -343,6 +343,7 @@ train_ppl: loss, moe_aux_loss: part-loss
 train: other, train_loss: loss
 Rec: part-loss, KL: part-loss, Total: loss
 total: other, count: other
+Tot: loss
 loss: loss, Total: other, KL: other
 train_mse_scaled: loss, val_mae: other
 log_likelihood: score, neg_log_likelihood: loss

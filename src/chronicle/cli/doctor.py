@@ -190,11 +190,17 @@ def _records(rows: Rows) -> Iterator[tuple[tuple[str, ...], Steps]]:
     shapes = np.zeros(len(rows), np.int64)
     for code, (_, at) in zip(column_codes, rows.columns.values(), strict=True):
         shapes[np.array(at, np.int64)] ^= code
+    _, firsts, of_shape = np.unique(shapes, return_index=True, return_inverse=True)
+    names: list[list[str]] = [[] for _ in firsts]
+    is_first = np.isin(np.arange(len(rows)), firsts)
+    for name, (_, at) in rows.columns.items():
+        there = np.unique(np.array(at, np.int64))
+        for shape in of_shape[there[is_first[there]]]:
+            names[shape].append(name)
+    by_shape = np.split(np.argsort(of_shape, kind="stable"), np.cumsum(np.bincount(of_shape))[:-1])
     lines = np.array(rows.lines, np.int64)
-    for shape in dict.fromkeys(shapes.tolist()):
-        alike = np.flatnonzero(shapes == shape)
-        names = [name for name, (_, at) in rows.columns.items() if np.isin(alike[0], np.array(at))]
-        yield tuple(names), np.unique(lines[alike])
+    for shape in np.argsort(firsts) if len(rows) else ():
+        yield tuple(names[shape]), np.unique(lines[by_shape[shape]])
 
 
 def _lines_of(faults: Iterable[Fault]) -> Steps:

@@ -187,10 +187,10 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
         roles |= dict.fromkeys((name for name in parts if name not in given), Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
         roles |= {name: Role.LOSS for name in others if plain(name) in ("error", "err")}
-        # A bare `Total` beside names of parts alone (`Rec`, `KL`) is the loss, which these are parts of.
-        totals = [name for name in others if plain(name) == "total"]
+        # A bare `Total` beside names of parts alone (`Rec`, `KL`), or beside nothing, is their loss.
+        totals = [name for name in others if plain(name) in ("total", "tot")]
         parts = [n for n in others if n not in totals and set(plain(n).split()) <= aliases.COMPONENTS]
-        if totals and parts:
+        if totals and (parts or len(totals) == len(roles)):
             roles |= dict.fromkeys(parts, Role.PART_LOSS) | dict.fromkeys(totals, Role.LOSS)
     return roles
 

@@ -105,6 +105,9 @@ LINES = {
     "Progress on:train 1.25kit/10.0kit rate:1.5it/s remaining:1:20 elapsed:10 postfix:loss=2.5": {
         "step": 1250, "loss": 2.5,
     },
+    "epoch: 1/300 iter: 1/180 loss: 2.75(2.5) iter_time: 15(14.5) remain_time: 230:07:12": {
+        "epoch": 1, "iter": 1, "loss": 2.75, "iter_time": 15,
+    },
     "import numpy as np": {},
     "numpy==1.26.4": {},
     "for i in range(100): print(i)": {},

@@ -52,6 +52,7 @@ class Course:
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"
         self._plan = plan
+        self._epochs = Epochs()
         self._rank = _NO_RANK
         self._shape: tuple[str, ...] = ()  # of the latest record that counted
         self.announce()
@@ -66,6 +67,13 @@ class Course:
         self._rank = _NO_RANK
         return True
 
+    def is_aside(self, record: Record) -> bool:
+        """Whether a record counts towards another end than the training, and leaves out the epoch that this
+        tells beside its count: an evaluation, of which no word says so."""
+        pair, before = record.counters[0][1] if record.counters else self._count, self._count
+        other_end = 0 < pair.of != before.of > 0 and pair.name == before.name
+        return other_end and record.epoch is None and self._tells_epoch
+
     def announce(self) -> None:
         """A launch may begin here: an epoch that is named from now on is one of the new launch."""
         self._epoch_since = 0.0
@@ -73,8 +81,8 @@ class Course:
     def launch(self) -> None:
         """Begins anew, in the epoch that was named since the launch was announced, if there was one."""
         self.last: int | None = None
-        self._epoch, self._n_epochs, self._epochs = self._epoch_since, 0, Epochs()
-        self._passes, self._epoch_logged = False, False
+        self._epoch, self._n_epochs, self._epochs = self._epoch_since, 0, Epochs(self._epochs.begun)
+        self._passes, self._epoch_logged, self._tells_epoch = False, False, False
         self._count = Pair("", -1.0)
         self.announce()
 
@@ -149,7 +157,7 @@ class Course:
         if self._is_over(pair):
             self._epoch_since = 1.0  # as that was the last one, epochs count from 1
             self.launch()
-        self._rank, self.counter, self.axis = rank, pair.name, axis_of(rank)
+        self._rank, self.counter, self.axis, self._tells_epoch = rank, pair.name, axis_of(rank), has_epoch
         if self._plan.twofold and key_of(pair) in self._plan.twofold:
             self._epoch, pair = pair.value, Pair(pair.name, pair.of)
         if pair.name.lower().endswith("round"):  # of federated learning: epochs are within it

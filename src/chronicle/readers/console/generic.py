@@ -139,7 +139,7 @@ def _counters(all_records: Sequence[Record]) -> tuple[dict[str, list[Pair]], lis
     ]
     of_training = [key for key in known if not names_an_evaluation(key)]
     known = of_training or known[: len(known) * (not any(record.epoch for record in all_records))]
-    most = max((judged[key] for key in known), default=0)
+    most = max((judged[key] for key in known), default=0) or max((len(pairs_of[k]) for k in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(pairs_of[key]) >= most), 0)
     stages = [key for key in known[:best] if judged[key] and is_stage(key, {*known[best:]}, all_records)]
     return {key: pairs_of[key] for key in (*stages, *known[best:])}, stages
@@ -433,7 +433,10 @@ def _new_records(log: Log, course: Course, plan: Plan) -> Iterator[Record]:
         if record.form.event in (*line_records.BEGINNINGS, line_records.TRIAL):
             _note_beginning(log.own, record.form)
             course.announce()
-        elif not log.own["repeats"].is_repeat(record):
+            continue
+        if course.is_aside(record):
+            record.evaluation = record.evaluation or "eval"
+        if not log.own["repeats"].is_repeat(record):
             if record.form.event:
                 _note_checkpoint(log, record)
             else:

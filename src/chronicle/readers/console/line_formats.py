@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
-from chronicle.readers.console import pairs
+from chronicle.readers.console import generic, pairs
 from chronicle.readers.console.chunks import NAN, Prefix
 from chronicle.readers.console.line_records import Gatherer, is_resumed, records
 from chronicle.readers.console.log import SETTING, Line, Log
 from chronicle.readers.console.pairs import NUMBER, Epochs, numbers
 from chronicle.readers.step_axis import step_rank
+from chronicle.readers.text import Head
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
@@ -48,6 +50,7 @@ class LineFormat:
     single: re.Pattern[str] = _NEVER  # nothing but ``step``, ``value`` and perhaps ``name``, else of the loss
     early: re.Pattern[str] = _NEVER  # ``name`` and ``value`` of the step whose line follows
     checkpoint: re.Pattern[str] = _NEVER  # ``what`` (sav, load) is done at a ``place``
+    fresh: re.Pattern[str] = _NEVER  # a field, and as its group what it has in the first records of a process
     ranks: bool = False  # several ranks print a step; the first of them is read
     repeated: tuple[str, ...] = ()  # metrics by which a line of another rank is known that has no prefix
     bare: bool = False  # a step counts, though no number can be read beside it
@@ -58,7 +61,7 @@ class LineFormat:
     roles: Mapping[str, Role] = field(default_factory=dict)  # those that no name tells
 
     def read(self, path: Path) -> list[Attempt]:
-        log = Log(path, self.NAME, early={}, before=[])
+        log = Log(path, self.NAME, early={}, before=[], is_fresh=True)
         own, units = log.own, log.rows.units
         units |= self.units
         log.rows.roles |= self.roles
@@ -73,6 +76,7 @@ class LineFormat:
                 continue
             prefix = line.prefix if self.ranks else Prefix(line.text)
             if match := self.record.search(prefix.text):
+                self._begin(log, match["rest"])
                 if total := match.groupdict().get("total"):
                     log.fact("total_steps", int(total))
                 step, values = int(match["step"].replace(",", "")), self._values(match, units)
@@ -90,6 +94,13 @@ class LineFormat:
             else:
                 _add_otherwise(log, line)
         return log.attempts()
+
+    def _begin(self, log: Log, fields: str) -> None:
+        """Begins another launch where a record is again what only the first ones of a process are."""
+        if fresh := self.fresh.search(fields):
+            if fresh[1] and not log.own["is_fresh"]:
+                log.launch({})
+            log.own["is_fresh"] = bool(fresh[1])
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
@@ -288,6 +299,9 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
             _add_otherwise(log, line)
+    has_loss = any(role_of(name) in LOSSES for name in log.rows.columns)
+    if not has_loss and generic.plan_of(Head.of(path)).is_log:  # the script tells it in lines of its own
+        return generic.read(path)
     return [log.attempt()]
 
 
@@ -402,6 +416,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
                 r"(?:\b(?:iter|step) +|^(?=\d+ \| loss ))(?P<step>\d[\d,]{0,17})(?:/[\d,]+)?"
                 r"(?::| \|)(?P<rest>.*)"
             ),
+            fresh=re.compile(r"\bmfu (-100\.00%)?"),
             pair=re.compile(rf"(?<![\w.])([A-Za-z][\w/ .-]{{0,60}}?):? *({NUMBER}) ?(ms|%|s)?(?=\s|,|\||$)"),
             single=re.compile(rf"^(?P<step>\d{{1,18}}) (?P<name>val|hella|train) (?P<value>{NUMBER})\s*$"),
             early=re.compile(

@@ -312,6 +312,7 @@ class Table:
         self._words: tuple[str, ...] = ()  # the names, if a single blank parts two of them
         self._other: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())  # of the table before, if another
         self._last: list[str] = []
+        self._open: tuple[str, list[Pair]] = ("", [])  # the row whose bar is cut, and its first cell
         self._groups = Groups()
 
     @property
@@ -362,9 +363,19 @@ class Table:
         counts_first = bool(row) and row[0].name == self.names[0]
         if len(row) < max(2, len(cells) / 2) or counts_first == of_class:
             return None
-        if under_way or cells == self._last or (of_class and cells[0] != "all"):
+        is_cut = cut is not None and not cut[1]
+        return self._told(cells, row, counts_first and is_cut) if under_way else self._told(cells, row)
+
+    def _told(self, cells: list[str], row: list[Pair], is_cut: bool | None = None) -> list[Pair]:
+        """What a row tells: itself, if its bar is full or it has none; nothing, if that is not new. If its
+        bar ``is_cut``, nobody knows whether it was full: the last such row of what was counted before."""
+        of_class = self.names[0].lower() == "class"
+        if is_cut:
+            (key, before), self._open = self._open, (cells[0], row)
+            return before if key != cells[0] else []
+        if is_cut is not None or cells == self._last or (of_class and cells[0] != "all"):
             return []
-        self._last = cells
+        self._last, self._open = cells, self._open if of_class else ("", [])
         return row
 
     def _of_phases(self, text: str) -> list[Pair] | None:

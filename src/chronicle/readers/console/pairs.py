@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -80,7 +80,8 @@ _PAIR = re.compile(
     )? (?:["'] | [(\[][ ]{{0,8}} )?
     (?P<value> {_NUMBER} ) (?: (?:\s?/\s?|\ of\ )(?P<of>\d{{1,18}}) )?
     (?: [ ]?(?:{_UNIT})(?!\||(?<=/s)\ \d|(?<=sec)\ \d) )?
-    (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) ) (?! \s+days?\b | \s\d\d:\d\d)""",
+    (?= [\s,;|)\]}}"'>] | ={{2}} | :(?!\d) | $ | \.(?:\s|$) | \({_NUMBER}\) )
+    (?! \s+days?\b | \s\d\d:\d\d)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _ROUND = re.compile(r"\[\s{0,8}(\d{1,15})(?:\]\s| \| )")  # of gradient boosting; of gpt-2-simple with a clock
@@ -311,13 +312,20 @@ def names_best_and_loss(names: tuple[str, ...]) -> bool:
 class Epochs:
     """Steps that are counted anew in each epoch, as one count. An epoch is as long as its last step says, and
     one distance of two steps longer where the next counts from 0, as in `step_axis.steps_per_epoch`. One that
-    was there before counts from where it began; what that means is decided when attempts are stitched."""
+    was there before counts from where it began; what that means is decided when attempts are stitched. The
+    first of a launch that goes on in a later epoch than the log began with does so, too."""
 
-    def __init__(self) -> None:
+    def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
         self._epoch: float | None = None
+        self._earlier = earlier or {}  # where epochs began in the launches before
         self._step = self._before = 0
         self._distance, self._repeats = 1, False  # whether a step comes several times, as of small batches
         self._begun: dict[float, int] = {}
+
+    @property
+    def begun(self) -> dict[float, int]:
+        """The step at which each epoch began, in this launch and in those before."""
+        return {**self._earlier, **self._begun}
 
     def is_at(self, epoch: float) -> bool:
         return self._epoch == epoch
@@ -330,7 +338,10 @@ class Epochs:
         return self._before + steps
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
+        """The step over all epochs; ``of`` is how many an epoch has, if that is known. A bar that is full is
+        drawn empty under the name of its epoch before it is given that of the next one (Lightning)."""
+        if step == 0 and epoch == self._epoch and self._step == of > 0:
+            return self._before + of
         if self._epoch is not None and epoch != self._epoch:
             falls = step < self._step or (step == self._step and not self._repeats)
             starts_over = falls and epoch > self._epoch
@@ -338,6 +349,8 @@ class Epochs:
             next_begin = self._before + length * starts_over
             # where it was before, unless its length is known, which may be another one than it was
             self._before = next_begin if of and starts_over else self._begun.get(epoch, next_begin)
+        elif self._epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
+            self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
         elif step > self._step:
             self._distance = step - self._step
         elif step == self._step and epoch == self._epoch:

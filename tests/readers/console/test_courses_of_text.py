@@ -1,0 +1,125 @@
+"""Where a text log is: launches, evaluations and counts that no word of it announces."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from chronicle.model import Attempt
+from chronicle.readers import read
+from chronicle.timeline import stitch
+
+
+def steps(attempts: list[Attempt], metric: str) -> dict[str, tuple[int, int, int]]:
+    """Number of points, first and last step of a metric, by attempt."""
+    series = {attempt.name: attempt.series[metric].steps.tolist() for attempt in attempts}
+    return {name: (len(s), s[0], s[-1]) for name, s in series.items()}
+
+
+def log(folder: Path, text: str) -> Path:
+    (folder / "train.log").write_text(text)
+    return folder / "train.log"
+
+
+def test_nanogpt_begins_anew_where_it_does_not_know_its_rate_of_work(tmp_path: Path) -> None:
+    def process(first: int, end: int) -> str:
+        rates = (-100.0 if n < first + 5 else 20.5 for n in range(first, end))
+        rows = (
+            f"iter {n}: loss {3 - n / 100:.4f}, time 70.01ms, mfu {r:.2f}%\n"
+            for n, r in zip(range(first, end), rates, strict=True)
+        )
+        return f"step {first}: train loss {3 - first / 100:.4f}, val loss 3.0000\n" + "".join(rows)
+
+    attempts = read(log(tmp_path, process(0, 41) + process(40, 81) + process(80, 100)))
+    spans = {"train.log#1": (41, 0, 40), "train.log#2": (41, 40, 80), "train.log#3": (20, 80, 99)}
+    assert steps(attempts, "loss") == spans
+
+
+def test_a_launch_that_goes_on_in_a_later_epoch_counts_from_there(tmp_path: Path) -> None:
+    arguments = "args: seed=7 lr=0.05 dataset=moons\n"
+
+    def epochs(first: int, end: int) -> str:
+        return "".join(
+            f"[Train][Epoch {e}/9][Iter: {i}/40] loss: {3 - (40 * e + i) / 400:.4f}\n"
+            for e in range(first, end)
+            for i in range(0, 40, 10)
+        )
+
+    attempts = read(log(tmp_path, arguments + epochs(1, 6) + arguments + epochs(5, 10)))
+    assert steps(attempts, "loss") == {"train.log#1": (20, 0, 190), "train.log#2": (20, 160, 350)}
+    assert [(join.kind, join.to_step) for join in stitch(attempts).joins] == [("rollback", 160)]
+
+
+def test_a_count_towards_another_end_without_its_epoch_is_an_evaluation(tmp_path: Path) -> None:
+    text = "".join(
+        "".join(
+            f"epoch: {e}/8 iter: {i}/60 loss: {2 - e / 8 - i / 600:.4f}({2 - e / 9:.4f})\n"
+            for i in range(1, 60, 10)
+        )
+        + "".join(f"iter: {i}/12 loss: {3 - e / 8 - i / 600:.4f}({3 - e / 9:.4f})\n" for i in range(1, 13))
+        for e in range(1, 9)
+    )
+    (attempt,) = read(log(tmp_path, text))
+    assert steps([attempt], "loss") == {"train.log": (48, 1, 471)}
+    assert {"eval/loss"} == {name for name in attempt.series if "eval" in name}
+
+
+def test_a_name_that_rarely_counts_leaves_the_counting_to_the_one_that_does(tmp_path: Path) -> None:
+    """Though it is the better name: no line with a loss holds either of them."""
+    text = "".join(
+        f"19:53:31, batch i:{n}, length:{20 + n % 7}\nkl:0.0{n % 9}1,loss:{5 - n / 50:.4f},entropy:4.3\n"
+        + (f"current self-play batch: {n}\n" if n % 20 == 0 else "")
+        for n in range(1, 121)
+    )
+    (attempt,) = read(log(tmp_path, text))
+    assert steps([attempt], "loss") == {"train.log": (120, 1, 120)}
+
+
+def test_losses_that_a_script_tells_between_the_lines_of_its_engine(tmp_path: Path) -> None:
+    text = "".join(
+        f"Epoch {n // 100}, Loss: {1 / (1 + n / 100):.6f}, Positive Score: 0.5, N_POS:0|N_NEG:0\n"
+        + (
+            f"[2025-04-09 20:17:{n // 10:02},762] [INFO] [logging.py:96:log_dist] [Rank 0] step={n}, "
+            "skipped=0, lr=[1e-06, 1e-06], mom=[(0.9, 0.99), (0.9, 0.99)]\n"
+            if n % 10 == 0
+            else ""
+        )
+        for n in range(1, 201)
+    )
+    (attempt,) = read(log(tmp_path, text))
+    assert len(attempt.series["Loss"].steps) == 200
+    assert attempt.series["lr"].steps.tolist() == list(range(10, 201, 10))
+
+
+def test_a_bar_that_is_drawn_empty_before_it_is_given_the_next_epoch(tmp_path: Path) -> None:
+    """As Lightning's bar is, with the numbers of the epoch that is over."""
+
+    def bar(epoch: int, n: int, more: str) -> str:
+        clock = f"[00:0{n % 10}<00:01,  3.47it/s, v_num=4{more}]"
+        return f"Epoch {epoch}: {100 * n // 28:3}%|####| {n}/28 {clock}\r"
+
+    text, more = "", ""
+    for epoch in range(12):
+        text += "".join(bar(epoch, n, more) * 2 for n in range(29))
+        validation = f", val_loss={0.7 + epoch / 10:.3f}"
+        more = f"{validation}, train_loss={2.2 - epoch / 10:.3f}"
+        text += bar(epoch, 28, validation) + "\n" + bar(epoch, 0, more)
+    (attempt,) = read(log(tmp_path, text))
+    assert attempt.series["train_loss"].steps.tolist() == [28 * n for n in range(1, 13)]
+    assert len(stitch([attempt]).attempts) == 1
+
+
+def test_rows_whose_bars_a_terminal_cut_before_they_were_full(tmp_path: Path) -> None:
+    """The last row of an epoch is its value, once the next epoch has begun."""
+
+    def row(epoch: int, loss: float, bar: str) -> str:
+        return f"{epoch:7}/40      8.29G      {loss:.3f}      1.725      1.289        873        640:{bar}\n"
+
+    head = "      Epoch    GPU_mem   box_loss   cls_loss   dfl_loss  Instances       Size\n"
+    text = head
+    for epoch in range(1, 13):
+        text += row(epoch, 3 - epoch / 10 + 0.05, "") + row(epoch, 3 - epoch / 10, "" if epoch < 9 else " 1")
+    (attempt,) = read(log(tmp_path, text + row(13, 1.6, "")))
+    loss = attempt.series["box_loss"]
+    assert dict(zip(loss.steps.tolist(), loss.values.round(3), strict=True)) == {
+        epoch: round(3 - epoch / 10, 3) for epoch in range(1, 13)
+    }
