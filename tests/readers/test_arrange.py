@@ -55,6 +55,12 @@ def test_one_counter_is_left_alone_however_late_its_values_come(tmp_path: Path) 
     assert "step_counter" not in attempt.facts
 
 
+def test_single_values_count_nothing(tmp_path: Path) -> None:
+    events(tmp_path / "events.out.tfevents.1", [(1e9, 0, "loss", 2.0), (1e9 + 1, 5, "val/acc", 0.5)])
+    (attempt,) = read(tmp_path)
+    assert steps(attempt) == {"loss": [0], "val/acc": [5]}
+
+
 def test_a_writer_belongs_to_its_process_though_it_writes_first(tmp_path: Path) -> None:
     """Of each launch of Keras the first evaluation is written before the first epoch is over."""
     for launch in range(2):

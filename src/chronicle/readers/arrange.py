@@ -95,7 +95,7 @@ def _on_one_counter(attempt: Attempt) -> Attempt:
         if len(series):
             alike.setdefault((len(series), int(series.steps[0]), int(series.steps[-1])), []).append(series)
     axis, *_ = max(alike.values(), key=lambda group: (len(group[0]), len(group)), default=[None])
-    if axis is None or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
+    if axis is None or len(axis) < 2 or len(alike) < 2 or not (np.diff(axis.times) >= 0).all():
         return attempt
     others = [curve for group in alike.values() if _counts_other(axis, group[0]) for curve in group]
     if not others:

@@ -26,6 +26,12 @@ def test_the_last_line_that_a_carriage_return_parts_counts_though_it_has_no_end(
     assert points(attempt, "Score") == [(n, n / 4) for n in range(1, 13)]
 
 
+def test_infinite_numbers_in_front_count_no_lines(tmp_path: Path) -> None:
+    text = "".join(f"seen {'inf' if n == 5 else n} loss {2 - n / 32}\n" for n in range(1, 13))
+    (attempt,) = attempts(tmp_path, text)
+    assert points(attempt, "loss")[-1][1] == 2 - 12 / 32
+
+
 def test_the_counter_of_an_evaluation_places_no_training(tmp_path: Path) -> None:
     box = "| epoch | {n} |\n| test/episode | {test} |\n| test/success_rate | 0.{n} |\n| loss | 2.{n} |\n"
     rows = (box.format(n=n, test=20 * n) for n in range(1, 10))

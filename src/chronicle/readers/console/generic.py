@@ -34,7 +34,7 @@ from chronicle.readers.console.log import Line, Log, text_of
 from chronicle.readers.console.pairs import Pair, is_judged, is_known, key_of, last_word, settings
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.runs_in_table import names_an_evaluation
-from chronicle.readers.step_axis import Column, goes_up_and_down, once_an_epoch
+from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole, once_an_epoch
 from chronicle.readers.text import Head
 
 NAME = "key-value"
@@ -111,7 +111,7 @@ def _counter_by_values(training: Sequence[Record]) -> str:
     """The first name of most records, if its whole numbers only grow; "" otherwise. No other name counts."""
     shape, n_records = Counter(record.shape for record in training).most_common(1)[0]
     values = np.array([record.values[0] for record in training if record.shape == shape])
-    counts = n_records >= _FEWEST_LINES and (values % 1 == 0).all() and (np.diff(values) > 0).all()
+    counts = n_records >= _FEWEST_LINES and is_whole(values).all() and (np.diff(values) > 0).all()
     return shape[0] if counts and len(shape) > 1 and not is_known(shape[0]) else ""
 
 
