@@ -10,7 +10,8 @@ from tests.depth import few
 
 from chronicle.classify import classify
 from chronicle.classify.measure import levels_apart
-from chronicle.model import Floats
+from chronicle.model import Attempt, Floats, Role, Series
+from chronicle.timeline import stitch
 
 
 @pytest.mark.parametrize("seed", few(range(8), 3))
@@ -172,3 +173,20 @@ def test_a_score_that_is_one_value_in_all_evaluations_tells_a_collapse() -> None
     assert classify(columns).patterns == ("failed-run",)
     better = {**columns, "eval_wer": (steps[4::5], np.linspace(1.0, 0.4, 6))}
     assert "failed-run" not in classify(better).patterns
+
+
+def test_a_launch_that_was_stopped_before_anything_is_learned_has_not_failed() -> None:
+    """In its warm-up a run learns nothing for thirty rows; the next launch shows how it goes on."""
+    step, noise = np.arange(600), 2e-4 * np.random.default_rng(2).standard_normal(600)
+    loss = np.where(step < 40, 6.93, 4 + 2.93 * np.exp(-(step - 40) / 150)) * np.exp(noise)
+    whole, short = (
+        Attempt(
+            f"{n}",
+            (f"{n}",),
+            {"loss": Series("loss", Role.LOSS, step[:n], (loss + 1e-5 * n)[:n], np.full(n, np.nan))},
+        )
+        for n in (600, 30)
+    )
+    assert "failed-run" in classify(stitch([short])).patterns
+    both = classify(stitch([short, whole], order=["30", "600"]))
+    assert both.verdict == "good" and "failed-run" not in both.patterns

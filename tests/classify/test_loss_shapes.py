@@ -14,7 +14,7 @@ from tests.depth import few
 from chronicle.classify import classify
 from chronicle.classify.patterns import BY_ID
 from chronicle.classify.rules.loss_shapes import RULE
-from chronicle.model import Diagnosis
+from chronicle.model import Attempt, Diagnosis, Role, Series
 from chronicle.timeline import stitch
 
 UNITS = ("_log", "_steps", "_samples", "_loss", "_scales", "_share")
@@ -188,6 +188,22 @@ def test_exact_zeros_of_a_loss_that_is_never_near_zero_are_lost_values(lowest, z
     assert [f.evidence["zero_samples"] for f in diagnosis.findings if f.pattern == "nan-inf"] == (
         [len(zeros)] if is_found else []
     )
+
+
+def test_zeros_of_a_part_are_none_while_the_whole_goes_on() -> None:
+    """No object in the batch costs nothing; where the sum is zero as well, values were lost."""
+    rng, n = np.random.default_rng(0), np.arange(400)
+    boxes, classes = ((1 + np.exp(-n / 50)) * np.exp(0.1 * rng.standard_normal(400)) for _ in range(2))
+    boxes[50::30] = 0.0
+    zeros = boxes == 0.0
+    for total, is_lost in ((boxes + classes, False), (np.where(zeros, 0.0, boxes + classes), True)):
+        columns = {
+            "loss": (Role.LOSS, total),
+            "box": (Role.DATASET_LOSS, boxes),
+            "class": (Role.DATASET_LOSS, classes),
+        }
+        series = {m: Series(m, role, n, v, np.full(400, math.nan)) for m, (role, v) in columns.items()}
+        assert ("nan-inf" in classify(stitch([Attempt("a", (), series)])).patterns) is is_lost
 
 
 def test_a_rise_has_to_rise() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.classify.asking import findings, patterns
 from tests.curves import Curve
 from tests.curves.series import batch_size, throughput
 
-from chronicle.model import Role
+from chronicle.classify import classify
+from chronicle.model import Attempt, Role, Series
+from chronicle.timeline import stitch
 
 
 @pytest.mark.parametrize("drop", [0.05, 0.2, 0.6])
@@ -90,3 +93,17 @@ def test_without_times_a_step_time_of_unknown_unit_must_be_far_out() -> None:
     assert "gap_times_median" in findings(curve.run(), "hang")[0].evidence
     curve.extra["step_time"][1][1200] /= 10
     assert "hang" not in patterns(curve.run())
+
+
+@pytest.mark.parametrize(("launches", "hangs"), [(1, 1), (2, 2), (3, 0)])
+def test_what_each_process_does_once_is_a_habit_of_the_run(launches: int, hangs: int) -> None:
+    """Half way through each launch the run is evaluated for twenty minutes."""
+    curve, attempts = Curve(5), []
+    for k in range(launches):
+        at = np.arange(100 * k, 100 * (k + 1))
+        times = 1e6 * k + 6.0 * at + 1200.0 * (at >= 100 * k + 50)
+        attempts.append(
+            Attempt(f"{k}", (f"{k}",), {"loss": Series("loss", Role.LOSS, at, curve.loss[at], times)})
+        )
+    found = classify(stitch(attempts, order=[a.name for a in attempts])).findings
+    assert sum(f.pattern == "hang" for f in found) == hangs

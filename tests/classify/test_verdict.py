@@ -232,6 +232,27 @@ def test_an_agent_whose_losses_end_in_nan_is_bad() -> None:
     assert (judged.verdict, judged.patterns) == ("bad", ("nan-inf",))
 
 
+@pytest.mark.parametrize(("end", "verdict"), [(0.0, "good"), (1e-4, "good"), (0.05, "worrying")])
+def test_what_fails_after_the_schedule_was_done_is_no_fault_of_the_training(end: float, verdict: str) -> None:
+    loss = Curve(1).loss
+    steps = np.arange(len(loss))
+    rate = end + (1 - end) * 0.5 * (1 + np.cos(np.pi * steps / steps[-1]))
+    series = {
+        **_attempt("a", steps, loss).series,
+        **_attempt("a", steps, rate, "lr", Role.LEARNING_RATE).series,
+    }
+    assert classify(stitch([Attempt("a", (), series, facts={"ended": "crashed"})])).verdict == verdict
+
+
+def test_the_loss_of_a_policy_that_makes_its_own_data_is_no_yardstick() -> None:
+    """In self-play the loss falls, rises for good as the games get better, and nothing else is logged."""
+    step, noise = np.arange(2000), np.random.default_rng(3).standard_normal(2000)
+    loss = (2 + 3 * np.exp(-step / 100) + 0.9 * np.clip((step - 600) / 600, 0, 1)) * np.exp(0.02 * noise)
+    entropy = 1.8 + 2.6 * np.exp(-step / 300)
+    assert classify({"loss": loss}).verdict == "bad"
+    assert classify({"loss": loss, "entropy": entropy}).verdict == "worrying"
+
+
 def test_a_fault_that_a_later_attempt_made_good_ended_nothing() -> None:
     loss = Curve(1).loss
     first = replace(_attempt("a", np.arange(1000), loss[:1000]), facts={"ended": "crashed"})

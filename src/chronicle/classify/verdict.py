@@ -39,6 +39,7 @@ SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
 MANY = 10  # times the points of an attempt: another one that has more tells of the run
 PASSING = 0.05  # share of the samples since the first lost one: what loses more does not go on
+DONE = 1e-3  # of the highest learning rate: no step of a schedule goes so low before its end
 SETTINGS = 8  # samples around a change of a setting, and changes of one that is no measurement
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
@@ -50,7 +51,8 @@ def diagnose(view: View) -> Diagnosis:
     live = [f for f in findings if is_live(view, f)]
     verdict, ending = _judge(view, live), last_ending(view.timeline)
     how = ending.how if ending is not None else ""
-    if verdict is Verdict.GOOD and how in FAULTS:  # its course was good; the run waits for somebody
+    # its course was good; the run waits for somebody, unless what failed came after the training
+    if verdict is Verdict.GOOD and how in FAULTS and not came_to_its_end(view):
         verdict = Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
@@ -110,6 +112,13 @@ def moved_by(series: Series, finding: Finding) -> float:
     before = size[steps < finding.start_step][-max(len(during), 8) :]
     during = during if finding.end_step is not None else during[len(during) // 2 :]
     return median(during) - median(before) if len(during) and len(before) else 0.0
+
+
+def came_to_its_end(view: View) -> bool:
+    """Whether the learning rate of the last attempt came down to nothing: its schedule was done."""
+    rate = view.attempts[-1].learning_rate
+    done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE * rate.values.max()
+    return rate is not None and bool(done) and told_below(rate.values, DONE)
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -190,8 +199,15 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     if finding.pattern == NO_SPIKE:
         held_out = any(s.role is Role.VALIDATION_LOSS for s in view.losses if s.metric == finding.metric)
         small = float(evidence.get("lost_share", 1.0)) <= limits.lost or (held_out and left < limits.twice)
+        small |= of_its_own_data(view, finding)
         return Verdict.WORRYING if small else Verdict.BAD
     return BY_ID[finding.pattern].verdict
+
+
+def of_its_own_data(view: View, finding: Finding) -> bool:
+    """Whether it is of the loss of a policy, which makes its own data: a better one may lose more by it."""
+    is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
+    return is_policy and any(finding.metric == loss.metric for loss in view.losses)
 
 
 def explanation(view: View, finding: Finding) -> str:

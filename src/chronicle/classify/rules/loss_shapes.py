@@ -362,8 +362,12 @@ def _nonfinite(shape: Shape) -> Finding | None:
 
 
 def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Finding | None:
-    """Exact zeros that stand for values that were lost."""
-    zero, norm = series.values == 0.0, attempt.grad_norm
+    """Exact zeros that stand for values that were lost: not those of a part whose whole goes on meanwhile."""
+    zero, norm, whole = series.values == 0.0, attempt.grad_norm, attempt.loss
+    if whole is not None and whole is not series:
+        meanwhile = whole.values[np.isin(whole.steps, series.steps[zero])]
+        if len(meanwhile) and bool((np.isfinite(meanwhile) & (meanwhile != 0.0)).all()):
+            return None
     rest, count = series.values[~zero & np.isfinite(series.values)], int(zero.sum())
     if count < FEW_ZEROS or len(series) < 2 * ZEROS or not len(rest) or not (rest > 0).all():
         return None

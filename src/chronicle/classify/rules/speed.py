@@ -11,8 +11,9 @@ throughput-drop
 hang
     Sees: a run that stands still and goes on.
     Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
-    seconds and more than all the rest took), and at most one other pause is a tenth as long: evaluations and
-    checkpoints come again and again. The first 8 points are the start-up, and tell no hang.
+    seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
+    evaluations and checkpoints come again and again, and perhaps once in each process. The first 8 points of
+    an attempt are its start-up, and tell no hang.
     Blind to: a hang that ends the attempt, which looks like any other end.
     False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
@@ -138,15 +139,29 @@ def standstill(
         again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
         if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
+        others = elsewhere(view, attempt, series, HABIT * gaps[i])
+        if len(places) + others > 2:
+            continue
         times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
         checks = [
             *(noted(gap_s=gaps[i] * unit_s) if unit_s else noted(gap_times_median=times)),
             Check("time to the next point", times, "times the median", limit),
-            Check("other pauses a tenth as long", len(places) - 1, "pauses", "<= 1"),
+            Check("other pauses a tenth as long", len(places) - 1 + others, "pauses", "<= 1"),
         ]
         at = At(attempt, series, series.steps[i], series.steps[i + 1], series.steps[i + 1])
         slow = ("throughput-drop", "the steps after it were slow as well")
         yield finding("hang", at, checks, 0.5, 0.8 if unit_s else 0.5, slow)
+
+
+def elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
+    """How many pauses of other attempts are as long, without their start-up; counted up to two."""
+    found, timed = 0, series.role is Role.STEP_TIME
+    for other in view.attempts:
+        log = other.series.get(series.metric) if other is not attempt else None
+        if log is not None and found < 2:
+            waited = log.values[1:] if timed else np.diff(log.times)
+            found += int(np.count_nonzero(waited[int(view.thresholds.slow_samples) :] >= least))
+    return min(found, 2)
 
 
 RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)

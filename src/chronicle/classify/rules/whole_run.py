@@ -4,8 +4,9 @@ failed-run (a loss that was never learned)
     Sees: a loss that stays where its first values were.
     Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
     improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
-    since a model that knows nothing loses about as much on every batch (`_never_learned`). What was learned
-    and lost again at one step counts as well (`forgot`).
+    since a model that knows nothing loses about as much on every batch (`_never_learned`); and no attempt
+    twice as long shows that this one was only stopped too early (`cut_short`). What was learned and lost
+    again at one step counts as well (`forgot`).
     Blind to: a run that learned a little and then stopped, which is a plateau.
     False alarm: fine-tuning in large batches that starts at its floor.
     Source: AlgoPerf logs of runs that never left the first level.
@@ -108,7 +109,7 @@ DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log
 
 def find(view: View) -> Iterable[Finding]:
     """At most one finding of the whole run, or one of each attempt that never learned."""
-    judged = ((a, a.loss) for a in view.attempts if a.loss is not None)
+    judged = ((a, a.loss) for a in view.attempts if a.loss is not None and not cut_short(view, a.loss))
     never = (f for a, loss in judged for f in _never_learned(view, a, loss) or forgot(view, a, loss))
     return list(_every_attempt_dies(view)) or list(never) or list(unmoved(view))
 
@@ -139,6 +140,14 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
     ]
     fell, confidence = "the loss had fallen first and then stood still", 0.6 + 0.3 * min(1.0, len(y) / 200)
     return [finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, confidence, (PLATEAU, fell))]
+
+
+def cut_short(view: View, loss: Series) -> bool:
+    """Whether a loss twice as long had fallen as little where this one ended, and then was learned."""
+    least, end = view.thresholds.learned, loss.steps[-1]
+    losses = (positive(a.loss) for a in view.attempts if a.loss is not None and a.loss.steps[-1] >= 2 * end)
+    ways = ((y, y[steps <= end]) for steps, y in losses)
+    return any(len(then) and y[0] - then.min() < least <= learned(y) for y, then in ways)
 
 
 def learned(y: Floats) -> float:
