@@ -211,6 +211,42 @@ def test_what_is_kept_takes_no_more_than_its_room(tmp_path: Path, monkeypatch: p
         assert read_all(tmp_path / names[0]).attempts
 
 
+class Growing:
+    """A log to whose last line its writer adds while it is read: nothing more comes in the first look."""
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts = [*parts]
+
+    def tell(self) -> int:
+        return 0
+
+    def read(self, size: int) -> bytes:
+        return self.parts.pop(0) if self.parts else b""
+
+    def readline(self, size: int) -> bytes:
+        return b""
+
+
+def test_the_rest_of_a_line_that_is_written_meanwhile_is_no_line(tmp_path: Path) -> None:
+    log = tmp_path / "a.csv"
+    log.write_bytes(b"step,loss\n")
+    grown = Growing(b"step,loss\n1,2.5\n", b"2,2.25\n32", b"723,2.0\n32724,2.0\n")
+    assert list(text.blocks(log, 64, grown)) == [b"step,loss\n1,2.5\n", b"2,2.25\n", b"32"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "blocks"),
+    [("utf-8", [b"step,loss\n1,2.5\n", b"32"]), ("utf-16", [b"step,loss\n", b"1,2.5\n", b"32"])],
+)
+def test_a_last_line_without_an_end_is_a_block_of_its_own(
+    encoding: str, blocks: list[bytes], tmp_path: Path
+) -> None:
+    log = tmp_path / "a.csv"
+    log.write_bytes("step,loss\n1,2.5\n32".encode(encoding))
+    with log.open("rb") as file:
+        assert list(text.blocks(log, 4, file)) == blocks
+
+
 def test_nothing_is_kept_of_a_log_that_is_at_rest(tmp_path: Path) -> None:
     file = tmp_path / "log.jsonl"
     file.write_bytes(rows(0, 1000))

@@ -256,6 +256,7 @@ def _without_test(series: Series) -> Series:
     return series.pick(np.arange(len(series) - 1)) if test else series
 
 
+@np.errstate(divide="ignore", invalid="ignore")  # a mean speed of nothing tells nothing
 def _between_rows(speed: Series) -> Series:
     """A speed between the rows of a log, if the mean since its start is printed, which tells pauses late."""
     if len(speed) < _MANY:

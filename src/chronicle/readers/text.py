@@ -201,18 +201,20 @@ class Readable(Protocol):
 
 def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
     """The ``file`` at ``path`` as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of
-    `FIRST_BYTES`. They end with a line feed; a last line without one is a block of its own. Of the zeros that
-    a file system puts where nothing was written before a crash, perhaps gigabytes, a line is given a few."""
+    `FIRST_BYTES`. They end with a line feed; a last line without one is a block of its own, and the end: what
+    its writer adds to it meanwhile is left for the next look. Of the zeros that a file system puts where
+    nothing was written before a crash, perhaps gigabytes, a line is given a few."""
     if (encoding := encoding_of(Head.of(path).start)) != "utf-8-sig":
         with path.open(encoding=encoding, errors="replace", newline="\n") as text:
-            while part := text.read(size) + text.readline():
+            part = "\n"
+            while part.endswith("\n") and (part := text.read(size) + text.readline()):
                 yield from _whole_and_cut(part.encode())
         return
     mark = b"" if file.tell() else codecs.BOM_UTF8
     block = (file.read(FIRST_BYTES) + _line_end(file)).removeprefix(mark)
     while block:
         yield from _whole_and_cut(block)
-        block = file.read(size) + _line_end(file)
+        block = file.read(size) + _line_end(file) if block.endswith(b"\n") else b""
 
 
 def _whole_and_cut(block: bytes) -> Iterator[bytes]:

@@ -116,7 +116,7 @@ def find(view: View) -> Iterable[Finding]:
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
     limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
     rated = attempt.by_role(*SCORES)
-    scores = [s for s in rated if len(s) >= (REPEATED if np.ptp(s.values) == 0 else MIN_POINTS)]
+    scores = [s for s in rated if len(s) >= (REPEATED if (s.values == s.values[:1]).all() else MIN_POINTS)]
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and guessed(y[2:])
     known = guesses or (len(y) >= FEWEST and noise <= limits.knowing)
