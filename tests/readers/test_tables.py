@@ -289,6 +289,14 @@ def test_what_is_no_table(text: str, tmp_path: Path) -> None:
         attempt_of(tmp_path, text, "file.txt")
 
 
+def test_a_program_that_quotes_a_table_is_no_document(tmp_path: Path) -> None:
+    table = "| Step | Loss |\n|------|------|\n| 10 | 2.5 |\n| 20 | 2.25 |\n| 30 | 2.125 |\n"
+    text = f'# What it gave\n\n"""The course of one run.\n\n{table}"""\n\nimport sys\n\nprint(sys.argv)\n'
+    assert points_of(attempt_of(tmp_path, text, "notes.md"), "Loss") == [(10, 2.5), (20, 2.25), (30, 2.125)]
+    with pytest.raises(LogError, match="no reader knows this format"):
+        attempt_of(tmp_path, text, "train.py")
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -162,9 +162,9 @@ def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ in their last part, their last word, their first word, or altogether."""
     families = list[list[str]]()
     for differing in (r"[^/.:]+$", r"(?<=[_\W])[^\W_]+$|\d+$", r"^[^\W_]+(?=[_\W])"):
-        groups: dict[str, list[str]] = {}
+        groups, without = dict[str, list[str]](), re.compile(differing).sub
         for name in names:
-            groups.setdefault(re.sub(differing, "", name), []).append(name)
+            groups.setdefault(without("", name), []).append(name)
         families += (group for group in groups.values() if 1 < len(group) <= _MOST_SHARES)
     return families
 

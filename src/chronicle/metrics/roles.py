@@ -107,7 +107,9 @@ def by_values(series: Log) -> dict[str, ByValues]:
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
     phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
-    by_plain = {plain(n): n for n in sorted(series, key=lambda n: len(series[n]))} if totals else {}
+    of_phases = {f"{phase} {plain(bare)}" for bare in totals for phase in phases[0] | phases[1]}
+    beside = (name for name in series if plain(name) in of_phases)
+    by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
     for bare in totals:
         of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in phases]
         if all(of_both) and retells(series[bare], [series[name] for name in of_both]):

@@ -206,9 +206,10 @@ def _rows_in_bars(lines: Iterable[str]) -> tuple[list[Row], bool]:
 
 def _is_in_bars(head: Head) -> bool:
     """A document with such a table, or a text that is nothing else: at least three rows."""
-    if b"|" not in head.start and head.size == len(head.start):
+    is_named = head.path.suffix in _DOCUMENTS
+    if (head.is_of_words and not is_named) or (b"|" not in head.start and head.size == len(head.start)):
         return False
-    is_document = head.path.suffix in _DOCUMENTS or _HEADING.match(head.start)
+    is_document = is_named or _HEADING.match(head.start)
     if is_document and head.size <= MOST_BYTES:
         with head.opened() as file:
             text = file.read()

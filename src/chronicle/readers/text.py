@@ -233,9 +233,15 @@ def _line_end(file: Readable) -> bytes:
 
 def numbered_lines(block: bytes, n_before: int) -> Iterator[Line]:
     """The lines of a block: number (after ``n_before`` others), without its end, and whether it had none."""
-    lines = io.StringIO(block.decode("utf-8", "replace"), newline=None)
+    text = block.decode("utf-8", "replace")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    last = lines.pop()
     for number, line in enumerate(lines, n_before + 1):
-        yield number, line.removesuffix("\n"), not line.endswith("\n")
+        yield number, line, False
+    if last:
+        yield n_before + len(lines) + 1, last, True
 
 
 MOST_FAULTS = 100  # that are listed one by one; the rest is one fault with a count

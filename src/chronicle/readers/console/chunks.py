@@ -145,9 +145,13 @@ def _is_all_records(text: bytes) -> bool:
     # Of a program most lines have no number, and stand alone: no more need be known of it.
     words = text.count(b"nan") + text.count(b"inf")  # each of which may be a number
     lines = Counter(filter(None, text.translate(_AS_ZEROS, _SIGNS_AND_BLANKS).split(b"\n")))
-    numbered = {line for line in lines if b"0" in line}
-    alone = sum(n for line, n in lines.items() if n < _FEWEST and line not in numbered)
-    if sum(map(lines.__getitem__, numbered)) + 2 * words <= alone:
+    numbered = alone = 0
+    for line, n in lines.items():
+        if b"0" in line:
+            numbered += n
+        elif n < _FEWEST:
+            alone += n
+    if numbered + 2 * words <= alone:
         return False
     begins = b"\n".join([line[:_LONGEST] for line in text.split(b"\n")])
     for number in _NUMBERS:
