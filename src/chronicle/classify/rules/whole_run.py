@@ -109,8 +109,9 @@ DOUBT = 1.0  # [errors] of that correlation: more may be learning, where the log
 
 def find(view: View) -> Iterable[Finding]:
     """At most one finding of the whole run, or one of each attempt that never learned."""
-    judged = ((a, a.loss) for a in view.attempts if a.loss is not None and not cut_short(view, a.loss))
-    never = (f for a, loss in judged for f in _never_learned(view, a, loss) or forgot(view, a, loss))
+    judged = ((a, a.loss) for a in view.attempts if a.loss is not None)
+    lost = ((loss, f) for a, loss in judged for f in _never_learned(view, a, loss) or forgot(view, a, loss))
+    never = (f for loss, f in lost if not cut_short(view, loss))
     return list(_every_attempt_dies(view)) or list(never) or list(unmoved(view))
 
 
@@ -145,9 +146,10 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> list[Findi
 def cut_short(view: View, loss: Series) -> bool:
     """Whether a loss twice as long had fallen as little where this one ended, and then was learned."""
     least, end = view.thresholds.learned, loss.steps[-1]
-    losses = (positive(a.loss) for a in view.attempts if a.loss is not None and a.loss.steps[-1] >= 2 * end)
-    ways = ((y, y[steps <= end]) for steps, y in losses)
-    return any(len(then) and y[0] - then.min() < least <= learned(y) for y, then in ways)
+    losses = (positive(a.loss) for a in view.attempts if a.loss is not None and len(a.loss) >= FEWEST)
+    courses = view.once(("learned",), lambda: [c for c in losses if len(c[1]) and learned(c[1]) >= least])
+    starts = (y[: np.searchsorted(steps, end, "right")] for steps, y in courses if steps[-1] >= 2 * end)
+    return any(len(y) and y[0] - y.min() < least for y in starts)
 
 
 def learned(y: Floats) -> float:
