@@ -36,7 +36,7 @@ from chronicle.workspace.folders import RunFolder, Workspace, shipped
 from chronicle.workspace.locks import Say, locked, remove, sweep
 
 Progress = Callable[[Outcome, int], None]
-_FEW = 3  # so few runs are read sooner than a pool of processes has started
+_FEW_RUNS = 3  # so few runs are read sooner than a pool of processes has started
 
 
 @dataclass(frozen=True)
@@ -199,9 +199,9 @@ def make_entries(
     left = [product for product in products if product.run.run_id not in outcomes]
     workers = min(jobs or os.cpu_count() or 1, len(left))
     if dask and left:
-        made = on_cluster(produce, [product.anywhere() for product in left], dask, _lost)
-    elif workers > 1 and len(left) > _FEW:
-        made = in_processes(produce, left, workers, _lost)
+        made = on_cluster(produce, [product.anywhere() for product in left], dask, _not_published)
+    elif workers > 1 and len(left) > _FEW_RUNS:
+        made = in_processes(produce, left, workers, _not_published)
     else:
         made = (produce(product) for product in left)
     with closing(made):
@@ -211,7 +211,7 @@ def make_entries(
     return [outcomes[run.run_id] for run in runs]
 
 
-def _lost(product: Product) -> Outcome:
+def _not_published(product: Product) -> Outcome:
     what = "the process that read it was killed. Remedy: look whether it needs more memory than there is"
     return Outcome(product.run.run_id, product.folder, None, (f"{product.run.run_id}: {what}",))
 

@@ -103,11 +103,11 @@ def build_site(
         for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
             raise OSError(int(refused[1]), refused[2], refused[3])
         raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
-    _tidy(new_site)
+    _remove_unused(new_site)
     return printed.strip()
 
 
-def _tidy(new_site: Path) -> None:
+def _remove_unused(new_site: Path) -> None:
     """Takes away what nobody asks for: files of the theme, and empty lines and indentation of the pages."""
     unasked = _OF_MAKERS if (new_site / "search").is_dir() else _OF_MAKERS + _OF_SEARCH
     for file in chain.from_iterable(map(new_site.glob, unasked)):
@@ -185,7 +185,7 @@ def write_tree(
         target = Path(os.path.normpath(folder / path))
         if target == folder or not target.is_relative_to(folder) or "\0" in path:
             raise UsageError(f"{path!r} leads out of {folder}: nothing is written there")
-        _put(target, content, folder.parent)
+        _place_file(target, content, folder.parent)
         now[target.relative_to(folder).as_posix()] = stamp_of(target)
     for path in standing.keys() - links - now.keys():
         remove_file(folder, path)
@@ -203,7 +203,7 @@ def remove_file(folder: Path, path: str) -> None:
             return
 
 
-def _put(target: Path, content: str | bytes | Path, made_here: Path) -> None:
+def _place_file(target: Path, content: str | bytes | Path, made_here: Path) -> None:
     if not isinstance(content, Path):
         write_bytes(target, content.encode() if isinstance(content, str) else content)
     elif stamp_of(content) != stamp_of(target) or not target.exists():

@@ -40,7 +40,7 @@ _SECRET = re.compile(
     r"token)"
 )
 # Last words of names that may be those of a secret: only where the value is one that no person would write.
-_MAYBE = {"token", "tokens", "key", "pass", "pwd", "auth", "login", "relogin", "session", "sig", "signature"}
+_MAYBE_SECRET = re.compile("tokens?|key|pass|pwd|auth|(?:re)?login|session|sig(?:nature)?")
 _MADE = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
 _NO_SECRET = re.compile(r"(?i)none|null|true|false|auto|\*+|\.+|<.*>|\[.*\]|\$\{?\w+\}?|\(withheld\)")
 _NAME = r"[A-Za-z][\w.-]{2,60}"
@@ -329,7 +329,7 @@ def _is_secret_name(name: str) -> bool:
 
 @cache
 def _may_be_secret_name(name: str) -> bool:
-    return _is_secret_name(name) or _last_word(name) in _MAYBE
+    return _is_secret_name(name) or bool(_MAYBE_SECRET.fullmatch(_last_word(name)))
 
 
 def _last_word(name: str) -> str:

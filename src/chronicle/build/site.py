@@ -187,7 +187,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
     out.parent.mkdir(parents=True, exist_ok=True)
     try:
         is_spare = new_site.stat().st_dev == out.parent.stat().st_dev
-        spare = new_site if is_spare else shutil.copytree(new_site, _beside(out))
+        spare = new_site if is_spare else shutil.copytree(new_site, _new_site_beside(out))
         _exchange(spare, out)
     except OSError as err:
         if err.errno not in _NO_EXCHANGE:
@@ -205,9 +205,9 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
 def clear(new_site: Path, out: Path) -> None:
     """Makes room for a site that is to be made, of what a build that was killed left there. What people hid
     goes on in ``out``; ``new_site`` may hold anything else afterwards."""
-    for left in (new_site, _beside(out)):
+    for left in (new_site, _new_site_beside(out)):
         hidden_to(out, left)
-    remove(_beside(out))
+    remove(_new_site_beside(out))
 
 
 def hidden_to(out: Path, old: Path) -> None:
@@ -224,7 +224,7 @@ def hidden_to(out: Path, old: Path) -> None:
             shutil.move(entry.path, out / entry.name)
 
 
-def _beside(out: Path) -> Path:
+def _new_site_beside(out: Path) -> Path:
     return out.with_name(f".{out.name}.chronicle-next")
 
 

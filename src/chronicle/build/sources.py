@@ -43,15 +43,15 @@ from chronicle.workspace.config import Confines
 from chronicle.workspace.folders import RunFolder, Workspace, safe_id, shown, with_unique_ids
 
 _FETCHES = 4  # runs whose logs are fetched at a time
-_NAMED = 3  # runs that a remedy names
+_MOST_NAMED = 3  # runs that a remedy names
 _NUMBER = re.compile(r"[-_. ]\d{1,3}$")
-_WHEN = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
+_DATE_IN_NAME = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
     r"(?<!\d)(20\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[A-Z][a-z]{2}[0-3]\d)[-_T]?[0-2]\d([-_.:]?[0-5]\d){1,2}(?!\d)"
 )
-_RANDOM = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # the id that a tracker gave a launch
-_MOST = 32  # folders of like names: of more, one would have to read too many
-_FEW = 8  # runs near each other of which two may be one
-_ALIKE = 0.5  # share of the metrics of the one with fewer that the other has too
+_RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # that a tracker gave a launch
+_MOST_FOLDERS = 32  # folders of like names: of more, one would have to read too many
+_NEIGHBOURS = 8  # runs near each other of which two may be one
+_SHARED_METRICS = 0.5  # share of the metrics of the one with fewer that the other has too
 
 
 Readings = Mapping[Path, Reading]
@@ -208,7 +208,7 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
         time = instant(first.at_time) if has_year(first.at_time) else ""
         where = ", ".join(filter(None, (time, first.host)))
         what += f", first: {clipped(first.what, 120)}" + (f" ({where})" if where else "")
-    which = clipped(", ".join(maybe[:_NAMED]) + (", …" if len(maybe) > _NAMED else ""), 200)
+    which = clipped(", ".join(maybe[:_MOST_NAMED]) + (", …" if len(maybe) > _MOST_NAMED else ""), 200)
     why = f"may be of {which}, which ran at one time" if maybe else "no run here names its job or ran then"
     remedy = "put it into the folder of its run, or name it among the paths of its run.toml"
     return f"tells of machines and no training ({what}); {why}. Remedy: {remedy}"
@@ -221,7 +221,7 @@ def joined(sources: Sequence[RunSource]) -> list[_Member]:
     for source in sources:
         groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
     runs = _without_duplicates([run for group in groups.values() for run in _trainings(group)])
-    return runs if len(sources) <= _FEW else [(source, {}) for source, _ in runs]
+    return runs if len(sources) <= _NEIGHBOURS else [(source, {}) for source, _ in runs]
 
 
 def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
@@ -237,7 +237,7 @@ def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
             near.setdefault(outermost, []).append(member)
     kept = {run.run_id: (run, readings) for run, readings in runs}
     for group in near.values():
-        formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _FEW}
+        formats = {run.run_id: _format(run) for run, _ in group if 1 < len(group) <= _NEIGHBOURS}
         if len(set(formats.values())) < 2:
             continue
         merged = _merged((_read(*member) for member in group), partial(_are_copies, formats))
@@ -280,7 +280,7 @@ def _are_copies(formats: Mapping[str, str], run: _Member, other: _Member) -> boo
 def _stem(run_id: str) -> tuple[str, str]:
     """The folder around a run and its name, without what says that it was launched again."""
     around, _, name = run_id.rpartition("/")
-    name = _RANDOM.sub("*", _WHEN.sub("*", name))
+    name = _RANDOM_ID.sub("*", _DATE_IN_NAME.sub("*", name))
     while (shorter := _NUMBER.sub("", AGAIN.sub("", name))) not in ("", name):
         name = shorter
     return around, name
@@ -288,7 +288,7 @@ def _stem(run_id: str) -> tuple[str, str]:
 
 def _trainings(group: list[RunSource]) -> list[_Member]:
     """The trainings in runs of one name, each launch with the one that it goes on from."""
-    if not 1 < len(group) <= _MOST:
+    if not 1 < len(group) <= _MOST_FOLDERS:
         return [(source, {}) for source in group]
     return _merged(sorted(map(_read, group), key=_begun), _goes_on)
 
@@ -318,7 +318,7 @@ def _goes_on(earlier: _Member, later: _Member) -> bool:
     """Whether the attempts of two runs are those of one training, none of which begins it anew."""
     before, after = (_attempts(readings) for _, readings in (earlier, later))
     names, others = ({m for attempt in attempts for m in attempt.series} for attempts in (before, after))
-    if len(names & others) < max(1, _ALIKE * min(len(names), len(others))):
+    if len(names & others) < max(1, _SHARED_METRICS * min(len(names), len(others))):
         return False
     called = [{a.facts["name"] for a in attempts if "name" in a.facts} for attempts in (before, after)]
     if all(called) and called[0].isdisjoint(called[1]):

@@ -42,7 +42,7 @@ Marks = list[int] | str  # size, times of content and inode (ns), inode, device;
 _PART_BYTES = 1 << 16  # hashed at a time: file_digest clears a buffer of four times that for each small file
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
 _HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
-_AGAIN = "Remedy: chronicle build, which makes it again"
+_REBUILD_REMEDY = "Remedy: chronicle build, which makes it again"
 
 
 def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
@@ -279,7 +279,7 @@ def _of_entry(folder: Path) -> Iterator[str]:
     spoiled, unseen = damaged(folder), changed_unseen(folder)
     for name in spoiled:
         what = "holds something else than what was written" if (folder / name).exists() else "is missing"
-        yield f"{folder / name}: {what}. {_AGAIN}"
+        yield f"{folder / name}: {what}. {_REBUILD_REMEDY}"
     for log in unseen:
         what = "changed, and its size and times did not: a disk that fails, or a tool that hides what it does"
         remedy = "compare it with a copy of yours; the next build reads it again"
@@ -292,11 +292,11 @@ def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
     if not (site / MARKER).exists():
         return
     for page in lacking(stamps(site), stamps(docs)):
-        yield f"{site / page}: is missing. {_AGAIN}"
+        yield f"{site / page}: is missing. {_REBUILD_REMEDY}"
     rows = ((entry.name, name, row) for entry in entries for name, row in manifest(entry)[1].items())
     for path, row in ((f"runs/{run_id}/{name}", row) for run_id, name, row in rows):
         if (site / path).is_file() and (docs / path).is_file() and sha256_of(site / path) != row[2]:
-            yield f"{site / path}: is not what was kept of the run. {_AGAIN}"
+            yield f"{site / path}: is not what was kept of the run. {_REBUILD_REMEDY}"
 
 
 def _damage_of_git(root: Path) -> Iterator[str]:

@@ -43,14 +43,14 @@ LOOKS = {
     Verdict.WORRYING: ("▲", "yellow"),
     Verdict.BAD: ("■", "red"),
 }
-_MOST = 40  # events that a terminal has room for
+_MOST_LISTED = 40  # events that a terminal has room for
 MOST_COMPARED = 8  # runs that stand beside each other
 _MOST_PLACES = 8  # steps at which courses are compared
 _MOST_FACTS, _MOST_EVENTS = 60, 60  # rows of a comparison
 _WIDEST = 36  # characters of a cell of it
 _NEAR_SHARE = 1 / 64  # of the steps that all runs have: what lies so near to a place is averaged there
 _TO_BUILD = ("not built", "damaged")  # states of a run that a build mends
-_KEPT = " \u202f"
+_KEPT_BLANKS = " \u202f"
 
 Judged = tuple[Run, Timeline, Diagnosis, Story]
 
@@ -66,10 +66,10 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
     yield f"{click.style(printable(run_id), bold=True)}  {badge(story.verdict, story.badge)}"
     yield from filled(story.headline, "  ", "  ")
     events = [event for event in story.events if event.kind not in (EventKind.LAUNCH, EventKind.END)]
-    for event in events[:_MOST]:
+    for event in events[:_MOST_LISTED]:
         yield from event_lines(event)
-    if len(events) > _MOST:
-        yield f"  {plural(len(events) - _MOST, 'more event')}: chronicle build shows them all"
+    if len(events) > _MOST_LISTED:
+        yield f"  {plural(len(events) - _MOST_LISTED, 'more event')}: chronicle build shows them all"
     if timeline.series and (lacking := ", ".join(words.unassessed(diagnosis))):
         text = f"The log lacks what some patterns need ({lacking}). `chronicle explain` says which patterns."
         yield from filled(text, "  ", "    ")
@@ -209,7 +209,7 @@ def progress(total: int, verbose: bool, silent: bool) -> Iterator[Callable[[Outc
 
 def printable(text: str, kept: str = "\n") -> str:
     """Text from a log made safe for a terminal: control and direction characters become their escapes."""
-    return "".join(c if c.isprintable() or c in _KEPT + kept else repr(c)[1:-1] for c in text)
+    return "".join(c if c.isprintable() or c in _KEPT_BLANKS + kept else repr(c)[1:-1] for c in text)
 
 
 _MARKS = {"pass": "✓", "fail": "✗", "open": "?"}
@@ -294,7 +294,7 @@ def _not_named(diagnosis: Diagnosis, story: Story, pattern: str) -> Iterator[str
 
 
 NO_EVENTS = having(Trait.WHOLE_RUN | Trait.PROPERTY)
-_SHOWN = 8  # flagged steps that are listed
+_MOST_FLAGGED = 8  # flagged steps that are listed
 _BEFORE_SAMPLES = 4  # a rule may see an event this much before its onset is dated
 
 
@@ -317,8 +317,8 @@ def comparison_lines(comparison: model.Comparison, diagnosis: Diagnosis) -> Iter
     if c.samples <= (window := PRESETS[c.preset].window_samples):
         yield f"  The rule judges nothing before {count(window)} samples are logged."
     if c.outside_steps:
-        shown = [*map(count, c.outside_steps[:_SHOWN])]
-        listed = ", ".join(shown) + (" …" if len(c.outside_steps) > _SHOWN else "")
+        shown = [*map(count, c.outside_steps[:_MOST_FLAGGED])]
+        listed = ", ".join(shown) + (" …" if len(c.outside_steps) > _MOST_FLAGGED else "")
         yield f"  Outside of chronicle's findings it flagged {count(len(c.outside_steps))}, at {listed}."
     for finding in diagnosis.findings:
         if finding.id in c.missed:

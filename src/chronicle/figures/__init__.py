@@ -35,8 +35,8 @@ from chronicle.timeline.axes import OnAxis, on_axis
 __all__ = ["draw", "picture"]
 
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
-_LISTED = 6  # findings named in an alt text; the key below the figure has all
-_EMPTY = "No metric to draw: the log holds no values."
+_MOST_FINDINGS = 6  # findings named in an alt text; the key below the figure has all
+_NO_METRIC = "No metric to draw: the log holds no values."
 
 Marked = Mapping[str, Event]
 """The events of findings by their marks."""
@@ -62,8 +62,8 @@ def draw(
     """
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
-        blank = {variant: empty(width, _EMPTY) for variant, width in _WIDTHS.items()}
-        return (Figure("whole", _written("whole", blank, folder), f"{one_line(title)}: {_EMPTY}"),)
+        blank = {variant: empty(width, _NO_METRIC) for variant, width in _WIDTHS.items()}
+        return (Figure("whole", _written("whole", blank, folder), f"{one_line(title)}: {_NO_METRIC}"),)
     over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
     plans = {variant: whole(over, width) for variant, width in _WIDTHS.items()}
@@ -87,7 +87,7 @@ def picture(
     Raises UsageError: there is nothing to draw, or no finding of this mark."""
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
-        raise UsageError(_EMPTY)
+        raise UsageError(_NO_METRIC)
     numbered = {str(item.number): item for item in run.findings}
     if mark and mark not in numbered:
         raise UsageError(f"no finding {mark!r}. Findings of this run: {', '.join(numbered) or 'none'}")
@@ -117,13 +117,13 @@ def _written(name: str, plans: Mapping[str, Plan | Sheet], folder: Path) -> dict
 
 def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
     """``TITLE: loss over steps 0 to 100 000. 1 Fast-recovering spike: 2.52 → 3.88 at step 22 308; …``"""
-    shown = [marked[str(item.number)] for item in run.findings[:_LISTED] if str(item.number) in marked]
+    shown = [marked[str(item.number)] for item in run.findings[:_MOST_FINDINGS] if str(item.number) in marked]
     parts = [f"{event.mark} {event.title}: {event.short}" for event in shown]
     if more := len(run.findings) - len(parts):
         parts.append(plural(more, "more finding"))
     findings = f"{'; '.join(parts)}." if parts else "No findings."
     restarts = f" {plural(len(run.joins), 'restart')}." if run.joins else ""
-    axis, marks = Axis(plan.axis), plan.faults.marks[:_LISTED]
+    axis, marks = Axis(plan.axis), plan.faults.marks[:_MOST_FINDINGS]
     failed = "; ".join(f"{mark.words} at {axis.place(round(mark.step))}" for mark in marks)
     faults = f" Faults beside the curves: {failed}." if failed else ""
     return f"{one_line(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
@@ -169,9 +169,9 @@ def _shown(plan: Plan) -> str:
 
 MOST_POINTS = 200_000  # of a run, over all of its curves: about 1 MB
 MOST_PANELS = 12
-_FEWEST = 2_000  # points that a curve keeps, however many there are
+_FEWEST_POINTS = 2_000  # points that a curve keeps, however many there are
 _OTHER_AXES = ("time", "tokens", "samples")
-_SAFE = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
+_SCRIPT_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) -> str:
@@ -181,7 +181,7 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
     panels = all_panels(timeline, entry.diagnosis)[:MOST_PANELS]
     axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(entry.diagnosis))
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
-    most = max(_FEWEST, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
+    most = max(_FEWEST_POINTS, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
     facts, events = (*entry.facts, *entry.costs), [event for event in entry.events if event.step is not None]
     view = {
         "title": entry.title,
@@ -195,7 +195,8 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
         "events": [_event(event, joins.get(event.mark), names, axes) for event in events],
         "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
     }
-    return f"chronicleView({json.dumps(view, ensure_ascii=False, allow_nan=False).translate(_SAFE)});\n"
+    data = json.dumps(view, ensure_ascii=False, allow_nan=False)
+    return f"chronicleView({data.translate(_SCRIPT_ESCAPES)});\n"
 
 
 class _Block(io.BytesIO):

@@ -27,16 +27,16 @@ RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
 
 _START_SHARE = 0.04  # of the samples of an attempt; a loss begins high, and that is no news
-_WHOLE = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # where they begin is the news
-_BODY = (0.002, 0.985)  # quantiles
+_WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # where they begin is the news
+_BODY_QUANTILES = (0.002, 0.985)  # quantiles
 _REACH_SPANS = 0.5  # all is shown if nothing is further from the body
 _PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further above the body
 _LOG_FROM = {Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0}  # ratio of largest to smallest; other roles:
 _LOG_FROM |= dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf)  # one that is lost is seen to end near 0
 _LOG_FROM_ELSE = 1e3
-_ENOUGH = 100_000  # values; more do not move a quantile by a pixel
+_MOST_SAMPLED = 100_000  # values; more do not move a quantile by a pixel
 
-_LEADS = (1, 2, 2.5, 5, 10)  # the distance of two ticks is one of these times a power of ten
+_TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance of two ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120
 _CLOCK = (
@@ -100,7 +100,7 @@ def y_scale(
     lowest, highest = float(known.min()), float(known.max())
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
-    low, high = (lowest, highest) if whole or role in _WHOLE else _body(segments, known)
+    low, high = (lowest, highest) if whole or role in _WITH_START else _body(segments, known)
     is_wide = low > 1e-290 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
     if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
@@ -118,8 +118,8 @@ def y_scale(
 def _body(segments: Sequence[Segment], known: Floats) -> Pair:
     """Between what most values lie, but for the first ones of each attempt where there are others."""
     later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
-    body = finite_values(values[:: 1 + len(values) // _ENOUGH] for values in later)
-    low, high = np.quantile(body if len(body) else known, _BODY)
+    body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
+    low, high = np.quantile(body if len(body) else known, _BODY_QUANTILES)
     return float(low), float(high)
 
 
@@ -157,7 +157,7 @@ def round_places(first: float, last: float, most: int, whole: bool = False) -> l
     """Round values in [first, last], on request only whole ones: about ``most`` of them, and three or more
     where there are so many, since fewer tell no scale."""
     least = 1 if whole and last - first < 3 else 3
-    locator = MaxNLocator(most, steps=_LEADS, integer=whole, min_n_ticks=least)
+    locator = MaxNLocator(most, steps=_TICK_STEPS, integer=whole, min_n_ticks=least)
     return _inside(locator.tick_values(first, last), first, last)
 
 

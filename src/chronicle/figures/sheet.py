@@ -154,7 +154,7 @@ class Ink(NamedTuple):
             name += " d" if self.dots else " s"
             style += f' stroke-width="{self.px:g}"' if self.px != 1 else ""
             style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
-        return f'<path class="{name}"{style}{place} d="{_data(self.path(), self.dots)}"/>\n'
+        return f'<path class="{name}"{style}{place} d="{_path_data(self.path(), self.dots)}"/>\n'
 
     def outlines(self) -> Iterator[Outline]:
         yield self.path(), self.token, self.px
@@ -324,21 +324,21 @@ def _tenths(number: int) -> str:
     return f"{number / 10:.1f}".replace("-0.", "-.").removeprefix("0")
 
 
-def _data(path: Path, dots: bool) -> str:
+def _path_data(path: Path, dots: bool) -> str:
     """The path in tenths of a pixel, each point relative to the one before."""
     points = np.rint(10 * np.asarray(path.vertices, np.float64)).astype(np.int64)
     ways = np.diff(points, axis=0, prepend=0)
     parts, letter = [], "l"
     for code, at, way in zip(np.asarray(path.codes).tolist(), points.tolist(), ways.tolist(), strict=True):
         if code == Path.MOVETO:
-            parts.append(f"M{_tenths(at[0])}{_next(at[1])}")
+            parts.append(f"M{_tenths(at[0])}{_separated(at[1])}")
             letter = "l"
         elif code == Path.LINETO:
-            across = letter + _tenths(way[0]) if letter else _next(way[0])
-            parts.append("h0" if dots else f"{across}{_next(way[1])}")
+            across = letter + _tenths(way[0]) if letter else _separated(way[0])
+            parts.append("h0" if dots else f"{across}{_separated(way[1])}")
             letter = ""
     return "".join(parts)
 
 
-def _next(number: int) -> str:
+def _separated(number: int) -> str:
     return _tenths(number) if number < 0 else f" {_tenths(number)}"

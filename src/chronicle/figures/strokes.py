@@ -23,11 +23,11 @@ from chronicle.story.measured import is_cut_off
 Mask = NDArray[np.bool_]
 
 _DOTS_BELOW, _DOT_PX = 60, 5  # points of a segment, if there is room: each is seen as one
-_TALL = 6.0  # times the median column: drawn at full strength, so that one sample among a million is seen
+_TALL_MEDIANS = 6.0  # a column so tall is drawn at full strength: one sample among a million is seen
 _CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
 _HARDLY_SHARE = 0.1  # of the height: a curve that leaves the frame by less has no mark
 _ROW_SHARE = 0.16  # of the height: room at the top for a row of marks
-_FAR = 50.0  # spans beyond the frame; further out a renderer overflows
+_FARTHEST_SPANS = 50.0  # spans beyond the frame; further out a renderer overflows
 _CROSS_PX = 6  # a column of crosses
 _NAME_STRIDE_PX = 12
 _APART_PX = 3  # of words beside each other
@@ -232,15 +232,15 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
     spanned = columns * (min(x[-1], last) - max(x[0], first)) / (last - first)
     if len(x) > max(2 * spanned, _DOTS_BELOW):
         x, *heights = envelope(x, mid, first, last, columns)
-        low, mid, high = (_near(height, scale) for height in heights)
+        low, mid, high = (_clamped(height, scale) for height in heights)
         height = np.log(heights[2] / heights[0]) if scale.log else heights[2] - heights[0]
         known = height[np.isfinite(height)]  # a column is tall beside the others, as they are seen
-        tall = height > _TALL * np.median(known) if len(known) else np.zeros(len(x), bool)
-        dots = _alone(mid)
+        tall = height > _TALL_MEDIANS * np.median(known) if len(known) else np.zeros(len(x), bool)
+        dots = _isolated(mid)
     else:
-        mid, tall = _near(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
+        mid, tall = _clamped(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
         few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
-        dots = np.isfinite(mid) if few else _alone(mid)
+        dots = np.isfinite(mid) if few else _isolated(mid)
     return Stroke(x, mid, low, high, dots, tall, part.live, line.token, line.dash)
 
 
@@ -258,15 +258,15 @@ def _joined(parts: list[Stroke]) -> Stroke:
     return parts[0]._replace(**{name: joined(name) for name in arrays})
 
 
-def _near(values: Floats, scale: Scale) -> Floats:
+def _clamped(values: Floats, scale: Scale) -> Floats:
     """Values far outside of the frame pulled nearer: nothing that is seen changes, nothing overflows."""
     if scale.log:
         return np.clip(values, scale.low / 1e9, scale.high * 1e9)
     span = scale.high - scale.low
-    return np.clip(values, scale.low - _FAR * span, scale.high + _FAR * span)
+    return np.clip(values, scale.low - _FARTHEST_SPANS * span, scale.high + _FARTHEST_SPANS * span)
 
 
-def _alone(values: Floats) -> Mask:
+def _isolated(values: Floats) -> Mask:
     known = np.isfinite(values)
     alone: Mask = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
     return alone

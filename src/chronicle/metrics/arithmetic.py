@@ -20,15 +20,15 @@ from chronicle.model import Floats, Series
 
 SORTED = 1024  # [values] a row up to this is sorted whole before numpy's median has arranged its arguments
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
-_SAMPLED = 512  # rows that are looked at, spread over the log
+_SAMPLED_ROWS = 512  # rows that are looked at, spread over the log
 _MOST_TERMS = 48  # of one equation
 _ROWS_PER_TERM = 3
 _MOST_SHARES = 4096  # of one mixture
 _MOST_DIGITS = 9  # after the point; numbers with more of them are floats, not what somebody printed
-_SINGLE = 2e-6  # relative rounding of a number that was kept in single precision
-_COARSE = 0.1  # of what is told: a coarser rounding would make anything the sum of anything
+_SINGLE_ROUNDING = 2e-6  # relative rounding of a number that was kept in single precision
+_COARSEST_ROUNDING = 0.1  # of what is told: a coarser rounding would make anything the sum of anything
 _NEAR = 1e-4  # beside the total, by which even terms that nearly cancel out in single precision are not off
-_MOSTLY = 0.95  # share of the values of a curve
+_MOST_VALUES = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
 
 
@@ -71,8 +71,8 @@ def retells(curve: Series, others: Sequence[Series]) -> bool:
         near = np.abs(curve.values - other.values[at]) <= off
         same.append(near & (other.steps[at] == curve.steps))
     in_turn = all(np.mean(each) >= 1 / (1 + len(others)) for each in same)
-    fine = bool(off.max() <= _COARSE * np.std(curve.values))
-    return fine and in_turn and bool(np.mean(np.any(same, axis=0)) >= _MOSTLY)
+    fine = bool(off.max() <= _COARSEST_ROUNDING * np.std(curve.values))
+    return fine and in_turn and bool(np.mean(np.any(same, axis=0)) >= _MOST_VALUES)
 
 
 @np.errstate(over="ignore", invalid="ignore")  # numbers of any size may be logged
@@ -109,16 +109,16 @@ def _may_be_sum(sums: Floats, terms: Floats) -> bool:
     """Whether a sum of all terms comes near the total in a few rows: a quick look, which most logs fail."""
     sampled = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
     off = sums[sampled] - terms[sampled] @ _weights(sums[sampled], terms[sampled])
-    near = 2 * _COARSE * np.std(sums) + _NEAR * np.abs(sums).max()
+    near = 2 * _COARSEST_ROUNDING * np.std(sums) + _NEAR * np.abs(sums).max()
     return bool(np.sqrt(np.mean(off**2)) <= near)
 
 
 def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
     """Whether the sum is the total in every row, but for a rounding that is small beside its course."""
     off = np.abs(sums - terms @ weights)
-    if (off <= _SINGLE * (np.abs(sums) + np.abs(terms) @ weights)).all():
+    if (off <= _SINGLE_ROUNDING * (np.abs(sums) + np.abs(terms) @ weights)).all():
         return True
-    most = _COARSE * np.std(sums)
+    most = _COARSEST_ROUNDING * np.std(sums)
     if off.max() > most:  # to how many digits all of them are rounded takes longer to find out
         return False
     rounded = rounding(sums) + sum(w * rounding(t) for w, t in zip(weights, terms.T, strict=True))
@@ -135,7 +135,7 @@ def _is_multiple(sums: Floats, term: Floats) -> bool:
     square = float(term @ term)
     weight = float(term @ sums) / square if 0 < square < np.inf else 0.0
     off = np.abs(sums - weight * term)
-    if off.max() > _COARSE * np.abs(sums).max():
+    if off.max() > _COARSEST_ROUNDING * np.abs(sums).max():
         return False
     return bool((off <= rounding(sums) + abs(weight) * rounding(term)).all())
 
@@ -144,12 +144,12 @@ def rounding(values: Floats) -> Floats:
     """By how much each number may be off: half of its last digit, and what single precision leaves."""
     exact = (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values))
     digits = next(exact, _MOST_DIGITS)
-    return np.asarray(0.51 * 10.0**-digits + _SINGLE * np.abs(values))
+    return np.asarray(0.51 * 10.0**-digits + _SINGLE_ROUNDING * np.abs(values))
 
 
 @lru_cache(maxsize=64)
 def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    return np.linspace(0, n - 1, min(n, _SAMPLED)).astype(np.intp)
+    return np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.intp)
 
 
 def _in_unit_interval(series: Series) -> bool:
@@ -176,4 +176,4 @@ def _sum_to_one(group: Sequence[Series]) -> bool:
     if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():
         return False
     off = np.abs(values.sum(axis=0) - 1)
-    return off.max() <= _COARSE and bool((off <= sum(rounding(row) for row in values)).all())
+    return off.max() <= _COARSEST_ROUNDING and bool((off <= sum(rounding(row) for row in values)).all())

@@ -20,7 +20,7 @@ _A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
 _WORD = re.compile(r"[^\W_]+")
 _ITS_VALUE, A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
-_LONGEST = 1000  # characters of a name that is looked at: the work grows with their square, and more
+_LONGEST_NAME = 1000  # characters of a name that is looked at: the work grows with their square, and more
 _MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
@@ -52,7 +52,7 @@ _is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
     """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
-    return Role.OTHER if len(metric) > _LONGEST else _role_of_numbered(_LONG_NUMBER.sub("00", metric))
+    return Role.OTHER if len(metric) > _LONGEST_NAME else _role_of_numbered(_LONG_NUMBER.sub("00", metric))
 
 
 @lru_cache(maxsize=4096)

@@ -66,7 +66,7 @@ _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _SECTION = re.compile(r"^## (.+)$", re.M)
 _APPENDIX = "---\nsearch:\n  exclude: true\n---\n"  # the beginning of a page that no search is to find
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
-_NAMED = re.compile("`([^`\n]+)`")
+_CODE_WORD = re.compile("`([^`\n]+)`")
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
 
 
@@ -90,10 +90,10 @@ def guide_js(site: SiteData, guide: Path) -> str:
         if not (text := file.read_text("utf-8")).startswith(_APPENDIX):
             rows += _sections(file.relative_to(guide), text)
     for page in site.patterns:
-        text = _bag([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
+        text = _distinct_words([page.lead, *(cause.cause for cause in page.causes)], 2 * _A_SECTION)
         rows.append([f"patterns/{page.id}.html", f"{plain(page.title)}: causes and remedies", text])
     for case in site.cases:
-        text = _bag([case.lead, *(row.said for row in case.log)], 3 * _A_SECTION)
+        text = _distinct_words([case.lead, *(row.said for row in case.log)], 3 * _A_SECTION)
         rows.append([f"cases/{case.id}.html", plain(case.title), text])
     lines = ",\n".join(map(as_json, rows))
     return f"window.chronicleGuide = [\n{lines}\n];\n"
@@ -106,7 +106,7 @@ def _run(entry: Entry, place: Mapping[str, int]) -> str:
     if slug(entry.run_id) != entry.run_id:
         head.append(slug(entry.run_id))
     left = A_RUN - len(as_json(head).encode()) - 4
-    head.insert(5, _bag(_texts(entry), left))
+    head.insert(5, _distinct_words(_texts(entry), left))
     return as_json(head)
 
 
@@ -120,7 +120,7 @@ def _texts(entry: Entry) -> Iterator[str]:
     yield str(entry.about.get("description", ""))
 
 
-def _bag(texts: Iterable[str], most: int) -> str:
+def _distinct_words(texts: Iterable[str], most: int) -> str:
     """The words of texts, each once, as many as ``most`` bytes hold; thousands without their spaces."""
     seen: set[str] = set()
     kept: list[str] = []
@@ -145,13 +145,13 @@ def _sections(file: Path, text: str) -> Iterator[list[str]]:
     before, *parts = _SECTION.split(text)
     title = before.strip().partition("\n")[0].lstrip("# ")
     used: set[str] = set()
-    yield [address, title, _gist(before)]
+    yield [address, title, _plain_text(before)]
     for heading, body in zip(parts[::2], parts[1::2], strict=True):
         name = re.sub(r"[*`\[\]]", "", heading).strip()
         anchor = unique(slugify(name, "-"), used)
-        yield [f"{address}#{anchor}", f"{title}: {name}", _gist(body)]
+        yield [f"{address}#{anchor}", f"{title}: {name}", _plain_text(body)]
 
 
-def _gist(text: str) -> str:
+def _plain_text(text: str) -> str:
     sentence = re.split(r"(?<=[.!?:])\s", text.strip(), maxsplit=1)[0]
-    return _bag([sentence, *_NAMED.findall(text)], _A_SECTION)
+    return _distinct_words([sentence, *_CODE_WORD.findall(text)], _A_SECTION)

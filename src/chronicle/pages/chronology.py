@@ -36,14 +36,14 @@ from chronicle.story.signs import named
 LISTED = 150  # rows of the list for browsers without scripts
 MOST = 100  # events of a feed: a reader has fetched the older ones
 ATOM, JSON = "feed.xml", "feed.json"
-_LONGEST = 400  # characters of a sentence
+_LONGEST_SENTENCE = 400  # characters of a sentence
 TRIED = 200  # rows of the table of experiments, the newest first
 _MOST_FOLLOWED = 2  # findings that an outcome tells: the gravest
 _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is to try
-_DONE = ("tried", "decision")
-_CAME = ("outcome", "lesson", "decision")
-_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
-_ENDS = (EventKind.LAUNCH, EventKind.END)
+_KINDS_OF_ACTS = ("tried", "decision")
+_KINDS_OF_OUTCOMES = ("outcome", "lesson", "decision")
+_NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
+_FIRST_AND_LAST = (EventKind.LAUNCH, EventKind.END)
 
 Notes = Mapping[str, list[RunEvent]]
 
@@ -77,7 +77,7 @@ def events_js(site: SiteData) -> str:
     verdict, mark, title, sentence, who, run, title of the run, href, project"""
     lines = []
     for row in site.happened:
-        event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST)
+        event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST_SENTENCE)
         about = event.verdict or "", event.mark, event.title, sentence, event.who
         texts = row.time, row.kind, *about, row.run, row.title, row.href, row.entry.about.get("project", "")
         lines.append(as_json([plain(text) for text in texts]))
@@ -213,7 +213,8 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
     notes: dict[str, list[RunEvent]] = {}
-    on_run = {"", *(event.id for event in entry.events if event.kind in _ENDS or event.shows(COURSE))}
+    of_whole_run = (e.id for e in entry.events if e.kind in _FIRST_AND_LAST or e.shows(COURSE))
+    on_run = {"", *of_whole_run}
     for event in entry.events:
         if event.kind in BY_PEOPLE:
             notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
@@ -235,7 +236,7 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
 
 def _plan(notes: Sequence[RunEvent]) -> _Act | None:
     """The run as one experiment: notes on it begin with what it was to try, and then say what came of it."""
-    kept = [note for note in notes if note.note_kind in _KINDS]
+    kept = [note for note in notes if note.note_kind in _NOTE_KINDS]
     begun = len([*takewhile(lambda note: note.note_kind in _PLANS, kept)])
     kinds = [note.note_kind for note in kept]
     is_one = begun and kinds[:begun].count("tried") < 2 and not {*kinds[begun:]} & {*_PLANS}
@@ -247,11 +248,11 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
     acts: list[_Act] = []
     for note in notes:
         is_done = bool(acts) and any(earlier.note_kind != "hypothesis" for earlier in acts[-1].notes)
-        if note.note_kind in ("hypothesis", *_DONE) and (is_done or not acts):
+        if note.note_kind in ("hypothesis", *_KINDS_OF_ACTS) and (is_done or not acts):
             acts.append(_Act(notes=[note]))
-        elif acts and note.note_kind in _KINDS:
+        elif acts and note.note_kind in _NOTE_KINDS:
             acts[-1].notes.append(note)
-    return [act for act in acts if any(note.note_kind in _DONE for note in act.notes)]
+    return [act for act in acts if any(note.note_kind in _KINDS_OF_ACTS for note in act.notes)]
 
 
 def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
@@ -262,7 +263,7 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
         last = acts[-1]
         if event.kind in JOINS:
             join = joins.get(event.id)
-            led = _led(earlier, join)
+            led = _causes_of(earlier, join)
             if last.finding in led:  # what was decided about it was this restart
                 acts.pop()
             undid = {"left_pattern", "inside_pattern"} & join.evidence.keys() if join else set()
@@ -276,14 +277,14 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
                 acts.append(_Act([event]))
         elif event.kind is EventKind.FINDING and not event.shows(OVERALL):
             last.followed.append(event)
-            decided = any(note.note_kind in _DONE for note in notes.get(event.id, ()))
+            decided = any(note.note_kind in _KINDS_OF_ACTS for note in notes.get(event.id, ()))
             if decided and not is_planned and not last.is_cause_of(event):
                 acts.append(_Act([event]))
         earlier.append(event)
     return acts
 
 
-def _led(earlier: Sequence[Event], join: Join | None) -> list[Event]:
+def _causes_of(earlier: Sequence[Event], join: Join | None) -> list[Event]:
     """What led to a restart: the finding that it undid, else the first of the last faults before it."""
     evidence = join.evidence if join is not None else {}
     for side in ("left", "inside"):
@@ -299,7 +300,7 @@ def _led(earlier: Sequence[Event], join: Join | None) -> list[Event]:
 def _experiment(entry: Entry, act: _Act) -> Experiment:
     """The row of an act. Of a planned run a decision is what came of it; else it is what was done."""
     act.notes.sort(key=lambda note: moment(note.time))
-    doing = ("tried",) if act.is_plan else _DONE
+    doing = ("tried",) if act.is_plan else _KINDS_OF_ACTS
     changed = [event.sentence for event in act.done if event is not act.finding]
     why = [event.sentence for event in (act.finding, *act.led) if event is not None]
     came: list[RunEvent] = []
@@ -308,25 +309,25 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
             changed.append(note.event.sentence)
         elif note.note_kind == "hypothesis" or (note.note_kind == "outcome" and act.finding and not changed):
             why.append(note.event.sentence)
-        elif note.note_kind in _CAME:
+        elif note.note_kind in _KINDS_OF_OUTCOMES:
             came.append(note)
     return Experiment(
         entry,
         act.done[0] if act.done else act.notes[0].event,
         tuple(changed or ["The run as a whole."]),
         tuple(why),
-        (*_followed(entry, act, bool(came)), *map(_labelled, [*act.replies, *came])),
+        (*_consequences(entry, act, bool(came)), *map(_with_kind, [*act.replies, *came])),
         _hours(entry, act),
     )
 
 
-def _labelled(note: RunEvent) -> str:
+def _with_kind(note: RunEvent) -> str:
     """A note in the column of outcomes, with its kind where it is another one: ``Lesson: …``."""
     kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
     return f"{kind}{note.event.sentence}"
 
 
-def _followed(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
+def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     """What the record itself says came of an act: the gravest findings after it, or that there were none."""
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
     shown = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}

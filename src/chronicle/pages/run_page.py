@@ -38,7 +38,7 @@ def runs(site: SiteData, render: Render) -> Iterator[Page]:
     """One page a run: made of its entry, and of events of other runs that have the same name."""
     of = cache(partial(precedents, site))
     for entry in site.entries:
-        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_elsewhere(entry, of))
+        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_like_events_elsewhere(entry, of))
         known = site.known.get(entry.run_id)
         text = partial(_rendered, site, render, entry, alike)
         yield site.page(path, known and [known, *(row.content for row in alike)], text)
@@ -77,7 +77,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
         "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
         "costs": [fact for fact in entry.costs if fact.value != 0],
-        "helpful": _helpful(site, entry),
+        "helpful": _advice_for_run(site, entry),
         "similar": alike,
         "rows": ROWS,
         "description": clipped(words.plain(entry.headline), DESCRIBED),
@@ -86,7 +86,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     return render("run.md.j2", values)
 
 
-def _elsewhere(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
+def _like_events_elsewhere(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
     """Events of other runs that have the name of one that decides this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
     for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE]:
@@ -100,7 +100,7 @@ def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
     return [reason for reason in reasons if reason[1]][:TABLES]
 
 
-def _helpful(site: SiteData, entry: Entry) -> list[Advice]:
+def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
     """What pattern pages advise on the gravest events, one of each pattern, by the run's own evidence."""
     first: dict[str, Event] = {}
     for event in gravest(entry.events, entry.verdict):
@@ -145,11 +145,11 @@ def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, 
     """The causes, those first that the signs speak for, those last that they speak against."""
     reward = signs.get(Sign.OBJECTIVE.value)
     fits = (c for c in causes if reward is None or Sign.OBJECTIVE not in (c.unless if reward else c.when))
-    weighed = (_weighed(cause, signs) for cause in fits)
+    weighed = (_by_signs(cause, signs) for cause in fits)
     return tuple(sorted(weighed, key=lambda row: (bool(row.against), -len(row.speaks_for))))
 
 
-def _weighed(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
+def _by_signs(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
     holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
     against = [sign for sign in cause.when if holds[sign] is False]
     against += [sign for sign in cause.unless if holds[sign]]

@@ -29,7 +29,7 @@ _ROLES: dict[str, str] = {
     Role.POLICY_KL: "divergence from the reference",
     "attempts": "a second attempt",
 }
-_MET = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
+_CRITERION_STATES = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
 _MOST_PHRASES = 6  # phrases of a table's cell
@@ -112,7 +112,7 @@ def condition(runner_up_if: str) -> str:
 
 def met_words(criterion: Criterion) -> tuple[str, str]:
     """The mark's name and the word of a criterion's outcome."""
-    return _MET[criterion.met]
+    return _CRITERION_STATES[criterion.met]
 
 
 def role_words(role: str) -> str:

@@ -239,7 +239,7 @@ def _sequence_paragraph(
             more = "" if are_first else "more "
             number = f"was one {more}{name}" if len(rest) == 1 else f"were {plural(len(rest), more + name)}"
             place = happened.index(rest[-1] if are_first else same[-1])
-            parts.append((place, f"There {number} {_places(run, rest)}."))
+            parts.append((place, f"There {number} {_where(run, rest)}."))
     if several:
         more = "more " if len(left) < len(faults) else ""
         parts.append((len(happened), f"{plural(len(left), f'{more}fault')} of machines or jobs were logged."))
@@ -294,7 +294,7 @@ def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Ev
     return list(causes.values())
 
 
-def _places(run: RunView, findings: Sequence[Event]) -> str:
+def _where(run: RunView, findings: Sequence[Event]) -> str:
     """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
     steps = [*{e.step for e in findings if e.step is not None and not e.shows(COURSE)}]
     if len(steps) < 2:
@@ -314,7 +314,7 @@ def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence
     words = []
     for name, same in _by_noun(sorted(decide, key=happened.index)).items():
         several = plural(len(same), name) if len(same) > 1 else f"the {name}"
-        words.append(f"{several} {_places(run, same)}".rstrip())
+        words.append(f"{several} {_where(run, same)}".rstrip())
     return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
 
 

@@ -26,7 +26,7 @@ _OUTCOMES = {
     "evaluation": "an evaluation",
 }
 # Why it is a training of its own, where neither the time nor the ends say it.
-_BECAUSE = {
+_CAUSES = {
     "told": "run.toml says so",
     "evaluation": "an evaluation",
     "finished": "the one before had finished",
@@ -73,7 +73,7 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         event_id(join),
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{run.in_training(name, sentence)}.{_moved(axis, join)}{_reach(axis, join)}",
+        f"{run.in_training(name, sentence)}.{_move_words(axis, join)}{_reach_words(axis, join)}",
         short,
         letter,
         step=join.to_step,
@@ -83,14 +83,14 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
     )
 
 
-def _moved(axis: Axis, join: Join) -> str:
-    phrases = [_changed(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
+def _move_words(axis: Axis, join: Join) -> str:
+    phrases = [_change_words(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
     rest = len(join.changes[_SHOWN_CHANGES:])
     sentence = listed([*phrases, *[f"{plural(rest, 'more value')} changed"] * bool(rest)])
     return f" {sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
-def _changed(axis: Axis, join: Join, change: Change) -> str:
+def _change_words(axis: Axis, join: Join, change: Change) -> str:
     """``the learning rate rose from 0.0003 to 0.001``; ``the seed changed from 1 to 2``."""
     before, after = change.before, change.after
     unit = f" {change.unit}" if change.unit else ""
@@ -111,7 +111,7 @@ def _changed(axis: Axis, join: Join, change: Change) -> str:
     return f"the {name} changed from {stated(before)} to {stated(after)}{unit}"
 
 
-def _reach(axis: Axis, join: Join) -> str:
+def _reach_words(axis: Axis, join: Join) -> str:
     """Whether a rollback went back far enough, and whether what it undid came again."""
     evidence, reach = join.evidence, ""
     pattern = evidence.get("left_pattern") or evidence.get("inside_pattern")
@@ -139,8 +139,9 @@ class Restart(NamedTuple):
 
 def restart(join: Join, axis: Axis, gpus: float = 0, tokens_per_step: float = 0.0) -> Restart:
     """The words of a join; ``gpus`` and ``tokens_per_step`` are those of run.toml (0: not stated)."""
-    costs = tuple(_costs(join, axis, gpus, tokens_per_step))
-    return Restart(tuple(_changed(axis, join, c) for c in join.changes), costs, tuple(_why(join, axis)))
+    changes = tuple(_change_words(axis, join, change) for change in join.changes)
+    costs = tuple(_cost_words(join, axis, gpus, tokens_per_step))
+    return Restart(changes, costs, tuple(_cause_words(join, axis)))
 
 
 def outcome(ending: Ending, axis: Axis) -> str:
@@ -170,12 +171,12 @@ def step_back_words(back: StepBack) -> str:
         same = f", {count(evidence['equal_values'])} of them with an equal value"
         return f"{where}: {plural(back.count, 'row')} at the step of the row before{same}; kept"
     what = "overtakes nothing" if evidence["because"] == "evaluation" else "a training of its own"
-    return f"{where}: {', '.join(_apart(evidence))}; {what}"
+    return f"{where}: {', '.join(_loss_words(evidence))}; {what}"
 
 
-def _apart(evidence: Mapping[str, Any]) -> Iterator[str]:
-    if evidence["because"] in _BECAUSE:
-        yield _BECAUSE[evidence["because"]]
+def _loss_words(evidence: Mapping[str, Any]) -> Iterator[str]:
+    if evidence["because"] in _CAUSES:
+        yield _CAUSES[evidence["because"]]
     if evidence.get("together_s"):
         yield f"both ran for {duration(evidence['together_s'])}"
     yield f"ends {plural(evidence['ends_apart_steps'], 'step')} apart"
@@ -193,7 +194,7 @@ def gap(seconds: float | None) -> str:
     return f"after {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} before that one ended"
 
 
-def _costs(join: Join, axis: Axis, gpus: float, tokens_per_step: float) -> Iterator[str]:
+def _cost_words(join: Join, axis: Axis, gpus: float, tokens_per_step: float) -> Iterator[str]:
     lost, seconds = join.discarded_steps, join.evidence.get("discarded_s") or 0.0
     if lost:
         yield axis.span(lost)
@@ -205,9 +206,9 @@ def _costs(join: Join, axis: Axis, gpus: float, tokens_per_step: float) -> Itera
             yield f"{level(seconds / 3600 * gpus)} GPU hours"
 
 
-def _why(join: Join, axis: Axis) -> Iterator[str]:
+def _cause_words(join: Join, axis: Axis) -> Iterator[str]:
     evidence = join.evidence
-    if reach := _reach(axis, join).strip(" ."):
+    if reach := _reach_words(axis, join).strip(" ."):
         yield f"{reach[:1].lower()}{reach[1:]}"
     if "metric" in evidence:
         equal = evidence.get("common_samples", 0)

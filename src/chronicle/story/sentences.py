@@ -37,7 +37,7 @@ _DOWNWARDS = {
     "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
 }  # fmt: skip
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
-_NAMED = 4  # data sets that a sentence names
+_MOST_DATASETS = 4  # data sets that a sentence names
 
 
 def noun(pattern: str) -> str:
@@ -143,9 +143,9 @@ class Sentences(FindingView):
             others = "that of the other data set" if rest == 1 else f"those of the other {rest} data sets"
             aside = f"; {others} did not move" if rest > 0 else ""
             return Words(f"{names[0]} {risen} and {ended}{aside}", short, ending)
-        few = [name.removeprefix("the loss of ") for name in names[:_NAMED]]
+        few = [name.removeprefix("the loss of ") for name in names[:_MOST_DATASETS]]
         who = f"the losses of {listed(few) or 'several data sets'}"
-        who += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        who += f" and {len(names) - _MOST_DATASETS} more" if len(names) > _MOST_DATASETS else ""
         together = f"{who} rose together: {self.run.name(tallest.metric)} {risen} and {ended}"
         if len(moved) == 2 and (rise := heights[0].rise) is not None:
             name = self.run.name(heights[0].metric).removeprefix("the loss of ")

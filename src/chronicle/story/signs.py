@@ -22,17 +22,17 @@ from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
 
-_ENDS = (EventKind.LAUNCH, EventKind.END)
+_FIRST_AND_LAST = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
-_TOGETHER = 8  # samples: what is no further apart may be two sides of one event
-_AROUND = 50  # samples before an event that show what was usual
-_SHORTLY = 50  # samples: what happened at most so long before an event may have caused it
-_LATER = 300  # samples: for so long after a restart it may still be the cause
-_YOUNG = 20_000  # steps: all known instabilities of initial weights came earlier
+_TOGETHER_SAMPLES = 8  # samples: what is no further apart may be two sides of one event
+_USUAL_SAMPLES = 50  # samples before an event that show what was usual
+_CAUSE_SAMPLES = 50  # samples: what happened at most so long before an event may have caused it
+_RESTART_SAMPLES = 300  # samples: for so long after a restart it may still be the cause
+_YOUNG_STEPS = 20_000  # steps: all known instabilities of initial weights came earlier
 _JUMPS = 3.0  # times the usual gradient norm, or the rise of the next data set, is a jump
-_BEGINS = 0.05  # share of the way to an event: a log that begins later does not contain the start
-_ROSE = 1.2  # factor: apart from its warm-up a schedule changes by less within so few samples
-_IDLE = 0.05  # share of the highest learning rate: a lower rate is as good as zero
+_START_SHARE = 0.05  # share of the way to an event: a log that begins later does not contain the start
+_RISE_FACTOR = 1.2  # factor: apart from its warm-up a schedule changes by less within so few samples
+_IDLE_RATE_SHARE = 0.05  # share of the highest learning rate: a lower rate is as good as zero
 _SHARE = 1 / 3  # of the change of the training loss: validation that changed by less did not move with it
 
 
@@ -46,7 +46,7 @@ class EventContext:
         of_attempt = (int(s.steps[0]) for s in view.series.values() if len(s))
         self.first_step = min(of_attempt, default=self.step)
         # Whether the log holds the beginning of the training, as far as a picture of it tells.
-        self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _BEGINS * self.step)
+        self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
 
     def as_steps(self, samples: int) -> float:
         """So many logged samples as steps."""
@@ -54,12 +54,12 @@ class EventContext:
 
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
-        """What happened up to ``_SHORTLY`` samples before, and how many steps before; the nearest first."""
+        """What happened up to ``_CAUSE_SAMPLES`` before, the nearest first, and how many steps before."""
         if self.event.shows(OVERALL):
             return []
         others = (o for o in self.events if o.id != self.event.id and o.title != self.event.title)
         others = (o for o in others if o.attempt in ("", self.event.attempt))
-        others = (o for o in others if o.kind not in _ENDS and not o.shows(_NO_CAUSE))
+        others = (o for o in others if o.kind not in _FIRST_AND_LAST and not o.shows(_NO_CAUSE))
         before = ((self.step - other.step, other) for other in others if other.step is not None)
         window = cause_window_steps(self.run)
         return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))
@@ -72,7 +72,7 @@ class EventContext:
             words.append(f"{when} {listed([*dict.fromkeys(f'the {named(other)}' for _, other in others)])}")
         return tuple(words)
 
-    def values_before(self, series: Series | None, samples: int = _AROUND) -> Floats:
+    def values_before(self, series: Series | None, samples: int = _USUAL_SAMPLES) -> Floats:
         """The last finite values before the event; none of what was not logged."""
         known: Floats = np.empty(0)
         if series is None:
@@ -84,7 +84,7 @@ class EventContext:
             known = known[np.isfinite(known)]
         return known[-samples:]
 
-    def values_from(self, series: Series | None, samples: int = _TOGETHER) -> Floats:
+    def values_from(self, series: Series | None, samples: int = _TOGETHER_SAMPLES) -> Floats:
         """The first values from the event on, as far as it lasts; none of what was not logged."""
         if series is None:
             return np.empty(0)
@@ -101,12 +101,12 @@ class EventContext:
         findings = (f for f in self.run.diagnosis.findings if f.pattern == pattern)
         return any(f.start_step <= self.step and f.attempt in (None, self.view.name) for f in findings)
 
-    def is_near(self, *kinds: EventKind, samples: int = _TOGETHER) -> bool:
+    def is_near(self, *kinds: EventKind, samples: int = _TOGETHER_SAMPLES) -> bool:
         around = self.as_steps(samples)
         steps = [o.step for o in self.events if o.kind in kinds and o.step is not None]
         return any(abs(self.step - step) <= around for step in steps)
 
-    def resumed(self, samples: int = _TOGETHER) -> bool:
+    def resumed(self, samples: int = _TOGETHER_SAMPLES) -> bool:
         return not self.has_start and self.step - self.first_step <= self.as_steps(samples)
 
     def every_resume(self) -> bool | None:
@@ -118,7 +118,7 @@ class EventContext:
     def first_sample(self) -> bool | None:
         if self.run.config.data == "digitised picture":  # a line has no first sample
             return None
-        values = self.values_from(self.view.loss, 2 * _TOGETHER)
+        values = self.values_from(self.view.loss, 2 * _TOGETHER_SAMPLES)
         values = values[np.isfinite(values)]
         return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
 
@@ -133,8 +133,8 @@ class EventContext:
         earlier = self.values_before(rate)
         if rate is None or len(earlier) < BEFORE:
             return None
-        now = max(value_at(rate, self.step), float(earlier[-_TOGETHER:].max()))
-        return now > _ROSE * float(np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier))
+        now = max(value_at(rate, self.step), float(earlier[-_TOGETHER_SAMPLES:].max()))
+        return now > _RISE_FACTOR * float(np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier))
 
     def rate_zero(self) -> bool | None:
         rate = self.view.learning_rate
@@ -142,7 +142,7 @@ class EventContext:
         if rate is None or not len(values):
             return None
         some = rate.values[:: 1 + len(rate) // 1000]
-        return float(np.median(values)) <= _IDLE * float(np.nanquantile(some, 0.9))
+        return float(np.median(values)) <= _IDLE_RATE_SHARE * float(np.nanquantile(some, 0.9))
 
     def gradient(self, led: bool) -> bool | None:
         norm = self.view.grad_norm
@@ -157,7 +157,7 @@ class EventContext:
 
     def above_start(self) -> bool | None:
         loss = self.view.loss
-        if loss is None or not self.has_start or not len(values := self.values_from(loss, _AROUND)):
+        if loss is None or not self.has_start or not len(values := self.values_from(loss, _USUAL_SAMPLES)):
             return None
         first = loss.values[:BEFORE]
         return bool(np.fmax.reduce(values, initial=-np.inf) > np.fmax.reduce(first, initial=-np.inf))
@@ -165,7 +165,7 @@ class EventContext:
     def one_source(self) -> bool | None:
         rises = []
         for series in self.view.dataset_losses:
-            earlier, now = self.values_before(series, BEFORE), self.values_from(series, _AROUND)
+            earlier, now = self.values_before(series, BEFORE), self.values_from(series, _USUAL_SAMPLES)
             if len(earlier) and np.isfinite(now).any() and earlier.min() > 0:
                 rises.append(float(np.log(np.nanmax(now) / np.median(earlier))))
         if len(rises) < 2:
@@ -220,7 +220,7 @@ class EventContext:
         return self.seen_in(Role.VALIDATION_SCORE, Role.VALIDATION_LOSS) if grokking else None
 
     def fault_near(self) -> bool | None:
-        return self.is_near(EventKind.FAULT, samples=_AROUND) if self.run.timeline.faults else None
+        return self.is_near(EventKind.FAULT, samples=_USUAL_SAMPLES) if self.run.timeline.faults else None
 
     def batch_changed(self) -> bool | None:
         return None if self.view.first(Role.BATCH_SIZE) is None else self.is_near(EventKind.BATCH)
@@ -230,9 +230,9 @@ class EventContext:
         return None if norm is None else bool(np.isnan(self.values_from(norm)).any())
 
     def young(self) -> bool:
-        return self.has_start and self.step <= _YOUNG
+        return self.has_start and self.step <= _YOUNG_STEPS
 
-    after_resume = partialmethod(resumed, _LATER)
+    after_resume = partialmethod(resumed, _RESTART_SAMPLES)
     rate_lost = partialmethod(was_found, Role.LEARNING_RATE, "lr-not-restored")
     logits_grew = partialmethod(was_found, Role.ATTENTION_LOGIT, "attention-logit-growth")
     output_drifted = partialmethod(was_found, Role.OUTPUT_LOGIT, "output-logit-drift")
@@ -304,7 +304,7 @@ class Sign(StrEnum):
 
 def cause_window_steps(run: RunView) -> float:
     """So many steps before an event something may still be its cause."""
-    return _SHORTLY * max(run.gap, 1.0)
+    return _CAUSE_SAMPLES * max(run.gap, 1.0)
 
 
 def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:

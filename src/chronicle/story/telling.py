@@ -29,11 +29,11 @@ from chronicle.timeline.courses import distinct_in, wall_clock
 from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
-_FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
+_RISE_FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
 _MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
 _NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
-_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
-_ENDED = {
+_EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
+_END_SENTENCES = {
     "finished": "The training finished at {}.",
     "crashed": "The process crashed after {}.",
     "killed": "The process was killed after {}.",
@@ -52,12 +52,12 @@ _ENDED = {
     "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
-_KINDS = list(EventKind)
+_EVENT_KINDS = list(EventKind)
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
 _RATE_LOG, _BATCH_LOG = math.log(1.2), math.log(1.01)  # what jumps by less is its schedule, or is the same
 _STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
-_AROUND = 10  # samples
-_MOST = 12  # changes of one series told one by one; more are one event
+_NEAR_SAMPLES = 10  # samples
+_MOST_CHANGES = 12  # changes of one series told one by one; more are one event
 
 
 def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
@@ -118,7 +118,7 @@ def _end(run: RunView) -> Iterator[Event]:
     if steps := [int(s.steps.max()) for s in distinct_in(attempt) if len(s)]:
         last, how, place = max(steps), ending.how, run.axis.place(max(steps))
         place += f" of {where}" if (where := run.training(attempt.name)) else ""
-        words = _ENDED[how].format(place)
+        words = _END_SENTENCES[how].format(place)
         short = f"{how or 'ends'} at {place}"
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
 
@@ -134,7 +134,7 @@ def _of_group(run: RunView, group: FindingGroup) -> Event:
     others: dict[str, Finding] = {}
     for part in sorted(group.parts, key=attrgetter("severity", "start_step"), reverse=True):
         if part.pattern != lead.pattern and not {part.pattern, lead.pattern} <= RISES:
-            others.setdefault(_FAMILY if part.pattern in RISES else part.pattern, part)
+            others.setdefault(_RISE_FAMILY if part.pattern in RISES else part.pattern, part)
     for part, (more, further) in [(part, finding_words(run, part)) for part in others.values()]:
         placed.append((part.start_step, more.sentence))
         numbers += further
@@ -145,7 +145,7 @@ def _of_group(run: RunView, group: FindingGroup) -> Event:
         sentences.append("This branch was discarded later.")
         shorts += " · discarded"
     at = run.index(lead.attempt)
-    family = _FAMILY if lead.pattern in RISES else lead.pattern
+    family = _RISE_FAMILY if lead.pattern in RISES else lead.pattern
     return Event(
         f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}",
         EventKind.FINDING,
@@ -181,7 +181,7 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
     named = _numbered(events)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
-        if event.kind is EventKind.FINDING and (match := _ID.fullmatch(event.id)):
+        if event.kind is EventKind.FINDING and (match := _EVENT_ID.fullmatch(event.id)):
             stem, step = event.id[: match.start("place")], int(match["place"])
             size = 10 ** max(len(match["place"]) - 2, 0)
             neighbours = (f"{stem}{at}" for at in (step - size, step + size) if at > 0)
@@ -205,7 +205,7 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
         title = (note.kind or "note").replace("review ", "review: ").capitalize()
         words = title, note.text, clipped(note.text.split("\n")[0], 120)
         event = Event(event_id, kind, *words, step=note.step, time=note.at_time, who=note.author)
-        if (place := _meant(note, known)) is not None:
+        if (place := _event_of_note(note, known)) is not None:
             of = known[place]
             if note.event and note.event not in (of.id, *of.also):
                 known[place] = replace(of, also=(*of.also, note.event))
@@ -215,12 +215,12 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
     return known, _numbered(noted)
 
 
-def _meant(note: Note, events: Sequence[Event]) -> int | None:
+def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
     """Which event a note speaks of: the one it names, else the finding or join that lies around its step."""
     for place, event in enumerate(events):
         if note.event and note.event in (event.id, *event.also):
             return place
-    match = _ID.fullmatch(note.event) if note.event else None
+    match = _EVENT_ID.fullmatch(note.event) if note.event else None
     if match is not None:  # the event was found elsewhere, or under another name, when the note was written
         step = int(match["place"])
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
@@ -293,7 +293,7 @@ def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[boo
     step = math.inf if event.step is None else float(event.step)
     kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
     is_last = event.kind is EventKind.END or event.step is None
-    return is_last, owner(event.attempt, step), step, _KINDS.index(kind), event.time
+    return is_last, owner(event.attempt, step), step, _EVENT_KINDS.index(kind), event.time
 
 
 def changes(run: RunView) -> Iterator[Event]:
@@ -303,7 +303,7 @@ def changes(run: RunView) -> Iterator[Event]:
         track = max(run.timeline.by_role(role), key=len, default=None)
         if track is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
-            if len(groups) > _MOST:
+            if len(groups) > _MOST_CHANGES:
                 groups = [list(chain.from_iterable(groups))]
             yield from (_event(run, track, kind, group) for group in groups)
 
@@ -317,8 +317,8 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
     scales = np.abs(moves), np.abs(np.diff(track.values[rows]))
 
     def stands_out(i: int) -> bool:
-        near = slice(max(i - _AROUND, 0), i + _AROUND + 1)
-        around = (np.delete(sizes[near], min(i, _AROUND)) for sizes in scales)
+        near = slice(max(i - _NEAR_SAMPLES, 0), i + _NEAR_SAMPLES + 1)
+        around = (np.delete(sizes[near], min(i, _NEAR_SAMPLES)) for sizes in scales)
         return all(s[i] >= _STANDS_OUT * np.median(others) for s, others in zip(scales, around, strict=True))
 
     large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []

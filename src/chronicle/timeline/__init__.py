@@ -31,12 +31,12 @@ from chronicle.workspace.config import RELATIONS
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
 
-_FILLED = 0.5  # share of rows from which on a column is one that every row fills
+_FILLED_SHARE = 0.5  # share of rows from which on a column is one that every row fills
 _TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
 _MOST_NAMED = 4  # runs that a message lists
 _SEED_COLUMNS = ("seed", "random_seed")
 _MOST_SEEDS = 1000  # of them in a table; a random number a row is no seed of a training
-_TAKES = (
+_TAKES_SENTENCE = (
     "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
     "values or (steps, values)"
 )
@@ -106,14 +106,14 @@ def _attempts(what: Any) -> list[Attempt]:
     if isinstance(what, Attempt):
         return [what]
     if isinstance(what, Mapping):
-        return [_data([_given(str(metric), given) for metric, given in what.items()])]
+        return [_data([_as_series(str(metric), given) for metric, given in what.items()])]
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported
     if pandas is not None and isinstance(what, pandas.DataFrame):
         return _from_frame(what)
     attempts = list(what) if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
     strange = next((a for a in attempts if not isinstance(a, Attempt)), None)
     if strange is not None:
-        raise UsageError(f"{_TAKES}; not {type(strange).__name__}")
+        raise UsageError(f"{_TAKES_SENTENCE}; not {type(strange).__name__}")
     return attempts
 
 
@@ -121,7 +121,7 @@ def _data(series: Iterable[Series], name: str = "data") -> Attempt:
     return Attempt(name, (), assign({column.metric: column for column in series}))
 
 
-def _given(metric: str, given: Any) -> Series:
+def _as_series(metric: str, given: Any) -> Series:
     """Steps and values; bare values are counted from 0."""
     if not isinstance(given, tuple):
         values = _numbers(metric, given)
@@ -185,7 +185,7 @@ def _logged(values: Floats) -> Mask:
     if len(filled):
         end = filled[-1] + 1
         longest_gap = int(np.diff(filled, prepend=-1).max()) - 1
-        if len(filled) > _FILLED * end and len(values) - end > max(_TAIL_SAMPLES, 2 * longest_gap):
+        if len(filled) > _FILLED_SHARE * end and len(values) - end > max(_TAIL_SAMPLES, 2 * longest_gap):
             logged[end:] = True
     return logged
 
@@ -201,7 +201,7 @@ def _from_long(table: Any) -> list[Attempt]:
     for name, rows in table.groupby(names, sort=False):
         series, roles = [], {}
         for metric, part in rows.groupby(rows["metric"].astype(str), sort=False):
-            column = _given(metric, (part["step"], part["value"]))
+            column = _as_series(metric, (part["step"], part["value"]))
             if "time" in part.columns:
                 since = pd.to_datetime(part["time"], utc=True) - pd.Timestamp(0, tz="UTC")
                 column = replace(column, times=np.asarray(since / pd.Timedelta(seconds=1), dtype=np.float64))

@@ -20,9 +20,9 @@ from chronicle.workspace.config import AXES
 
 _WORDS = {"step": "step", "samples": "sample", "tokens": "token", "time": "second"}
 _BATCHES = ("global_batch_size", "train_batch_size", "total_batch_size", "effective_batch_size")
-_FARTHEST = 2.0**62
+_FARTHEST_PLACE = 2.0**62
 _LARGEST = 1e12  # of a batch; what is larger is no size
-_NEEDS = {
+_NEEDED_SERIES = {
     "samples": "a series of samples or of batch sizes, or a global batch size in its configuration",
     "tokens": "a series of tokens (or `tokens_per_step` in run.toml)",
     "time": "wall clock times",
@@ -44,7 +44,7 @@ class Table:
         slope = float(self.places[-1] - self.places[0]) / width if width > 0 else 0.0
         beyond = x - np.clip(x, self.steps[0], self.steps[-1])
         places = np.interp(x, self.steps, self.places) + slope * beyond
-        return np.asarray(np.clip(places, -_FARTHEST, _FARTHEST))
+        return np.asarray(np.clip(places, -_FARTHEST_PLACE, _FARTHEST_PLACE))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,17 +90,17 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
             with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
                 table = next(_tables(attempt, ticks, axis, before, tokens_per_step), None)
             if table is None:
-                raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDS[axis]}")
+                raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDED_SERIES[axis]}")
         tables.append(table)
     if axis == "time":
         begin = min((float(t.places[0]) for t in tables if t is not None), default=0.0)
         tables = [t and replace(t, places=t.places - begin) for t in tables]
     how = ", ".join(dict.fromkeys(t.how for t in tables if t is not None))
     over = OnAxis(timeline, _WORDS[axis], how, tables)
-    return replace(over, timeline=_moved(over))
+    return replace(over, timeline=_on_axis(over))
 
 
-def _moved(over: OnAxis) -> Timeline:
+def _on_axis(over: OnAxis) -> Timeline:
     timeline, place = over.timeline, over.place
     moved = []
     for attempt, table in zip(timeline.attempts, over.tables, strict=True):
@@ -145,7 +145,7 @@ def _tables(
     for name, size in sizes.items():
         if isinstance(size, int | float) and 0 < size < _LARGEST:
             ends = np.array([ticks.steps[0], max(ticks.steps[-1], ticks.steps[0] + 1)], np.float64)
-            places = _base(before, ends[0], size) + size * (ends - ends[0])
+            places = _start_of_attempt(before, ends[0], size) + size * (ends - ends[0])
             yield Table(ends, places, f"step × {name}")
 
 
@@ -154,7 +154,7 @@ def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table
     ok = np.isfinite(series.values) & (series.values > 0)
     if ok.any():
         steps, each = series.steps[ok].astype(np.float64), series.values[ok]
-        base = _base(before, steps[0], each[0])
+        base = _start_of_attempt(before, steps[0], each[0])
         places = base + np.concatenate([[0.0], np.cumsum(np.diff(steps) * each[1:])])
         steps, places = _rising(steps, places)
         if len(steps) == 1:
@@ -162,7 +162,7 @@ def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table
         yield Table(steps, places, how)
 
 
-def _base(before: Table | None, step: float, each: float) -> float:
+def _start_of_attempt(before: Table | None, step: float, each: float) -> float:
     """Where the attempt before stood at a step; without one all earlier steps were of this size."""
     return each * step if before is None else float(before.at(np.array([step]))[0])
 
@@ -170,7 +170,7 @@ def _base(before: Table | None, step: float, each: float) -> float:
 def _rising(steps: Steps | Floats, places: Floats) -> tuple[Floats, Floats]:
     """One row a step, the last of equal ones; places as they are, clipped to what an integer holds."""
     kept = np.append(steps[1:] != steps[:-1], True)
-    y = np.clip(np.nan_to_num(places[kept]), -_FARTHEST, _FARTHEST)
+    y = np.clip(np.nan_to_num(places[kept]), -_FARTHEST_PLACE, _FARTHEST_PLACE)
     return np.asarray(steps, np.float64)[kept], np.maximum.accumulate(y)
 
 

@@ -21,10 +21,10 @@ from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
 from chronicle.timeline.relation import Pair, Relation, are_equal, common, heads, moved, same
 
-_FEW = 8  # so many logs are soon looked at one by one
+_FEW_LOGS = 8  # so many logs are soon looked at one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log, in step with no period of it
-_COVERED = 0.95  # share of the steps of the whole that its attempts must have, and none of them alone
-_UNEQUAL = -9  # one value in so many may be another one
+_COVERED_SHARE = 0.95  # share of the steps of the whole that its attempts must have, and none of them alone
+_UNEQUAL_ROW = -9  # one value in so many may be another one
 
 Part = tuple[int, int, Course]  # first and last step that an attempt shares with the log of the whole
 
@@ -90,7 +90,7 @@ class _Logs:
         near = np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
         other = np.array([kind.isdisjoint(log.attempt.series) for kind in self._kinds], bool)
         equal = near[self._changed[near] | ~self._at_another_time(near, rank)]
-        if len(equal) > _FEW:
+        if len(equal) > _FEW_LOGS:
             equal = equal[self._changed[equal] | ~self._with_other_values(equal, rank)]
         return [*np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()]
 
@@ -168,7 +168,7 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
         if log is whole:
             continue
         a, b = common(whole.clock, log.clock)
-        score = np.concatenate([[0], np.cumsum(np.where(same(a.values, b.values), 1, _UNEQUAL))])
+        score = np.concatenate([[0], np.cumsum(np.where(same(a.values, b.values), 1, _UNEQUAL_ROW))])
         end = int(np.argmax(score - np.minimum.accumulate(score)))
         rows = slice(int(np.argmin(score[: end + 1])), end)
         if are_equal(a.pick(rows), b.pick(rows)):
@@ -180,7 +180,7 @@ def _covered(whole: Course, parts: Sequence[Part]) -> bool:
     inside = np.zeros(len(steps), bool)
     for first, last, _ in parts:
         inside |= (steps >= first) & (steps <= last)
-    return bool(inside.mean() >= _COVERED)
+    return bool(inside.mean() >= _COVERED_SHARE)
 
 
 def _with_rows_of(whole: Attempt, parts: Sequence[Part]) -> Iterator[Course]:

@@ -32,14 +32,14 @@ Mask = NDArray[np.bool_]
 Log = list["Course"]  # the attempts of one file, in the order of its rows
 
 PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
-_PARTS = re.compile(r"(?:#\d+)+$")  # a launch in a log may hold several attempts
+_ALL_PARTS = re.compile(r"(?:#\d+)+$")  # a launch in a log may hold several attempts
 SCHEDULES = frozenset(
     (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
 )  # planned before the run: equal in two attempts, whatever happened in them
 
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
-_DENSE = 0.5  # a series this much as long as the clock tells the attempt's span too
-_HOLE = 0.1  # share of an attempt that may be missing at its end
+_DENSE_SHARE = 0.5  # a series this much as long as the clock tells the attempt's span too
+_HOLE_SHARE = 0.1  # share of an attempt that may be missing at its end
 _CLOCK_OFF = (
     "By wall clock {late} ran after {early}, which begins where it ends: a clock was off, and the steps give "
     "the order. `order` in run.toml decides."
@@ -48,7 +48,7 @@ _OVERLAP = (
     "Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from {by}. "
     "`order` in run.toml decides."
 )
-_WORTH = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
+_CLOCK_SHARE = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Course:
     @cached_property
     def slack(self) -> float:
         """What may be missing at its end [steps], a tenth of it: the last lines of a killed process."""
-        return _HOLE * (self.last - self.first)
+        return _HOLE_SHARE * (self.last - self.first)
 
 
 def course(attempt: Attempt) -> Course | None:
@@ -85,7 +85,7 @@ def course(attempt: Attempt) -> Course | None:
     ticks = clock(attempt)
     if ticks is None:
         return None
-    dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE * len(ticks))]
+    dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE_SHARE * len(ticks))]
     started, ended = wall_clock(attempt)
     first, last = min(int(s[0]) for s in dense), max(int(s[-1]) for s in dense)
     return Course(attempt, ticks, first, last, started, ended)
@@ -98,7 +98,7 @@ def counted(series: Series) -> bool:
     return bool(begins and (values == np.floor(values)).all() and (values[1:] > values[:-1]).all())
 
 
-def _kept(ask: Callable[[K], T]) -> Callable[[K], T]:
+def _cached(ask: Callable[[K], T]) -> Callable[[K], T]:
     """A question about a log that is asked again and again: of a wide table each answer takes long."""
     known = WeakKeyDictionary[K, T]()
 
@@ -111,7 +111,7 @@ def _kept(ask: Callable[[K], T]) -> Callable[[K], T]:
     return asked
 
 
-@_kept
+@_cached
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time that any series logged [Unix s]; NaN where there is none."""
     times = [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]
@@ -120,13 +120,13 @@ def wall_clock(attempt: Attempt) -> tuple[float, float]:
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 
 
-@_kept
+@_cached
 def clock(attempt: Attempt) -> Series | None:
     """The series that tells the attempt's course: the judged loss, else what has most points."""
     filled = [s for s in attempt.series.values() if len(s)]
     if not filled:
         return None
-    worth = _WORTH * max(map(len, filled))
+    worth = _CLOCK_SHARE * max(map(len, filled))
     return shown_metric(s for s in filled if len(s) >= worth) or min(
         filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric)
     )
@@ -166,7 +166,7 @@ def in_order(
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
     logs: dict[tuple[tuple[str, ...], str], Log] = {}
     for course in courses:
-        logs.setdefault((course.attempt.sources, _PARTS.sub("", course.name)), []).append(course)
+        logs.setdefault((course.attempt.sources, _ALL_PARTS.sub("", course.name)), []).append(course)
     by_step = list(chain(*sorted(logs.values(), key=lambda log: min(c.first for c in log))))
     if not any(math.isnan(c.started) for c in courses):
         by_clock = sorted(courses, key=lambda c: c.started)
@@ -202,7 +202,7 @@ def distinct(series: Collection[AnySeries]) -> Collection[AnySeries]:
     return shared.values()
 
 
-@_kept
+@_cached
 def distinct_in(log: Attempt | Timeline) -> Collection[Any]:
     """The distinct series of an attempt, or tracks of a run."""
     return distinct(log.series.values())

@@ -102,7 +102,7 @@ def _measured(two: Pair) -> Iterator[model.Change]:
     """What is planned, and counters of data, which go on where the earlier attempt was at this step."""
     for role, (quantity, unit) in _QUANTITIES.items():
         for old, new in pairs(two.before.attempt, two.after.attempt, role):
-            was, now, step, logged = _both(old, new)
+            was, now, step, logged = _values_at_join(old, new)
             if was is None or was == now:
                 continue
             if role in COUNTERS:
@@ -134,7 +134,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST]
 
 
-def _both(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
+def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
     """Both values at the first common step (``logged`` true), else at the later one's first step."""
     a, b = common(old, new)
     for k in np.flatnonzero(known(a, b))[:1]:
@@ -193,14 +193,14 @@ def costs(pieces: Iterable[Piece]) -> dict[str, float]:
     totals: dict[str, float] = {}
     with np.errstate(over="ignore"):
         for name, role in COSTS.items():
-            used = [_used(piece, role) for piece in pieces]
+            used = [_used_by_piece(piece, role) for piece in pieces]
             logged = [amount for amount in used if amount is not None]
             if logged and len(logged) == len(used) and np.isfinite(sum(logged)):
                 totals[name] = sum(logged)
     return totals
 
 
-def _used(piece: Piece, role: Role | None) -> float | None:
+def _used_by_piece(piece: Piece, role: Role | None) -> float | None:
     """How far the wall clock or a counter went on, from the last reading before the piece, else its first."""
     series, reading = piece.course.clock, piece.course.clock.times
     if role is not None:
@@ -230,11 +230,11 @@ _ENDS = {
     "ecc": "memory error", "disk": "no storage", "cuda": "CUDA error", "nccl": "NCCL error",
     "cancelled": "cancelled", "exception": "crashed", "signal": "killed", "exit": "crashed",
 }  # fmt: skip
-_ASKED = {"preempted", "time limit", "cancelled", "killed"}  # by a person or a scheduler: no fault of the run
-FAULTS = {"crashed", "aborted", *_ENDS.values()} - _ASKED
+_BY_ORDER = {"preempted", "time limit", "cancelled", "killed"}  # of people or schedulers: no fault of a run
+FAULTS = {"crashed", "aborted", *_ENDS.values()} - _BY_ORDER
 _CRASH = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")  # which a process brings upon itself
 AROUND_S = 3600.0  # a host's log lasts for months: what it says this long before or after a run may be of it
-_THEN = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.RELAUNCH: "started again"}
+_VERBS = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.RELAUNCH: "started again"}
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
         if clock(attempt) is None:
             return "empty"
         if k in after:
-            return _THEN[after[k].kind]
+            return _VERBS[after[k].kind]
         if k not in joined:
             return "evaluation" if attempt.name in judged else alone
         return "latest" if k in alive else "given up"

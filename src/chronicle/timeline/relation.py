@@ -22,21 +22,21 @@ from chronicle.model import Attempt, Floats, Role, Series
 from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, counted, process
 
 SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
-_AGREEING = 0.95  # share of the common points of two copies that must be equal
+_AGREEING_SHARE = 0.95  # share of the common points of two copies that must be equal
 SEAM_SAMPLES = 5  # the level at a seam is the median of so many samples
 START_SAMPLES = 8  # the first steps are as far apart as these many on average
 
 _COMMON_SAMPLES = 8  # fewer equal points than this may be chance
 _COMMON_SHARE = 0.6  # of the smaller of the two
-_EXACT = 1e-4  # relative difference of values of a short log that two loggers rounded
-_NOISE = 0.25  # two seeds differ by their noise; two roundings by much less than this share of it
+_EXACT_DIFFERENCE = 1e-4  # relative difference of values of a short log that two loggers rounded
+_NOISE_SHARE = 0.25  # two seeds differ by their noise; two roundings by much less than this share of it
 SAME_TIME_S = 60.0  # the clocks of two loggers in one process differ by less
-_BESIDE = 0.5  # share of the shorter one's wall clock in which both ran
+_BESIDE_SHARE = 0.5  # share of the shorter one's wall clock in which both ran
 _SAME_END = 0.02  # share of the length within which two trainings end at the same step
 _FAILED_SAMPLES = 3  # an attempt of no more than these never got going
 _SHORT_SAMPLES = 8  # of a shorter log one sample is its level, and its end must be equal
 _GOES_ON = 0.25  # share of the way back to the first level within which the loss goes on
-_FAR = 4.0  # times the noise of a loss that has gone somewhere
+_FAR_NOISES = 4.0  # times the noise of a loss that has gone somewhere
 COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
     (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
@@ -111,14 +111,14 @@ def together_s(a: Any, b: Course) -> Any:
 def side_by_side(a: Any, b: Course) -> Mask:
     """Whether both processes ran at the same time, for a good part of the shorter one."""
     shorter = np.minimum(a.ended - a.started, b.ended - b.started)
-    return np.asarray((shorter > 0) & (together_s(a, b) > _BESIDE * shorter))
+    return np.asarray((shorter > 0) & (together_s(a, b) > _BESIDE_SHARE * shorter))
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     """Same values, but for rounding, at the same steps, and times if known (``timed``: they must be)."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
     a, b = common(a, b)
-    if len(a) < need or np.count_nonzero(same(a.values, b.values)) < max(need, _AGREEING * len(a)):
+    if len(a) < need or np.count_nonzero(same(a.values, b.values)) < max(need, _AGREEING_SHARE * len(a)):
         return False
     finite = known(a, b)
     a, b = a.pick(finite), b.pick(finite)
@@ -129,7 +129,7 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
         apart_s = np.array([math.inf if timed else 0.0])
     noise = np.median(np.abs(np.diff(a.values)))
     off = np.median(np.abs(a.values - b.values))
-    return bool(off <= _NOISE * noise and median(apart_s) <= SAME_TIME_S)
+    return bool(off <= _NOISE_SHARE * noise and median(apart_s) <= SAME_TIME_S)
 
 
 def _are_one(a: Series, b: Series) -> bool:
@@ -263,7 +263,7 @@ class Pair:
             finite = known(a, b)
             x, y = a.values[finite], b.values[finite]
             with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-                off = np.abs(x - y) > rounding(x) + rounding(y) + _EXACT * np.abs(y)
+                off = np.abs(x - y) > rounding(x) + rounding(y) + _EXACT_DIFFERENCE * np.abs(y)
             if off.any() or not same(a.values[~finite], b.values[~finite]).all():
                 return False
             n_equal += min(len(np.unique(a.values)), len(np.unique(b.values)))
@@ -290,7 +290,7 @@ class Pair:
         first, end, now = _level(self.root, 1), _level(self.before, -1), _level(self.after, 1)
         with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
             noise = median(np.abs(np.diff(ticks.values)))
-        fell = len(ticks) >= _SHORT_SAMPLES and abs(end - first) > _FAR * noise
+        fell = len(ticks) >= _SHORT_SAMPLES and abs(end - first) > _FAR_NOISES * noise
         if fell and abs(now - end) < _GOES_ON * abs(now - first):
             return True
         both = (self.before.attempt, self.after.attempt)

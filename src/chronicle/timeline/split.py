@@ -19,15 +19,15 @@ from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, Mask, clock, distinct_in
 
 _SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
-_SHUFFLED = 0.25  # share of rows whose step goes back in a log that has no order at all
-_RARE = 0.02  # share of rows up to which short returns are restarts; above it ranks write one log together
+_SHUFFLED_SHARE = 0.25  # share of rows whose step goes back in a log that has no order at all
+_RARE_SHARE = 0.02  # of rows: so many short returns are restarts; of more, ranks write one log together
 _FEW_CUTS = 8  # so many attempts may be in any log; in one with more
 _MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
 _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
 _LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `resumes`
-_OFTEN = 0.5  # share of the points of the longest loss that a clock must have
+_CLOCK_SHARE = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
 
@@ -67,7 +67,7 @@ def split(
         if cuts and not relation_given and _are_blocks(ticks.steps, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
-        elif not cuts and (down := len(falls(ticks.steps))) > _rare(ticks):
+        elif not cuts and (down := len(falls(ticks.steps))) > _rare_returns(ticks):
             doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
         elif resumed:
             steps = ", ".join(map(str, ticks.steps[resumed]))
@@ -85,7 +85,7 @@ def _ticks(attempt: Attempt) -> Series | None:
     judged = clock(attempt)
     losses = (*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS))
     often = max(losses, key=len, default=judged)
-    return often if judged and often and len(judged) < _OFTEN * len(often) else judged
+    return often if judged and often and len(judged) < _CLOCK_SHARE * len(often) else judged
 
 
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
@@ -93,7 +93,7 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
         return [_in_order(attempt, _by_step)]
     series: list[dict[str, Series]] = [{} for _ in range(len(cuts) + 1)]
     for metric, points in attempt.series.items():
-        piece = _belongs(points, ticks, cuts)
+        piece = _piece_of_rows(points, ticks, cuts)
         order = np.argsort(piece, kind="stable")
         for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
             if len(rows):
@@ -161,25 +161,25 @@ def starts(series: Series) -> list[int]:
     from_first = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
     if from_first and len(down) <= max(_FEW_CUTS, len(steps) / (_SHORT_SAMPLES + 1)):
         return [*down.tolist()]
-    if not len(down) or len(down) > max(2, _SHUFFLED * len(series)):
+    if not len(down) or len(down) > max(2, _SHUFFLED_SHARE * len(series)):
         return []
     cuts: list[int] = []
     short: list[int] = []  # returns of a few points, which are starts where they are rare
     begin, top = 0, int(steps[: down[0]].max())
     ends = np.append(down[1:], len(series))
-    for row, end, quiet in zip(down.tolist(), ends.tolist(), _quiet(series, down), strict=True):
+    for row, end, quiet in zip(down.tolist(), ends.tolist(), _are_disorder(series, down), strict=True):
         if not quiet:
             near = slice(max(begin, row - _NEAR_SAMPLES), row)
             back = int(np.searchsorted(steps[row:end], top, side="right"))
             if len(np.unique(steps[near][steps[near] >= steps[row]])) <= _SHORT_SAMPLES:
-                many = len(short) > _rare(series)  # then they are no starts, and nobody needs to look closer
+                many = len(short) > _rare_returns(series)  # then none is a start, and nobody looks closer
                 if not many and _trained_again(series, near, slice(row, row + back)):
                     short.append(row)
             elif back == end - row or back > _SHORT_SAMPLES:  # not a few rows too late, then on from the top
                 cuts.append(row)
                 begin, top = row, int(steps[end - 1])
         top = max(top, int(steps[end - 1]))  # between two falls the steps only grow
-    cuts = sorted(cuts + short) if len(short) <= _rare(series) else cuts
+    cuts = sorted(cuts + short) if len(short) <= _rare_returns(series) else cuts
     return cuts if len(cuts) <= most else []
 
 
@@ -231,7 +231,7 @@ def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:
     """Rows that repeat a step, at each of which the seconds of the process move farther than at any other
     row: the process that goes on from there counts them from another moment."""
     again = np.flatnonzero(ticks.steps[1:] == ticks.steps[:-1]) if len(elapsed) else np.empty(0, np.intp)
-    if not 0 < len(again) <= _rare(ticks):
+    if not 0 < len(again) <= _rare_returns(ticks):
         return []
     moves = np.abs(np.diff(elapsed))
     leaps = moves[again].min() > _FAR_ABOVE * np.delete(moves, again).max(initial=0.0)
@@ -255,7 +255,7 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
     return back.tolist() if restarts.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
 
 
-def _quiet(series: Series, down: Index) -> list[bool]:
+def _are_disorder(series: Series, down: Index) -> list[bool]:
     """Falls that are plainly disorder: near few rows of higher steps, and without a step of two values."""
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
@@ -268,8 +268,8 @@ def _quiet(series: Series, down: Index) -> list[bool]:
     return quiet
 
 
-def _rare(series: Series) -> float:
-    return max(3.0, min(_MANY_SHORT, _RARE * len(series)))
+def _rare_returns(series: Series) -> float:
+    return max(3.0, min(_MANY_SHORT, _RARE_SHARE * len(series)))
 
 
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
@@ -295,7 +295,7 @@ def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
     return [(int(piece.min()), int(piece.max())) for piece in np.split(steps, cuts)]
 
 
-def _belongs(series: Series, ticks: Series, cuts: list[int]) -> Index:
+def _piece_of_rows(series: Series, ticks: Series, cuts: list[int]) -> Index:
     """For each row of any series the number of the piece it belongs to, given the clock's cuts."""
     if np.array_equal(series.steps, ticks.steps):
         return np.searchsorted(cuts, np.arange(len(series)), side="right")

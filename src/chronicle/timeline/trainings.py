@@ -23,10 +23,10 @@ from chronicle.timeline.joins import COSTS, DIED, Piece, costs, how_ended, join_
 from chronicle.timeline.relation import Pair, Relation, reached, side_by_side
 
 _MOST_NAMES = 3  # of the attempts that a doubt is about
-_CLEARLY = 3.0  # times farther at the seam is the loss of the other training
+_CLEARLY_FARTHER = 3.0  # times farther at the seam is the loss of the other training
 _LEAST_APART = 0.02  # relative difference of the loss at a seam that tells anything
-_SPAN = ("started", "ended", "first", "last", "gap", "slack")  # what is asked of a `Course`
-_NAMED = ("kind", "run", "seed", "trial", "folder", "host")  # see `Tips._numbers_of`
+_SPAN_FIELDS = ("started", "ended", "first", "last", "gap", "slack")  # what is asked of a `Course`
+_NAMED_FIELDS = ("kind", "run", "seed", "trial", "folder", "host")  # see `Tips._numbers_of`
 
 # Why attempts over the same steps are taken as trainings of their own: what a doubt says of it; "" is none.
 APART = {
@@ -48,16 +48,16 @@ _ANY_HOME = (
     "says to which. It was taken to go on from {before.name}, the latest. Give each training a run of its "
     "own and name its logs in `paths` of run.toml."
 )
-_LEFT = (
+_LEFT_DOUBT = (
     "{after.name} starts later than {before.name} ended, and was taken to go on from an earlier attempt that "
     "reached its first step, which leaves {before.name} dead. `order` in run.toml makes each attempt follow "
     "the one before."
 )
-_MISSING = (
+_MISSING_DOUBT = (
     "{after.name} begins {steps} steps after {before.name} ended: logs between them are missing, or steps "
     "are counted in another way. `paths` in run.toml names all logs."
 )
-_EARLY = (
+_EARLY_DOUBT = (
     "{after.name} begins at step {after.first}, and {before.name}, which ran earlier, at {before.first}: "
     "logs are missing, or a clock was off. `order` in run.toml decides."
 )
@@ -146,7 +146,7 @@ class Tips:
 
     def __init__(self, most: int) -> None:
         self._tips: dict[int, Course] = {}
-        self._rows = np.zeros((len(_SPAN) + len(_NAMED), most))
+        self._rows = np.zeros((len(_SPAN_FIELDS) + len(_NAMED_FIELDS), most))
         self._numbers: dict[str, float] = {}
         self._logging: dict[str, Mask] = {}  # which trainings log a metric
 
@@ -154,7 +154,7 @@ class Tips:
         self._tips[training] = tip
         for metric in tip.attempt.series:
             self._logging.setdefault(metric, np.zeros(self._rows.shape[1], bool))[training] = True
-        self._rows[:, training] = (*(getattr(tip, name) for name in _SPAN), *self._numbers_of(tip))
+        self._rows[:, training] = (*(getattr(tip, name) for name in _SPAN_FIELDS), *self._numbers_of(tip))
 
     def alike(self, after: Course) -> Index:
         logging = (self._logging[metric] for metric in after.attempt.series if metric in self._logging)
@@ -171,15 +171,15 @@ class Tips:
         if len(equal) == 1:
             return int(equal[0]), True
         # What begins where they began goes on from none of them: all first losses are alike.
-        again = bool((after.first <= self._rows[_SPAN.index("first"), equal]).any())
+        again = bool((after.first <= self._rows[_SPAN_FIELDS.index("first"), equal]).any())
         nearest = None if again else _by_level([self._tips[k] for k in equal.tolist()], after)
         return int(equal[-1 if nearest is None else nearest]), nearest is not None
 
     def _speaks_for(self, among: Index, after: Course) -> Iterator[Index | Mask]:
         """What speaks for each of these trainings, the strongest evidence first: more is better."""
         rows = self._rows[:, among]
-        tips = SimpleNamespace(**dict(zip(_SPAN, rows, strict=False)))
-        kind, *stated, folder, host = rows[len(_SPAN) :] - np.reshape(self._numbers_of(after), (-1, 1))
+        tips = SimpleNamespace(**dict(zip(_SPAN_FIELDS, rows, strict=False)))
+        kind, *stated, folder, host = rows[len(_SPAN_FIELDS) :] - np.reshape(self._numbers_of(after), (-1, 1))
         yield ~side_by_side(tips, after)
         yield kind == 0  # the difference of equal words
         yield np.where(np.isnan(stated), 0, np.where(stated, -1, 1)).sum(axis=0)
@@ -188,9 +188,9 @@ class Tips:
         yield host == 0
 
     def _numbers_of(self, tip: Course) -> list[float]:
-        """A number for each of `_NAMED`, equal ones for equal words; NaN: none."""
+        """A number for each of `_NAMED_FIELDS`, equal ones for equal words; NaN: none."""
         facts, writer = tip.attempt.facts, process(tip.attempt)
-        stated = (str(facts[name]) if name in facts else None for name in _NAMED[1:4])
+        stated = (str(facts[name]) if name in facts else None for name in _NAMED_FIELDS[1:4])
         words = [tip.clock.role, *stated]
         words += [str(PurePosixPath(PART.sub("", tip.name)).parent), writer and writer[0]]
         return [np.nan if w is None else self._numbers.setdefault(w, len(self._numbers)) for w in words]
@@ -205,7 +205,7 @@ def _by_level(tips: Sequence[Course], after: Course) -> int | None:
             return None
         away.append(abs(now - before) / max(abs(before), abs(now)))
     nearest, second = np.argsort(away, kind="stable")[:2].tolist()
-    clear = away[second] > max(_CLEARLY * away[nearest], _LEAST_APART)
+    clear = away[second] > max(_CLEARLY_FARTHER * away[nearest], _LEAST_APART)
     return nearest if clear else None
 
 
@@ -250,12 +250,13 @@ class Training:
         # Where nobody reached that far, what lies between was not logged.
         before = tip if chain else next((c for c in reversed(self.path) if reached(c, after)), tip)
         if before is not tip:
-            self.doubts.append(_LEFT.format(before=tip, after=after))
+            self.doubts.append(_LEFT_DOUBT.format(before=tip, after=after))
         early = after.first < root.first - Pair(tip, after, root).start and after.started > root.started
         if early and not chain:
-            self.doubts.append(_EARLY.format(before=root, after=after))
+            self.doubts.append(_EARLY_DOUBT.format(before=root, after=after))
         if not chain and not reached(before, after):
-            self.doubts.append(_MISSING.format(before=before, after=after, steps=after.first - before.last))
+            missing = after.first - before.last
+            self.doubts.append(_MISSING_DOUBT.format(before=before, after=after, steps=missing))
         lost, pieces = self._leave(before)
         two = Pair(before, after, self.root)
         relaunched = two.course is Relation.ANEW

@@ -331,12 +331,12 @@ def add(
         made = place / "run"
         made.mkdir()
         for log, relative in _places(logs).items() if not link else ():
-            left_out += _copied(log, made / relative, follow)
+            left_out += _copy_named(log, made / relative, follow)
         if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
             if (made / RUN_CONFIG).exists():
                 problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
                 raise UsageError(problem, remedy="write the facts into it, without --fact")
-            _kept(made / RUN_CONFIG, BytesIO(text.encode()))
+            _write_durably(made / RUN_CONFIG, BytesIO(text.encode()))
         try:
             made.rename(folder)
         except OSError:
@@ -394,16 +394,16 @@ def _placed(log: Path, n_parts: int) -> Path:
     return Path(*(folder.lstrip(".") or "_" for folder in folders), name)
 
 
-def _copied(log: Path, to: Path, follow: bool) -> Iterator[Path]:
+def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
     """Copies what somebody named, also where it is a link; gives what is left out of a folder."""
     to.parent.mkdir(parents=True, exist_ok=True)
     if log.is_file():
-        _file(log, to)
+        _copy_file(log, to)
         return
     if not log.is_dir():
         problem = f"{shown(log)} is no regular file (a pipe, socket or device)"
         raise UsageError(problem, remedy="name a file")
-    for folder, folders, names in os.walk(log, onerror=_raised, followlinks=follow):
+    for folder, folders, names in os.walk(log, onerror=_reraise, followlinks=follow):
         place = to / Path(folder).relative_to(log)
         place.mkdir(exist_ok=True)
         folders.sort()
@@ -411,18 +411,18 @@ def _copied(log: Path, to: Path, follow: bool) -> Iterator[Path]:
             if path.is_symlink() and not (follow and path.exists()):
                 yield path
             elif path.is_file():
-                _file(path, place / path.name)
+                _copy_file(path, place / path.name)
             elif not path.is_dir():
                 yield path
             elif path.is_symlink() and any(map(path.samefile, path.parents)):
                 raise UsageError(f"{path} is a link that leads back above itself", remedy="remove it")
 
 
-def _raised(err: OSError) -> None:
+def _reraise(err: OSError) -> None:
     raise err
 
 
-def _kept(to: Path, content: BinaryIO) -> None:
+def _write_durably(to: Path, content: BinaryIO) -> None:
     """Writes a file that a power cut does not take back. Raises OSError, also where it exists."""
     with to.open("xb") as out:
         shutil.copyfileobj(content, out, 1 << 20)
@@ -430,9 +430,9 @@ def _kept(to: Path, content: BinaryIO) -> None:
         os.fsync(out.fileno())
 
 
-def _file(source: Path, to: Path) -> None:
+def _copy_file(source: Path, to: Path) -> None:
     with source.open("rb") as content:
-        _kept(to, content)
+        _write_durably(to, content)
     shutil.copystat(source, to)
 
 

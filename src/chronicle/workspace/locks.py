@@ -27,10 +27,10 @@ else:
 
 Say = Callable[[str], None]
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF)  # where there are none
-_FAR = 1 << 30  # of Windows: the locked byte must not be one that says who holds the lock
-_SCRATCH = re.compile(r"\.chronicle-scratch-[0-9a-f]{16}")
-_mine: dict[Path, int] = {}  # scratch folders of this process, and what holds each
-_swept: set[Path] = set()
+_LOCKED_BYTE = 1 << 30  # of Windows: the locked byte must not be one that says who holds the lock
+_SCRATCH_NAME = re.compile(r"\.chronicle-scratch-[0-9a-f]{16}")
+_own_folders: dict[Path, int] = {}  # scratch folders of this process, and what holds each
+_swept_folders: set[Path] = set()
 
 
 @contextmanager
@@ -86,26 +86,26 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
     """A new folder of this process alone, below ``parent`` or where temporary files belong; gone afterwards.
     What killed processes left there is removed the first time. Raises OSError."""
     place = parent or Path(tempfile.gettempdir())
-    if place not in _swept:
-        _swept.add(place)
+    if place not in _swept_folders:
+        _swept_folders.add(place)
         sweep(place)
     folder = place
-    while folder not in _mine:
+    while folder not in _own_folders:
         folder = place / f".chronicle-scratch-{os.urandom(8).hex()}"
         folder.mkdir(0o700)
         held = _held(folder)
         if held is not None and folder.is_dir():  # a sweep may have come between the two
-            _mine[folder] = held
+            _own_folders[folder] = held
     try:
         yield folder
     finally:
-        _leave(folder, _mine.pop(folder, -1))
+        _leave(folder, _own_folders.pop(folder, -1))
 
 
 def leave_nothing() -> None:
     """Removes the scratch folders of this process, for one that ends at once."""
-    for folder in list(_mine):
-        _leave(folder, _mine.pop(folder))
+    for folder in list(_own_folders):
+        _leave(folder, _own_folders.pop(folder))
 
 
 def sweep(place: Path | None = None) -> int:
@@ -113,7 +113,7 @@ def sweep(place: Path | None = None) -> int:
     Only folders of just the name that `scratch` gives, of this user, that no process holds."""
     removed = 0
     try:
-        entries = [e for e in os.scandir(place or tempfile.gettempdir()) if _SCRATCH.fullmatch(e.name)]
+        entries = [e for e in os.scandir(place or tempfile.gettempdir()) if _SCRATCH_NAME.fullmatch(e.name)]
     except OSError:
         return 0
     for entry in entries:
@@ -161,7 +161,7 @@ def _lock(descriptor: int, *, wait: bool = False) -> bool | None:
     """Takes the lock of what is open; false where another holds it, None where there are no locks."""
     try:
         if sys.platform == "win32":
-            os.lseek(descriptor, _FAR, os.SEEK_SET)
+            os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
             msvcrt.locking(descriptor, msvcrt.LK_LOCK if wait else msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
