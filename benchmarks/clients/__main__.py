@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ QUIET |= {"TOKENIZERS_PARALLELISM": "false", "OMP_NUM_THREADS": "1", "AIM_UI_TEL
 QUIET |= {"TF_CPP_MIN_LOG_LEVEL": "2", "TF_ENABLE_ONEDNN_OPTS": "0", "PYTHONUNBUFFERED": "1"}
 QUIET |= {"TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1"}  # checkpoints of our own
 LIMIT_S = 300  # a launch takes seconds
+BETWEEN_S = 3.0  # from one launch to the next: no scheduler is faster
 
 
 def install(names: list[str]) -> None:
@@ -46,6 +48,8 @@ def run(names: list[str]) -> None:
 
 
 def _launched(name: str, number: int, folder: Path) -> bool:
+    if number:
+        time.sleep(BETWEEN_S)
     python = ROOT / f"venv-{CLIENTS[name].environment}/bin/python"
     worker = [str(python), "-m", "benchmarks.clients.worker", name, str(number), str(folder)]
     environment = {**os.environ, **QUIET, "PYTHONPATH": str(REPOSITORY), "HOME": str(folder / "home")}

@@ -14,11 +14,16 @@ ENVIRONMENTS = {
         "tensorboard tensorboardX",
         "lightning",
         "stable-baselines3",
-        "fastai",
         "mmengine",
         "ray[tune]",
     ),
-    "vision": ("torch==2.13.0 numpy", "--no-deps torchvision timm fastai", "pandas matplotlib pillow"),
+    # fastai itself would fetch spaCy and another torch
+    "vision": (
+        "torch==2.13.0 numpy",
+        "--no-deps torchvision timm fastai",
+        "pandas matplotlib pillow requests pyyaml scipy scikit-learn huggingface_hub safetensors",
+        "fastcore fastprogress fasttransform fastdownload plum-dispatch",
+    ),
     "hf": ("torch==2.13.0 numpy", "tensorboard", "transformers accelerate"),
     "boost": ("numpy", "xgboost-cpu lightgbm scikit-learn", "catboost", "spacy"),
     "track": ("numpy", "wandb mlflow", "trackio", "swanlab", "sacred setuptools", "dvclive"),

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from benchmarks.clients.compare import Cell, as_read, truth_of
 
+import chronicle
+
 CLIENTS = Path(__file__).parent / "clients"
 
 
@@ -24,3 +26,4 @@ def test_what_a_client_logged_is_what_is_read(client: str) -> None:
         Cell(len(names & truth["roles"].keys()), len(names & truth["roles"].keys())),
         Cell(len(truth["joins"]), len(truth["joins"])),
     )
+    assert len(chronicle.runs(CLIENTS / client / "log")) == 1

@@ -79,6 +79,14 @@ RULES = {
             "gpt": ["gpt-4711.out", "gpt-4712.out", "gpt.train.log"],
         },
     ),
+    "the workers of an environment are no runs": (
+        ["0.monitor.csv", "1.monitor.csv", "progress.csv", "events.out.tfevents.1"],
+        {"root": ["."]},
+    ),
+    "powers of ten are rates": (
+        ["adam-1e-3.csv", "adam-1e-4.csv"],
+        {"adam-1e-3": ["adam-1e-3.csv"], "adam-1e-4": ["adam-1e-4.csv"]},
+    ),
     "versions": (["version_0/metrics.csv", "version_1/metrics.csv"], {"root": ["."]}),
     "attempts": (["v0/events.out.tfevents.1", "v1/events.out.tfevents.2"], {"root": ["."]}),
     "writers": (["train/events.out.tfevents.1", "validation/events.out.tfevents.1"], {"root": ["."]}),

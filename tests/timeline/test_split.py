@@ -320,7 +320,8 @@ def untidy(draw):
 def test_the_glance_at_all_falls_at_once_says_what_a_look_at_each_says(loss):
     fast = starts(loss)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys.modules[starts.__module__], "_are_disorder", lambda series, down: [False] * len(down))
+        module = sys.modules[starts.__module__]
+        patch.setattr(module, "_are_disorder", lambda series, down: [False] * len(down))
         assert starts(loss) == fast
 
 

@@ -49,15 +49,16 @@ _LAUNCH = re.compile(r"[A-Z][a-z]{2}\d\d_\d\d-\d\d-\d\d_.+")  # of the HF Traine
 _COMMON_WORDS = WRITERS | {
     *("metrics", "metric", "log", "logs", "history", "progress", "results", "result", "stats", "run"),
     *("measurements", "trainer", "loss", "losses", "epoch", "output", "scalars", "dmesg", "kern", "kernel"),
-    *("syslog", "journal", "slurm", "job", "stdout", "stderr"),
+    *("syslog", "journal", "slurm", "job", "stdout", "stderr", "monitor"),
 }
+_RANKS = re.compile(r"^(?:\d+\.)+")  # of the processes that write beside each other: 0.monitor.csv
 
 # What says that a run was launched again, at the end of a name.
 AGAIN = re.compile(
     r"(?i)[-_. ]?(?<![a-z])(re(sum|start|launch|run|try|tried)\w*|cont(d|inu(ed?|ing|ation))?)"
     r"([-_. ]?\d+[kM]?)?$"
 )
-_LAST_WORD = re.compile(r"[-_. ]+([A-Za-z]+\d*|(?<!\d\.)\d+)$")
+_LAST_WORD = re.compile(r"(?<!\de)[-_. ]+([A-Za-z]+\d*|(?<!\d\.)\d+)$")
 
 Wanted = Callable[[Path], bool]
 
@@ -360,11 +361,11 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
 def _shared_name(log: Path) -> str:
     """The name of a log without what tells it from other logs of its run; "" if that says only what it is.
 
-    >>> [_shared_name(Path(name)) for name in ("adam-2.csv", "bert_val.csv", "llama-7b.log", "train-7b.log")]
+    >>> [_shared_name(Path(name)) for name in ("adam-2.csv", "bert_val.csv", "llama-7b.log", "0.monitor.csv")]
     ['adam', 'bert', 'llama-7b', '']
     """
     stem = _stem(log)
-    word = re.split(r"[-_.\s\d]", stem.lower(), maxsplit=1)[0]
+    word = re.split(r"[-_.\s\d]", _RANKS.sub("", stem.lower()), maxsplit=1)[0]
     is_part = word in COMPONENTS and names_a_loss(log.stem)
     if "tfevents" in log.name or word in _COMMON_WORDS or is_part or _ATTEMPT.match(stem):
         return ""
