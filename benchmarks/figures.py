@@ -24,7 +24,7 @@ from benchmarks.pictures import DPI
 from chronicle.build.produce import Run
 from chronicle.build.sources import spread
 from chronicle.figures import draw
-from chronicle.figures.layout import scene, whole, zoom
+from chronicle.figures.layout import scene, whole_plan, zoom_plan
 from chronicle.figures.sheet import NARROW, WIDE
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series, Timeline, Verdict
 from chronicle.story import tell
@@ -96,7 +96,7 @@ def compare(points: int, rounds: int, folder: Path) -> list[tuple[str, float, fl
         run = scene(timeline, told)
         assert run is not None
         for width in (WIDE, NARROW):
-            plan = zoom(run, run.findings[0], width) if zoomed else whole(run, width)
+            plan = zoom_plan(run, run.findings[0], width) if zoomed else whole_plan(run, width)
             (folder / "ours.svg").write_bytes(plan.paint().svg())
 
     def plain(heights: list[float]) -> None:

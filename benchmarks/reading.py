@@ -20,7 +20,7 @@ from benchmarks.page import of_runs
 from chronicle.model import Fact
 from chronicle.pages import guide_js, load_gallery, search_js
 from chronicle.pages.lists import entries_js
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 TIMES = 5
 HEAD = (
@@ -52,12 +52,12 @@ def make(root: Path, runs: int) -> None:
         replace(entry, facts=tuple(Fact(name, form.format(i % n), "", "run.toml") for name, form, n in facts))
         for i, entry in enumerate(many(runs))
     ]
-    data = site(entries, patterns=load_gallery([shipped("gallery")]))
-    shutil.copytree(shipped("templates") / "assets", root / "assets")
+    data = site(entries, patterns=load_gallery([shipped_file("gallery")]))
+    shutil.copytree(shipped_file("templates") / "assets", root / "assets")
     scripts = {"entries": entries_js(data), "search-runs": search_js(data)}
-    for name, text in {**scripts, "search-guide": guide_js(data, shipped("docs"))}.items():
+    for name, text in {**scripts, "search-guide": guide_js(data, shipped_file("docs"))}.items():
         (root / "assets" / f"{name}.js").write_text(text, "utf-8")
-    body = (shipped("templates") / "browse.md.j2").read_text("utf-8").split("# Browse the runs\n")[1]
+    body = (shipped_file("templates") / "browse.md.j2").read_text("utf-8").split("# Browse the runs\n")[1]
     body = body.replace('{% include "list.md.j2" %}', "")
     search = '<div class="md-header__inner"></div><script src="assets/search.js"></script>'
     (root / "browse.html").write_text(f'{HEAD}<body class="md-typeset">{body}{search}</body></html>', "utf-8")

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks.page import of_runs
 from chronicle.build.produce import Product
-from chronicle.build.store import ENTRY, ROW, keep, manifest
+from chronicle.build.store import ENTRY, ROW, manifest, note_kept
 from chronicle.workspace.folders import Workspace, run_in
 
 DISTINCT = 20
@@ -92,7 +92,7 @@ def copy_runs(work: Path, number: int) -> None:
         for name in manifest(source)[1].keys() - {ENTRY, ROW}:
             os.link(source / name, run / name)
         product = Product(run_in(work / "runs" / run.name, workspace.confines), workspace.config, run)
-        keep(run, product.key(), manifest(source)[1])
+        note_kept(run, product.key(), manifest(source)[1])
 
 
 def contents(folder: Path) -> dict[str, str]:

@@ -21,7 +21,7 @@ from chronicle.figures.sheet import Sheet
 from chronicle.model import Entry, EventKind, Note
 from chronicle.pages import assets, load_cases, pages
 from chronicle.pages.gallery import Case
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
@@ -64,7 +64,7 @@ def reviewed(entry: Entry) -> Entry:
 
 def public_cases() -> list[Case]:
     """The cases that are shipped: the navigation has their shelf."""
-    return list(load_cases([shipped("gallery")]))
+    return list(load_cases([shipped_file("gallery")]))
 
 
 @pytest.fixture(scope="session")
@@ -73,11 +73,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("site")
     first, *rest = many(41)
     entries = [rollback(), healthy(), hostile(), reviewed(first), *rest]
-    data, guide = site(entries, unreadable=[(ATTACK, ATTACK)], cases=public_cases()), shipped("docs")
+    data, guide = site(entries, unreadable=[(ATTACK, ATTACK)], cases=public_cases()), shipped_file("docs")
     files = [(page.path, page.text) for page in pages(data)] + [*assets(data), *figures(entries)]
     files += [(f"guide/{path.relative_to(guide).as_posix()}", path) for path in guide.rglob("*.*")]
     write_tree(root / "build" / "docs", files)
-    shutil.copyfile(shipped("mkdocs.yml"), root / "mkdocs.yml")
+    shutil.copyfile(shipped_file("mkdocs.yml"), root / "mkdocs.yml")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict"],

@@ -19,7 +19,7 @@ from tests.browser.conftest import Opened, opened_page
 from tests.depth import few
 
 from chronicle.cli.serve import Site
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 pytestmark = pytest.mark.browser
 
@@ -43,9 +43,9 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The site that `chronicle build --strict` makes of three runs."""
     root = tmp_path_factory.mktemp("team")
     (root / "chronicle.toml").write_text(f'title = "{ATTACK}"\n', "utf-8")
-    shutil.copyfile(shipped("mkdocs.yml"), root / "mkdocs.yml")
+    shutil.copyfile(shipped_file("mkdocs.yml"), root / "mkdocs.yml")
     for run in RUNS:
-        shutil.copytree(shipped("runs") / run, root / "runs" / run)
+        shutil.copytree(shipped_file("runs") / run, root / "runs" / run)
     hostile = root / "runs" / "a run <b>with & odd name"
     hostile.mkdir()
     rows = "".join(f"{i},{3 / (1 + i) ** 0.2:.6f},{i % 7}\n" for i in range(400))

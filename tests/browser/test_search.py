@@ -14,7 +14,7 @@ from tests.pages.samples import gallery, healthy, many, rollback, site
 
 from chronicle.model import Entry, Note
 from chronicle.pages import guide_js, search_js
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 pytestmark = pytest.mark.browser
 
@@ -87,10 +87,10 @@ def archive() -> list[Entry]:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("search")
-    shutil.copytree(shipped("templates") / "assets", root / "assets")
+    shutil.copytree(shipped_file("templates") / "assets", root / "assets")
     data = site(archive(), patterns=gallery())
     (root / "assets" / "search-runs.js").write_text(search_js(data), "utf-8")
-    (root / "assets" / "search-guide.js").write_text(guide_js(data, shipped("docs")), "utf-8")
+    (root / "assets" / "search-guide.js").write_text(guide_js(data, shipped_file("docs")), "utf-8")
     (root / "index.html").write_text(PAGE, "utf-8")
     return root
 
@@ -136,7 +136,7 @@ def test_a_question_in_other_words_leads_to_its_section(opened: Opened) -> None:
         assert page.evaluate(FIRST_OF_GUIDE, words) == f"guide/questions.html#{anchor}", words
     for words, place in WORDS.items():
         assert page.evaluate(FIRST_OF_GUIDE, words) == f"guide/{place}", words
-    text = (shipped("docs") / "questions.md").read_text("utf-8")
+    text = (shipped_file("docs") / "questions.md").read_text("utf-8")
     assert text.count("\n## ") == len(ASKED)
 
 

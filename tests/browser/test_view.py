@@ -17,7 +17,7 @@ from tests.figures.runs import view as view_of
 
 from chronicle.model import Event, EventKind, Fact, Join, JoinKind, Role, Verdict
 from chronicle.timeline import stitch
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 pytestmark = pytest.mark.browser
 
@@ -32,7 +32,7 @@ ATTACK = "<img src=x onerror=alert(1)>"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page with the data of one run: a million steps, one of them a spike, and a rollback."""
     root = tmp_path_factory.mktemp("view")
-    shutil.copytree(shipped("templates") / "assets", root / "assets")
+    shutil.copytree(shipped_file("templates") / "assets", root / "assets")
     values = falling(STEPS)
     values[SPIKE] = 9.0
     first = attempt("first", series("loss", np.arange(STEPS), values), series(ATTACK, [0, STEPS], [1, 2]))

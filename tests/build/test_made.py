@@ -14,7 +14,7 @@ from tests.logs import files_of, healthy
 
 from chronicle.build import site as made
 from chronicle.cli import cli
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 
 def whole(chronicle, work: Path, site: dict[str, bytes]) -> None:
@@ -42,12 +42,12 @@ def edit_run_toml(chronicle, work: Path) -> None:
 
 def edit_template(chronicle, work: Path) -> None:
     (work / "templates").mkdir()
-    text = (shipped("templates") / "run.md.j2").read_text("utf-8")
+    text = (shipped_file("templates") / "run.md.j2").read_text("utf-8")
     (work / "templates" / "run.md.j2").write_text(f"{text}\nAt the end of every run.\n")
 
 
 def edit_gallery(chronicle, work: Path) -> None:
-    page = shipped("gallery") / "good" / "near-perfect.md"
+    page = shipped_file("gallery") / "good" / "near-perfect.md"
     (work / "gallery" / "good").mkdir(parents=True)
     text = re.sub("(?m)^title: .*", "title: Without a fault", page.read_text("utf-8"))
     (work / "gallery" / "good" / page.name).write_text(f"{text}\n[A run](../runs/a/index.md) of ours.\n")
@@ -143,7 +143,7 @@ def test_after_a_change_that_concerns_all_pages_single_ones_are_made_again(chron
     chronicle("build")
     assert made.last_record(archive).in_parts
     (archive / "templates" / "theme").mkdir(parents=True)
-    laid_over = (shipped("templates") / "theme" / "main.html").read_text("utf-8")
+    laid_over = (shipped_file("templates") / "theme" / "main.html").read_text("utf-8")
     laid_over = laid_over.replace("{% block extrahead %}", "{% block extrahead %}<!-- ours -->")
     (archive / "templates" / "theme" / "main.html").write_text(laid_over)
     chronicle("build")

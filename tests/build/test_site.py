@@ -12,7 +12,7 @@ import pytest
 from tests.logs import texts_of
 
 from chronicle.build.engines import stamps
-from chronicle.build.site import MARKER, claim, clear, lacking, put_in_place
+from chronicle.build.site import MARKER, check_claim, make_room, missing_pages, put_in_place
 from chronicle.errors import SiteError, UsageError
 
 
@@ -24,21 +24,21 @@ def a_site(folder: Path, text: str, *more: str) -> Path:
 
 
 def test_claim(tmp_path: Path) -> None:
-    claim(tmp_path / "new")
+    check_claim(tmp_path / "new")
     (tmp_path / "empty").mkdir()
-    claim(tmp_path / "empty")
+    check_claim(tmp_path / "empty")
     a_site(tmp_path / "ours", "old", MARKER)
-    claim(tmp_path / "ours")
+    check_claim(tmp_path / "ours")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
     with pytest.raises(UsageError) as err:
-        claim(tmp_path / "full")
+        check_claim(tmp_path / "full")
     assert str(err.value) == (
         f"{tmp_path / 'full'} is not empty and was not made by chronicle, and a build replaces its folder. "
         "Remedy: name another --out, or remove the folder yourself"
     )
     with pytest.raises(UsageError, match="is a file"):
-        claim(tmp_path / "full" / "x")
+        check_claim(tmp_path / "full" / "x")
 
 
 REFUSALS = {
@@ -75,7 +75,7 @@ def test_what_a_person_took_away_does_not_come_back(tmp_path: Path) -> None:
     out, made = a_site(tmp_path / "site", "old", MARKER, ".nojekyll"), a_site(tmp_path / "next", "new")
     put_in_place(made, out, [])
     (out / ".nojekyll").unlink()
-    clear(made, out)
+    make_room(made, out)
     put_in_place(made, out, [])
     assert not (out / ".nojekyll").exists() and not (made / ".nojekyll").exists()
 
@@ -92,7 +92,7 @@ def test_a_site_without_all_its_pages_is_not_published(tmp_path: Path) -> None:
     out = a_site(tmp_path / "site", "old", MARKER)
     made = a_site(tmp_path / "next", "new")
     (made / "runs" / "a" / "index.html").write_text("")
-    missing = lacking(stamps(made), stamps(docs))
+    missing = missing_pages(stamps(made), stamps(docs))
     with pytest.raises(SiteError) as err:
         put_in_place(made, out, missing)
     assert str(err.value) == (
@@ -111,7 +111,7 @@ def test_what_a_killed_build_left_is_cleared_and_nothing_is_lost(killed: str, tm
         a_site(out, "yesterday", MARKER)
         a_site(made, "older", MARKER, ".git/config")
         (made / ".git" / "config").write_text("yesterday")
-    clear(made, out)
+    make_room(made, out)
     assert {path.name for path in tmp_path.iterdir()} == {"site", "next"}
     assert not [name for name in texts_of(made) if name.startswith(".git")]
     now = texts_of(out)
@@ -121,6 +121,6 @@ def test_what_a_killed_build_left_is_cleared_and_nothing_is_lost(killed: str, tm
 def test_a_link_is_removed_and_never_followed(tmp_path: Path) -> None:
     kept = a_site(tmp_path / "kept", "mine")
     (tmp_path / "next").symlink_to(kept)
-    clear(tmp_path / "next", tmp_path / "site")
+    make_room(tmp_path / "next", tmp_path / "site")
     assert not os.path.lexists(tmp_path / "next")
     assert texts_of(kept) == {"index.html": "mine", "runs/a/index.html": "mine"}

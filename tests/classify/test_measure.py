@@ -24,7 +24,7 @@ from chronicle.classify.measure import (
     tremble,
     wiggle,
 )
-from chronicle.metrics.arithmetic import SORTED
+from chronicle.metrics.arithmetic import SORTED_VALUES
 from chronicle.model import Floats, Role, Series
 
 STEPS = np.arange(100.0, 400.0)
@@ -130,7 +130,7 @@ ROWS = {
 @pytest.mark.parametrize("kind", ROWS)
 def test_a_median_has_the_bits_of_numpy(kind: str) -> None:
     rng = np.random.default_rng(0)
-    for n in [*range(1, 40), SORTED, SORTED + 1, 1000]:
+    for n in [*range(1, 40), SORTED_VALUES, SORTED_VALUES + 1, 1000]:
         row = ROWS[kind](rng, n)
         with np.errstate(invalid="ignore", over="ignore"):
             np.testing.assert_array_equal(median(row), np.median(row))

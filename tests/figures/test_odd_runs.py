@@ -14,7 +14,7 @@ from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.figures import whole_alt, whole_caption, zoom_alt
-from chronicle.figures.layout import scene, thumb, whole, zoom
+from chronicle.figures.layout import scene, thumbnail, whole_plan, zoom_plan
 from chronicle.figures.sheet import NARROW, WIDE
 from chronicle.story import tell
 from chronicle.timeline import stitch
@@ -28,9 +28,9 @@ def painted(timeline, judged):
     """Every figure of a run is XML whose paths are numbers; the plan of the whole."""
     run = scene(timeline, judged)
     by_mark = {event.mark: event for event in tell(timeline, judged).events if event.patterns}
-    plans = [whole(run, width) for width in (WIDE, NARROW)]
-    zooms = [(item, zoom(run, item, WIDE)) for item in run.zooms()]
-    for sheet in [*(plan.paint() for plan in [*plans, *(plan for _, plan in zooms)]), thumb(run)]:
+    plans = [whole_plan(run, width) for width in (WIDE, NARROW)]
+    zooms = [(item, zoom_plan(run, item, WIDE)) for item in run.zooms()]
+    for sheet in [*(plan.paint() for plan in [*plans, *(plan for _, plan in zooms)]), thumbnail(run)]:
         drawn = ElementTree.fromstring(sheet.svg())
         numbers = " ".join(path.get("d", "") for path in drawn.iter(f"{SVG}path"))
         assert drawn.tag == f"{SVG}svg" and re.fullmatch(r"[MlLhvz0-9 .-]*", numbers)

@@ -7,7 +7,7 @@ import subprocess
 import tomllib
 from pathlib import Path
 
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
@@ -38,8 +38,8 @@ def test_a_site_is_built_without_the_tools_of_the_tests() -> None:
 def test_the_wheel_holds_what_is_read_at_run_time() -> None:
     inside = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     read = {name for file in (ROOT / "src").rglob("*.py")
-            for name in re.findall(r'\bshipped\("([\w.]+)"\)', file.read_text("utf-8"))}  # fmt: skip
+            for name in re.findall(r'\bshipped_file\("([\w.]+)"\)', file.read_text("utf-8"))}  # fmt: skip
     assert read == inside.keys()
     for name, target in inside.items():
         assert target == f"chronicle/shipped/{name}"
-        assert shipped(name) == ROOT / name and shipped(name).exists()
+        assert shipped_file(name) == ROOT / name and shipped_file(name).exists()

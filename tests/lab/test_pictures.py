@@ -8,7 +8,7 @@ from lab.pictures import DOCS, KINDS, SITES, name, table
 from tests.pages.samples import healthy, rollback, site
 
 from chronicle.pages import guide_js, load_cases, pages
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 MOST = 60_000  # bytes of a picture
 RARE = {"unreadable.md"}  # the two sites have no such page
@@ -22,7 +22,7 @@ def kind(path: str) -> str:
 
 def test_each_kind_of_page_has_its_picture() -> None:
     shown = {kind(re.sub("#.*", "", address)) for _, *addresses in KINDS.values() for address in addresses}
-    data = site([rollback(), healthy()], cases=load_cases([shipped("gallery")]))
+    data = site([rollback(), healthy()], cases=load_cases([shipped_file("gallery")]))
     assert {kind(page.path) for page in pages(data) if page.path not in RARE} <= shown
     assert {"assets/view", "guide/index"} <= shown
 
@@ -41,4 +41,4 @@ def test_each_picture_is_there_and_small_and_shown() -> None:
 
 
 def test_the_search_does_not_know_them() -> None:
-    assert ".webp" not in guide_js(site([rollback()]), shipped("docs"))
+    assert ".webp" not in guide_js(site([rollback()]), shipped_file("docs"))

@@ -12,7 +12,7 @@ from lab.sketches import SHAPES
 
 from chronicle.classify.patterns import BY_ID, PATTERNS
 from chronicle.figures.sheet import LIGHT
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 IDS = [p.id for p in PATTERNS]
 FILES = dict(schematic.drawings())
@@ -93,7 +93,7 @@ def test_no_two_sketches_are_alike_even_as_thumbnails() -> None:
 
 
 def test_what_is_shipped_is_what_is_drawn() -> None:
-    folder = shipped("gallery") / "sketches"
+    folder = shipped_file("gallery") / "sketches"
     assert {file.name: file.read_text("utf-8") for file in folder.iterdir()} == FILES
 
 
@@ -108,4 +108,4 @@ def test_the_style_sheet_of_tokens_has_all_of_both_palettes_prints_light_and_is_
     assert all(f"  --c-{k.replace('_', '-')}: {v};\n" in light for k, v in LIGHT.items())
     assert "  --c-on-worrying: #11161D;\n" in dark
     assert dark.endswith('[data-v="unexpected"] { --v: var(--c-unexpected); --on: var(--c-on-badge); }\n')
-    assert (shipped("templates") / "assets" / "tokens.css").read_text("utf-8") == text
+    assert (shipped_file("templates") / "assets" / "tokens.css").read_text("utf-8") == text

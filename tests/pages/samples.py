@@ -26,7 +26,7 @@ from chronicle.model import (
 )
 from chronicle.pages import PatternPage, SiteData, load
 from chronicle.pages.gallery import Cause, Condition, Lookalike, Source
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 
 def picture(name: str, alt: str, caption: str = "") -> Figure:
@@ -222,7 +222,7 @@ def many(number: int) -> list[Entry]:
 
 def site(entries: Sequence[Entry], **changes: Any) -> SiteData:
     """A site with the shipped templates and gallery."""
-    whole = SiteData(entries, gallery(), (), "chronicle", (shipped("templates"),))
+    whole = SiteData(entries, gallery(), (), "chronicle", (shipped_file("templates"),))
     return replace(whole, **changes)
 
 
@@ -256,7 +256,7 @@ def small(*entries: Entry, **changes: Any) -> SiteData:
 @cache
 def gallery() -> tuple[PatternPage, ...]:
     """The shipped pattern pages."""
-    return tuple(load(shipped("gallery")))
+    return tuple(load(shipped_file("gallery")))
 
 
 def _varied(i: int, pattern: str) -> Entry:

@@ -10,7 +10,7 @@ from chronicle.errors import ConfigError
 from chronicle.model import Verdict
 from chronicle.pages import load, load_gallery
 from chronicle.pages.gallery import Cause, Condition, Lookalike, Source, parse
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 GOOD = """---
 id: our-own
@@ -94,7 +94,7 @@ def test_a_teams_page_wins_and_a_new_one_is_added(tmp_path: Path) -> None:
     (folder / "our-own.md").write_text(GOOD, "utf-8")
     theirs = GOOD.replace("our-own", "nan-inf").replace("title: Our own", "title: Not a number")
     (folder / "nan-inf.md").write_text(theirs, "utf-8")
-    merged = {page.id: page for page in load_gallery([tmp_path, shipped("gallery")])}
+    merged = {page.id: page for page in load_gallery([tmp_path, shipped_file("gallery")])}
     assert merged["nan-inf"].title == "Not a number"
     assert merged["our-own"].verdict is Verdict.BAD
-    assert merged.keys() == {page.id for page in load(shipped("gallery"))} | {"our-own", "nan-inf"}
+    assert merged.keys() == {page.id for page in load(shipped_file("gallery"))} | {"our-own", "nan-inf"}

@@ -14,7 +14,7 @@ from tests.pages.samples import FAST, LOST, gallery, healthy, many, rollback, si
 from chronicle.classify.patterns import PATTERNS
 from chronicle.model import Entry, Verdict
 from chronicle.pages import SiteData, assets, pages
-from chronicle.pages.lists import LISTED, browse
+from chronicle.pages.lists import LISTED_ROWS, browse
 from chronicle.pages.words import renderer
 
 HOME = """\
@@ -349,11 +349,11 @@ def test_an_empty_site_says_how_to_begin() -> None:
 
 
 def test_plain_lists_go_on_over_pages_of_their_own() -> None:
-    full = site(many(2 * LISTED + 1))
+    full = site(many(2 * LISTED_ROWS + 1))
     data = {page.path: page.text for page in browse(full, renderer(full.templates))}
     lists = [data[name] for name in ("browse.md", "browse-2.md", "browse-3.md")]
     links = [run for page in lists for run in re.findall(r'<li><a href="runs/([^/]+)/', page)]
-    assert sorted(links) == [entry.run_id for entry in many(2 * LISTED + 1)]
+    assert sorted(links) == [entry.run_id for entry in many(2 * LISTED_ROWS + 1)]
     assert '<b>list 2</b> <a href="browse-3.html">list 3</a>' in lists[1]
 
 

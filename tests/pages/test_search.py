@@ -10,7 +10,7 @@ from tests.pages.samples import gallery, healthy, many, rollback, site, small
 
 from chronicle.model import Fact, Note
 from chronicle.pages import A_RUN, guide_js, load_cases, search_js
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 RUNS = """\
 window.chronicleSearch = {"patterns":[["spike-fast-recovery","Fast-recovering spike","good"," · "],["spike-no-full-recovery","Spike, not fully recovered","bad","lasting spike · unstable instability"]],"runs":[
@@ -55,6 +55,6 @@ def test_the_guide_has_an_index_of_its_own_by_section(tmp_path: Path) -> None:
 
 
 def test_the_guide_of_the_site_stays_below_what_a_phone_loads_at_once() -> None:
-    cases = load_cases([shipped("gallery")])
-    whole = guide_js(site([], patterns=gallery(), cases=cases), shipped("docs"))
+    cases = load_cases([shipped_file("gallery")])
+    whole = guide_js(site([], patterns=gallery(), cases=cases), shipped_file("docs"))
     assert len(whole.encode()) <= 62_000

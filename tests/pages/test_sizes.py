@@ -16,7 +16,7 @@ from chronicle.build.engines import write_tree
 from chronicle.pages import A_RUN, PAGE_KINDS, assets
 from chronicle.pages.run_page import runs
 from chronicle.pages.words import renderer
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 RUNS = 1000
 BUILT = 20  # pages of runs that the engine builds: each is as large as it is in a site of any size
@@ -31,7 +31,7 @@ def test_a_site_of_a_thousand_runs_stays_light(tmp_path: Path) -> None:
         page for kind in PAGE_KINDS for page in islice(kind(data, render), BUILT if kind is runs else None)
     ]
     write_tree(tmp_path / "build" / "docs", [*((page.path, page.text) for page in made), *assets(data)])
-    shutil.copyfile(shipped("mkdocs.yml"), tmp_path / "mkdocs.yml")
+    shutil.copyfile(shipped_file("mkdocs.yml"), tmp_path / "mkdocs.yml")
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet"]
     subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)

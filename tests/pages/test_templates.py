@@ -9,11 +9,11 @@ from tests.pages.samples import healthy, rollback, small
 
 from chronicle.errors import ConfigError
 from chronicle.pages import SiteData, assets, pages
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 
 def with_templates(folder: Path) -> SiteData:
-    return small(rollback(), healthy(), templates=(folder, shipped("templates")))
+    return small(rollback(), healthy(), templates=(folder, shipped_file("templates")))
 
 
 @pytest.mark.slow
@@ -26,7 +26,7 @@ def test_a_template_of_the_workspace_wins(tmp_path: Path) -> None:
 
 
 def test_an_own_macro_serves_the_shipped_pages(tmp_path: Path) -> None:
-    shipped_text = (shipped("templates") / "macros.md.j2").read_text("utf-8")
+    shipped_text = (shipped_file("templates") / "macros.md.j2").read_text("utf-8")
     (tmp_path / "macros.md.j2").write_text(shipped_text.replace("ch-verdict", "our-verdict"), "utf-8")
     assert all("ch-verdict big" not in page.text for page in pages(with_templates(tmp_path)))
 
@@ -49,7 +49,7 @@ def test_a_broken_template_is_named(tmp_path: Path, template: str, problem: str)
 
 def test_values_are_escaped_in_own_templates_too(tmp_path: Path) -> None:
     (tmp_path / "home.md.j2").write_text("{{ site.title }}", "utf-8")
-    data = small(rollback(), title="<b>*x*</b>", templates=(tmp_path, shipped("templates")))
+    data = small(rollback(), title="<b>*x*</b>", templates=(tmp_path, shipped_file("templates")))
     assert next(iter(pages(data))).text == "&#60;b&#62;&#42;x&#42;&#60;/b&#62;"
 
 
@@ -61,7 +61,7 @@ def test_assets_come_from_both_and_the_workspace_wins(tmp_path: Path) -> None:
     files = dict(assets(with_templates(tmp_path)))
     assert files["assets/favicon.svg"] == folder / "favicon.svg"
     assert files["assets/logo.png"] == folder / "logo.png"
-    assert files["assets/chronicle.css"] == shipped("templates") / "assets" / "chronicle.css"
+    assert files["assets/chronicle.css"] == shipped_file("templates") / "assets" / "chronicle.css"
     assert sorted(files) == [
         "assets/browse.js",
         "assets/chronicle.css",

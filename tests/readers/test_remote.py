@@ -27,7 +27,7 @@ from chronicle.cli import cli
 from chronicle.errors import LogError, MissingExtra, NothingToRead, UsageError
 from chronicle.readers import local, read, read_all, runs_below
 from chronicle.workspace.config import Confines
-from chronicle.workspace.folders import Workspace, address_of, is_address, mirror_of, shown
+from chronicle.workspace.folders import Workspace, address_of, is_address, mirror_of, path_words
 
 LOSS = {"loss": [(step, 2.5 - step / 1000) for step in range(200)]}
 
@@ -224,7 +224,7 @@ def test_names_lead_nowhere_and_come_back(name: str, place: Path) -> None:
     mirror = mirror_of(address)
     assert mirror.resolve().is_relative_to(place / "cache" / "mirror" / "memory" / "bucket")
     assert address_of(mirror) == address
-    assert shown(Path("plain")) == "plain"
+    assert path_words(Path("plain")) == "plain"
 
 
 def test_objects_of_hostile_names_stay_in_the_mirror(place: Path) -> None:

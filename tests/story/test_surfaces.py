@@ -17,7 +17,7 @@ from tests.story.told_specimens import NAMES, Specimen, specimen
 from chronicle.build.entry import entry_from_json, to_json
 from chronicle.cli.terminal import explain, list_lines, run_lines
 from chronicle.figures import whole_alt, zoom_alt
-from chronicle.figures.layout import scene, whole, zoom
+from chronicle.figures.layout import scene, whole_plan, zoom_plan
 from chronicle.metrics.values import count
 from chronicle.pages import PAGE_KINDS, assets, lists
 from chronicle.pages.chronology import markdown
@@ -120,11 +120,11 @@ def test_the_words_of_figures_are_those_of_the_events(name: str) -> None:
     drawn = scene(run.timeline, run.diagnosis)
     assert drawn is not None
     assert [str(item.number) for item in drawn.findings] == sorted(by_mark, key=int)
-    alt = whole_alt(name, drawn, whole(drawn, 900), by_mark)
+    alt = whole_alt(name, drawn, whole_plan(drawn, 900), by_mark)
     for item in drawn.findings[:6]:
         assert f"{item.number} {by_mark[str(item.number)].title}: {by_mark[str(item.number)].short}" in alt
     for item in drawn.zooms()[:1]:
-        assert by_mark[str(item.number)].short in zoom_alt(item.number, by_mark, zoom(drawn, item, 900))
+        assert by_mark[str(item.number)].short in zoom_alt(item.number, by_mark, zoom_plan(drawn, item, 900))
 
 
 @each
@@ -133,7 +133,7 @@ def test_a_peak_beyond_the_frame_is_a_lower_bound_in_figure_and_sentence_alike(n
     peaks = {n.value: n.words for event in run.story.events for n in event.numbers if n.name == "peak"}
     drawn = scene(run.timeline, run.diagnosis, edge=picture_edge(run.timeline, run.config))
     assert drawn is not None
-    for plan in (whole(drawn, 900), *(zoom(drawn, item, 900) for item in drawn.zooms())):
+    for plan in (whole_plan(drawn, 900), *(zoom_plan(drawn, item, 900) for item in drawn.zooms())):
         for clip in [clip for curves in plan.curves for clip in curves.clips if clip.value in peaks]:
             assert clip.words.startswith("≥ ") is peaks[clip.value].startswith("at least ")
 
@@ -181,7 +181,7 @@ def surfaces(name: str) -> dict[str, str]:
         "explain": unstyle("\n".join(explain(run.diagnosis, run.story))),
         "list": unstyle("\n".join(list_lines([(name, run.entry, "built")]))),
         "export": markdown([run.entry]).replace("\\", ""),
-        "figure": whole_alt(name, drawn, whole(drawn, 900), by_mark) if drawn is not None else "",
+        "figure": whole_alt(name, drawn, whole_plan(drawn, 900), by_mark) if drawn is not None else "",
     }
     return {place: one_line([unescaped(text)]) for place, text in {**made(name, PAGE_KINDS), **shown}.items()}
 

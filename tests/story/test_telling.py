@@ -30,7 +30,7 @@ from chronicle.story import deciding, tell
 from chronicle.story.measured import finding_groups
 from chronicle.story.telling import _END_SENTENCES, coarse
 from chronicle.timeline import stitch
-from chronicle.timeline.joins import _BY_ORDER, FAULTS, HOWS
+from chronicle.timeline.joins import _BY_ORDER, FAULTS, LOGGED_ENDINGS
 from chronicle.workspace.config import RunConfig
 
 LONG = run(np.arange(900), falling(900))
@@ -408,7 +408,7 @@ def test_a_story_has_the_latest_decisions_and_outcome_of_people_and_what_is_open
 
 
 def test_every_end_that_a_log_can_state_has_its_sentence() -> None:
-    assert {*HOWS, *FAULTS, *_BY_ORDER, "in NaN", "cut off", ""} == {*_END_SENTENCES}
+    assert {*LOGGED_ENDINGS, *FAULTS, *_BY_ORDER, "in NaN", "cut off", ""} == {*_END_SENTENCES}
     assert all(sentence.endswith(".") and "{}" in sentence for sentence in _END_SENTENCES.values())
 
 

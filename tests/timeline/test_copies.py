@@ -16,7 +16,7 @@ from chronicle.model import Attempt
 from chronicle.timeline import copies, stitch
 from chronicle.timeline.courses import Course, by_name
 from chronicle.timeline.courses import course as course_of
-from chronicle.timeline.relation import Pair, Relation, moved
+from chronicle.timeline.relation import Pair, Relation, with_steps_moved
 
 UP = range(1000)
 
@@ -160,7 +160,7 @@ def slow_one_of_each(courses: list[Course]) -> tuple[list[str], list[str]]:
             dropped.append(candidate.name)
         for home in (twins or parts)[:1]:
             by = pairs[home].shift or 0
-            other = {m: moved(s, by) for m, s in candidate.attempt.series.items()}
+            other = {m: with_steps_moved(s, by) for m, s in candidate.attempt.series.items()}
             kept[home] = course_of(
                 copies.with_series_of(kept[home].attempt, replace(candidate.attempt, series=other))
             )

@@ -20,7 +20,7 @@ from chronicle.readers import read_all
 from chronicle.story.restarts import step_back_words
 from chronicle.timeline import stitch
 from chronicle.timeline.courses import clock
-from chronicle.timeline.split import starts
+from chronicle.timeline.split import attempt_starts
 from chronicle.workspace.config import RunConfig
 
 UP = range(1000)
@@ -188,7 +188,7 @@ def test_launches_of_a_few_epochs_each_in_one_file(first):
 
 def test_a_log_of_more_than_a_thousand_launches_is_cut_at_each():
     """Two thousand trainings were sorted into one, for nobody restarts so often; but they begin so often."""
-    starts_of = {n: starts(one_file(*[range(12)] * n).series["loss"]) for n in (8, 1200)}
+    starts_of = {n: attempt_starts(one_file(*[range(12)] * n).series["loss"]) for n in (8, 1200)}
     assert starts_of == {n: [*range(12, 12 * n, 12)] for n in (8, 1200)}
     few, many = (n_calls(partial(stitch, one_file(*[range(12)] * n))) for n in (40, 80))
     assert many < 3 * few
@@ -197,9 +197,9 @@ def test_a_log_of_more_than_a_thousand_launches_is_cut_at_each():
 def test_many_short_trainings_that_each_begin_at_the_first_step_are_cut():
     """A sweep of thirty trainings of five epochs each in one log was sorted into one of 150 rows."""
     log_of_sweep = one_file(*[range(1, 6)] * 30)
-    assert starts(log_of_sweep.series["loss"]) == [*range(5, 150, 5)]
+    assert attempt_starts(log_of_sweep.series["loss"]) == [*range(5, 150, 5)]
     pairs = one_file(*[range(1, 4)] * 30)  # so short ones may be ranks that write by turns
-    assert starts(pairs.series["loss"]) == []
+    assert attempt_starts(pairs.series["loss"]) == []
 
 
 def test_a_metric_that_only_the_second_launch_logs_is_not_cut_in_two():
@@ -318,11 +318,11 @@ def untidy(draw):
 
 @given(untidy())
 def test_the_glance_at_all_falls_at_once_says_what_a_look_at_each_says(loss):
-    fast = starts(loss)
+    fast = attempt_starts(loss)
     with pytest.MonkeyPatch.context() as patch:
-        module = sys.modules[starts.__module__]
+        module = sys.modules[attempt_starts.__module__]
         patch.setattr(module, "_are_disorder", lambda series, down: [False] * len(down))
-        assert starts(loss) == fast
+        assert attempt_starts(loss) == fast
 
 
 def swapped_neighbours(number):

@@ -9,7 +9,7 @@ from tests.work import n_calls
 
 from chronicle.model import Attempt, Role, Series
 from chronicle.timeline import discarded, live, stitch
-from chronicle.timeline.courses import distinct
+from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import endings
 
 UP = range(1000)
@@ -115,10 +115,10 @@ def test_discarded_of_separate_trainings_is_summed():
 
 def test_of_series_that_share_their_steps_and_times_one_is_asked() -> None:
     apart = attempt("a.csv", 0, 50).series
-    assert [series.metric for series in distinct(apart.values())] == ["loss", "lr", "val/loss"]
+    assert [series.metric for series in one_of_each(apart.values())] == ["loss", "lr", "val/loss"]
     loss = apart["loss"]
     beside = Series("lr", Role.LEARNING_RATE, loss.steps, loss.values / 2, loss.times)
-    assert [series.metric for series in distinct([loss, beside, apart["val/loss"]])] == ["lr", "val/loss"]
+    assert [series.metric for series in one_of_each([loss, beside, apart["val/loss"]])] == ["lr", "val/loss"]
 
 
 def test_how_a_wide_table_ended_is_asked_of_its_columns_once() -> None:

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from chronicle.build.engines import Stamps, code_sha256, stamps, write_bytes, write_tree
 from chronicle.build.produce import READ_ON, Outcome, Product, Run, produce
 from chronicle.build.redact import redactor_of, with_names
-from chronicle.build.site import SiteRecord, claim, last_record, make_site
+from chronicle.build.site import SiteRecord, check_claim, last_record, make_site
 from chronicle.build.sources import only_machines, runs_concerned
 from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster
@@ -32,7 +32,7 @@ from chronicle.errors import ChronicleError, ConfigError, MissingExtra, UsageErr
 from chronicle.model import Attempt, Entry
 from chronicle.pages import SiteData, assets, load_cases, load_gallery, pages
 from chronicle.workspace.config import WorkspaceConfig, require_no_link
-from chronicle.workspace.folders import RunFolder, Workspace, shipped
+from chronicle.workspace.folders import RunFolder, Workspace, shipped_file
 from chronicle.workspace.locks import Say, locked, remove, sweep
 
 Progress = Callable[[Outcome, int], None]
@@ -88,8 +88,8 @@ def places(workspace: Workspace | None, out: Path | None) -> Places:
         problem = f"{site} is where the workspace or a build keeps its own files"
         raise UsageError(problem, remedy="name another --out")
     if not own:
-        claim(site)
-        write_bytes(work / "mkdocs.yml", shipped("mkdocs.yml").read_bytes())
+        check_claim(site)
+        write_bytes(work / "mkdocs.yml", shipped_file("mkdocs.yml").read_bytes())
     elif not (root / "mkdocs.yml").is_file():
         raise ConfigError("mkdocs.yml", "", f"is missing in {root}", remedy="chronicle init .")
     return Places(work, site.resolve())
@@ -122,7 +122,7 @@ def build(
     for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
         if importlib.util.find_spec(module) is None:
             raise MissingExtra("chronicle build", "site", package)
-    claim(where.out)
+    check_claim(where.out)
     sweep()  # a build that has nothing to unpack leaves nothing of a killed one either
     config, store = workspace.config, where.root / "build" / "entries"
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
@@ -171,7 +171,7 @@ def _pages(
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
     """A hash over all that the page of a run is made of, beside entries."""
-    folders = *templates, shipped("gallery") / "sketches"
+    folders = *templates, shipped_file("gallery") / "sketches"
     files = [file for folder in folders for file in sorted(folder.iterdir()) if file.is_file()]
     texts = [file.read_bytes() for file in files]
     settings = config.title, config.site_url, config.edit_url
@@ -261,6 +261,6 @@ def _site_files(
         for name, row in outcome.files.items():
             path = f"runs/{outcome.run_id}/{name}"
             yield path, None if row and standing.get(path) == row[:2] else outcome.folder / name
-    guide = shipped("docs")
+    guide = shipped_file("docs")
     for file in sorted([*guide.rglob("*.md"), *guide.rglob("*.webp")]):
         yield f"guide/{file.relative_to(guide).as_posix()}", file

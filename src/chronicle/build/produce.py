@@ -23,7 +23,7 @@ from chronicle.build.engines import code_sha256
 from chronicle.build.entry import entry_from_json, make_entry, to_json
 from chronicle.build.redact import Redactor, redactor_of
 from chronicle.build.sources import expand, no_logs, passed_over
-from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, keep, kept
+from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, kept_files, note_kept
 from chronicle.classify import DEFAULTS, Thresholds, classify
 from chronicle.classify import VERSION as CLASSIFIER
 from chronicle.errors import ChronicleError, ConfigError, NotALog, NothingToRead, UsageError, contained
@@ -34,7 +34,7 @@ from chronicle.readers.read_on import kept_in
 from chronicle.story import picture_edge, tell
 from chronicle.timeline import OnAxis, on_axis, stitch
 from chronicle.workspace.config import WorkspaceConfig, unknown
-from chronicle.workspace.folders import RunFolder, Workspace, shown
+from chronicle.workspace.folders import RunFolder, Workspace, path_words
 from chronicle.workspace.locks import remove
 
 READ_ON = "read-on"  # beside the entries: where logs that grow were left
@@ -87,7 +87,7 @@ class Product:
     def cached(self) -> Outcome | None:
         """The entry made before, if it was made from just this; an unusable cache counts as none."""
         try:
-            files = {} if self.run.problem else kept(self.folder, self.key())
+            files = {} if self.run.problem else kept_files(self.folder, self.key())
             return self.outcome(files, cached=True) if files else None
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -138,7 +138,7 @@ def _make(product: Product) -> Outcome:
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
     files: Rows = {name: [] for name in (*drawn, ENTRY, POINTS, _VIEW)}
     if not problems and product.key() == key:  # else it is tried again next time
-        files = keep(folder, key, (*files, ROW))
+        files = note_kept(folder, key, (*files, ROW))
     return product.outcome(files, problems)
 
 
@@ -211,7 +211,7 @@ class Run:
 
 
 def _logs_of(run: RunFolder) -> str:
-    return ", ".join(map(shown, run.logs)) or str(run.folder)
+    return ", ".join(map(path_words, run.logs)) or str(run.folder)
 
 
 def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:

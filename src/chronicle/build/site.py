@@ -75,7 +75,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     Errors are those of `chronicle.build.build`."""
     names = "build/next", "build/docs", MEMORY, "mkdocs.yml"
     new_site, docs, memory, config = (root / name for name in names)
-    clear(new_site, out)
+    make_room(new_site, out)
     new_site.with_name(engines.LISTED).unlink(missing_ok=True)  # of a build that was killed
     # All that every page is rendered with: mkdocs.yml, the engine, its packages, our own source.
     versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
@@ -107,7 +107,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     made = engines.stamps(new_site)
     now = now._replace(site=_looks(made), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # until the new one is in its place nothing is known
-    put_in_place(new_site, out, lacking(made, now.docs))
+    put_in_place(new_site, out, missing_pages(made, now.docs))
     engines.write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
 
@@ -154,7 +154,7 @@ def _page_of(path: str) -> str:
     return f"{path[:-3]}.html" if path.endswith(".md") else path
 
 
-def claim(out: Path) -> None:
+def check_claim(out: Path) -> None:
     """Raises UsageError where ``out`` may not become a site: it holds what chronicle did not make."""
     if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
         problem = f"{out} is not empty and was not made by chronicle, and a build replaces its folder"
@@ -163,7 +163,7 @@ def claim(out: Path) -> None:
         raise UsageError(f"{out} is a file", remedy="name a folder with --out")
 
 
-def lacking(site: engines.Stamps, docs: engines.Stamps) -> list[str]:
+def missing_pages(site: engines.Stamps, docs: engines.Stamps) -> list[str]:
     """Pages that ``docs`` has, and a site made of it has not: its home, and those of the runs."""
     pages = [p for p in docs if p == "index.md" or (p.startswith("runs/") and p.endswith("/index.md"))]
     wanted = [f"{page[:-3]}.html" for page in pages]
@@ -202,7 +202,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         remove(left)
 
 
-def clear(new_site: Path, out: Path) -> None:
+def make_room(new_site: Path, out: Path) -> None:
     """Makes room for a site that is to be made, of what a build that was killed left there. What people hid
     goes on in ``out``; ``new_site`` may hold anything else afterwards."""
     for left in (new_site, _new_site_beside(out)):

@@ -40,7 +40,7 @@ from chronicle.timeline.joins import AROUND_S, MACHINE_LOG
 from chronicle.timeline.relation import Pair, Relation, reached
 from chronicle.workspace import folders
 from chronicle.workspace.config import Confines
-from chronicle.workspace.folders import RunFolder, Workspace, safe_id, shown, with_unique_ids
+from chronicle.workspace.folders import RunFolder, Workspace, path_words, safe_id, with_unique_ids
 
 _FETCHES = 4  # runs whose logs are fetched at a time
 _MOST_NAMED = 3  # runs that a remedy names
@@ -75,7 +75,7 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
     runs = [run for path in paths if path not in aside for run in _runs_at(path, trusted)]
     if not runs:
         first = next((path for path in paths if path.is_dir()), paths[0])
-        raise NothingToRead(f"no log in {', '.join(map(shown, paths))}. {what_to_do(first)}")
+        raise NothingToRead(f"no log in {', '.join(map(path_words, paths))}. {what_to_do(first)}")
     return with_unique_ids(runs)
 
 
@@ -95,7 +95,8 @@ def _is_aside(path: Path) -> bool:
 
 def no_logs(aside: Iterable[Path]) -> str:
     """What is said of paths that were passed over."""
-    return f"{', '.join(map(shown, aside))}: no log, but what is read together with one that lies beside it"
+    paths = ", ".join(map(path_words, aside))
+    return f"{paths}: no log, but what is read together with one that lies beside it"
 
 
 def must_exist(path: Path) -> None:
@@ -105,10 +106,10 @@ def must_exist(path: Path) -> None:
             path.stat()
         except OSError as err:
             if err.errno == errno.ELOOP:
-                problem = f"{shown(path)} is a link that leads back to itself"
+                problem = f"{path_words(path)} is a link that leads back to itself"
                 raise UsageError(problem, remedy="remove it") from err
     elif not path.exists():
-        raise UsageError(f"no such file or folder: {shown(path)}", remedy="check the path")
+        raise UsageError(f"no such file or folder: {path_words(path)}", remedy="check the path")
 
 
 def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:

@@ -26,7 +26,7 @@ from typing import Any
 import orjson
 
 from chronicle.build.engines import code_sha256, stamp_of, stamps, write_bytes
-from chronicle.build.site import MARKER, lacking
+from chronicle.build.site import MARKER, missing_pages
 from chronicle.errors import message_of
 from chronicle.readers.side_files import side_files
 from chronicle.workspace.folders import RunFolder, Workspace
@@ -145,7 +145,7 @@ def sha256_of(file: str | Path) -> str:
     return total.hexdigest()
 
 
-def keep(folder: Path, key: str, files: Iterable[str]) -> Rows:
+def note_kept(folder: Path, key: str, files: Iterable[str]) -> Rows:
     """Notes what an entry was made from, and its files, after these were written; returns the files."""
     rows: Rows = {name: [*_stamp(folder, name), sha256_of(folder / name)] for name in files}
     write_bytes(folder / KEPT, json.dumps({"key": key, "files": rows}, indent=1).encode())
@@ -158,7 +158,7 @@ def forget(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def kept(folder: Path, key: str) -> Rows:
+def kept_files(folder: Path, key: str) -> Rows:
     """The files of an entry that was made from just what ``key`` says, and that are as they were; else none.
     The hash of what a build reads of it is always looked at, that of the others where size or time differ."""
     made_from, rows = manifest(folder)
@@ -166,7 +166,7 @@ def kept(folder: Path, key: str) -> Rows:
     if made_from != key or any(_differs(folder, name, row, stamps[name]) for name, row in rows.items()):
         return {}
     moved = any(stamps[name] != row[:2] for name, row in rows.items())
-    return keep(folder, key, rows) if moved else rows  # whole, but copied here from elsewhere
+    return note_kept(folder, key, rows) if moved else rows  # whole, but copied here from elsewhere
 
 
 def damaged(folder: Path, *, shortcut: bool = False) -> list[str]:
@@ -291,7 +291,7 @@ def _of_entry(folder: Path) -> Iterator[str]:
 def _of_site(site: Path, docs: Path, entries: list[Path]) -> Iterator[str]:
     if not (site / MARKER).exists():
         return
-    for page in lacking(stamps(site), stamps(docs)):
+    for page in missing_pages(stamps(site), stamps(docs)):
         yield f"{site / page}: is missing. {_REBUILD_REMEDY}"
     rows = ((entry.name, name, row) for entry in entries for name, row in manifest(entry)[1].items())
     for path, row in ((f"runs/{run_id}/{name}", row) for run_id, name, row in rows):

@@ -28,11 +28,11 @@ from chronicle.classify.rules.loss_shapes import (
 )
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.names import LOSSES, opposes
+from chronicle.metrics.names import LOSSES, is_of_opponent
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.metrics.values import count, plural
 from chronicle.model import Diagnosis, Finding, Floats, NotAssessed, Role, Series, Verdict
-from chronicle.timeline.courses import distinct
+from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
@@ -94,7 +94,7 @@ def part_of_game(view: View, finding: Finding) -> bool:
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
-    others = [s for s in losses if mine and opposes(s.metric) != opposes(mine[0].metric)]
+    others = [s for s in losses if mine and is_of_opponent(s.metric) != is_of_opponent(mine[0].metric)]
     if finding.pattern not in ROUNDS:
         return bool(others) and finding.pattern in COURSES
     ways = [moved_by(series, finding) for series in others]
@@ -292,7 +292,7 @@ def _wanted(view: View, role: str) -> str:
 def logged(view: View, role: str) -> bool:
     """Whether any attempt has a series of this role, or "times", that is long enough."""
     if role == "times":
-        series = [s for a in view.attempts for s in distinct(a.series.values())]
+        series = [s for a in view.attempts for s in one_of_each(a.series.values())]
         return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)
     if role is Role.LOSS:
         return bool(view.losses)

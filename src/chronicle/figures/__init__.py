@@ -23,7 +23,16 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.figures.layout import Plan, Scene, empty, scene, share, thumb, whole, zoom
+from chronicle.figures.layout import (
+    Plan,
+    Scene,
+    empty_plan,
+    preview_plan,
+    scene,
+    thumbnail,
+    whole_plan,
+    zoom_plan,
+)
 from chronicle.figures.panels import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import plural, with_unit
@@ -62,16 +71,16 @@ def draw(
     """
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
-        blank = {variant: empty(width, _NO_METRIC) for variant, width in _WIDTHS.items()}
+        blank = {variant: empty_plan(width, _NO_METRIC) for variant, width in _WIDTHS.items()}
         return (Figure("whole", _written("whole", blank, folder), f"{one_line(title)}: {_NO_METRIC}"),)
     over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
-    plans = {variant: whole(over, width) for variant, width in _WIDTHS.items()}
+    plans = {variant: whole_plan(over, width) for variant, width in _WIDTHS.items()}
     alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, plans["wide"])
     if x is not None and x.axis != "step":
         caption += f" x axis: {x.axis}s ({one_line(x.how)})."
     figures = [Figure("whole", _written("whole", plans, folder), alt, caption), *_zooms(run, folder, marked)]
-    small, shared = thumb(run), share(over).paint()
+    small, shared = thumbnail(run), preview_plan(over).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
     (folder / "share.png").write_bytes(shared.png(2))
     width, height = shared.size
@@ -91,14 +100,14 @@ def picture(
     numbered = {str(item.number): item for item in run.findings}
     if mark and mark not in numbered:
         raise UsageError(f"no finding {mark!r}. Findings of this run: {', '.join(numbered) or 'none'}")
-    plan = zoom(run, numbered[mark], WIDE) if mark else whole(run, WIDE)
+    plan = zoom_plan(run, numbered[mark], WIDE) if mark else whole_plan(run, WIDE)
     return plan.paint().png(2, DARK if dark else LIGHT)
 
 
 def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
     for item in run.zooms():
         name = f"finding-{item.number}"
-        plans = {variant: zoom(run, item, width) for variant, width in _WIDTHS.items()}
+        plans = {variant: zoom_plan(run, item, width) for variant, width in _WIDTHS.items()}
         plan = plans["wide"]
         shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
         as_whole = "Bands and numbers as in the figure of the whole run."

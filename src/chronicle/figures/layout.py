@@ -20,7 +20,7 @@ from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
 from chronicle.model import Diagnosis, Timeline, Verdict
-from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups, ranked
+from chronicle.story.measured import FindingGroup, attempt_places, axis_of, finding_groups, gravest_first
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
@@ -48,7 +48,7 @@ class Scene:
         seen = [steps for steps in (*seen, *(s.steps for s in judged)) if len(steps)]
         self.first = float(min((steps[0] for steps in seen), default=0))
         self.last = float(max((steps[-1] for steps in seen), default=0))
-        gravest = ranked(finding_groups(timeline, diagnosis), diagnosis.verdict)
+        gravest = gravest_first(finding_groups(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
         pad = PAD * (self.last - self.first) or 0.5  # a run of one step has a tick at this step alone
@@ -199,7 +199,7 @@ def inner_px(width: float) -> float:
     return width - LEFT_PX - RIGHT_PX
 
 
-def whole(run: Scene, width: float) -> Plan:
+def whole_plan(run: Scene, width: float) -> Plan:
     """The whole run at a width in CSS pixels: findings numbered, joins lettered, attempts as bars."""
     alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
@@ -207,7 +207,7 @@ def whole(run: Scene, width: float) -> Plan:
     return Plan(run, width, run.ends, panels, with_bars=True)
 
 
-def share(run: Scene) -> Plan:
+def preview_plan(run: Scene) -> Plan:
     """The first panel with its findings, as other sites show it beside a link to the page."""
     first = run.panels[0]
 
@@ -217,7 +217,7 @@ def share(run: Scene) -> Plan:
     return plan(SHARE_HEIGHT - plan(0).height)
 
 
-def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
+def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
     """The zoom into a finding: the loss over the series that explain it, on one step axis."""
     window = run.window(item)
     high, low = (150.0, 92.0) if width >= WIDE else (130.0, 84.0)
@@ -228,14 +228,14 @@ def zoom(run: Scene, item: Occurrence, width: float) -> Plan:
     return Plan(run, width, window, panels)
 
 
-def empty(width: float, words: str) -> Sheet:
+def empty_plan(width: float, words: str) -> Sheet:
     """A small figure for a run that has nothing to draw, and says so."""
     sheet = Sheet(width, 80)
     sheet.write(words, width / 2, 44, anchor="middle")
     return sheet
 
 
-def thumb(run: Scene) -> Sheet:
+def thumbnail(run: Scene) -> Sheet:
     """The shape of the first line's curve and nothing else, so that it can be a quiz; for both themes."""
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
     panel = run.panels[0]._replace(lines=run.panels[0].lines[:1])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from chronicle.model import Floats, Series
 
-SORTED = 1024  # [values] a row up to this is sorted whole before numpy's median has arranged its arguments
+SORTED_VALUES = 1024  # so many are sorted whole before numpy's median has arranged its arguments
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
 _SAMPLED_ROWS = 512  # rows that are looked at, spread over the log
 _MOST_TERMS = 48  # of one equation
@@ -35,7 +35,7 @@ _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
 def median(values: NDArray[Any]) -> float:
     """What `numpy.median` gives, to the bit; NaN of nothing. Thousands are asked for, most of short rows."""
     n = len(values)
-    if not 0 < n <= SORTED:
+    if not 0 < n <= SORTED_VALUES:
         return float(np.median(values)) if n else math.nan
     row, half = values.copy(), n // 2
     row.sort()
@@ -61,7 +61,7 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def retells(curve: Series, others: Sequence[Series]) -> bool:
+def is_retold(curve: Series, others: Sequence[Series]) -> bool:
     """Whether nearly all values of a curve are what one of the others told at the same step, in turn."""
     if len(curve) < FEWEST_ROWS or not all(map(len, others)):
         return False

@@ -124,7 +124,7 @@ def players(names: Collection[str]) -> set[str]:
     return parts if both else set()
 
 
-def rank(name: str) -> int:
+def part_rank(name: str) -> int:
     """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not, and
     what steers a model is no loss of it."""
     words = set(words_of(name))
@@ -132,11 +132,11 @@ def rank(name: str) -> int:
     return 2 if words & aliases.OPPONENTS else next((n for kind, n in kinds if words & kind), 1)
 
 
-def opposes(metric: str) -> bool:
+def is_of_opponent(metric: str) -> bool:
     """Whether a metric is the loss of an opponent, which rises where the other player learns."""
-    return rank(plain(metric)) == 2
+    return part_rank(plain(metric)) == 2
 
 
-def extreme(metric: str) -> bool:
+def is_extreme(metric: str) -> bool:
     """Whether a metric is the best or the worst of several values: it falls where they come closer."""
     return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))

@@ -16,8 +16,8 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import parts_of, retells, shares
-from chronicle.metrics.names import LOSSES, names_a_loss, opposes, plain, rank, role_of, words_of
+from chronicle.metrics.arithmetic import is_retold, parts_of, shares
+from chronicle.metrics.names import LOSSES, is_of_opponent, names_a_loss, part_rank, plain, role_of, words_of
 from chronicle.model import Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -112,7 +112,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
     by_plain = {plain(name): name for name in sorted(beside, key=lambda n: len(series[n]))}
     for bare in totals:
         of_both = [next((n for p in ps if (n := by_plain.get(f"{p} {plain(bare)}"))), "") for ps in phases]
-        if all(of_both) and retells(series[bare], [series[name] for name in of_both]):
+        if all(of_both) and is_retold(series[bare], [series[name] for name in of_both]):
             decided[bare] = ByValues(Role.OTHER, f"tells again what {' and '.join(of_both)} tell")
     known = {name: metric for name, metric in series.items() if role_of(name) is Role.PART_LOSS}
     for total in totals:
@@ -173,7 +173,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
     unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
-    corpora = [name for name in unknown if not names.extreme(name)]
+    corpora = [name for name in unknown if not names.is_extreme(name)]
     if has_total or known:
         roles |= dict.fromkeys(unknown, Role.PART_LOSS)
     if not parts and (known or has_total) and len(corpora) + len(known) > 1:
@@ -302,7 +302,7 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
     wholes = _wholes(longest)
-    first = min(longest, key=lambda name: (name not in wholes, rank(plain(name))), default="")
+    first = min(longest, key=lambda name: (name not in wholes, part_rank(plain(name))), default="")
     return [name for name in losses if name != first]
 
 
@@ -320,7 +320,8 @@ def _wholes(names: Sequence[str]) -> set[str]:
     for name in names:
         for word in words[name]:
             having.setdefault(word, []).append(name)
-    longer = {n: min((having[w] for w in words[n]), key=len, default=[]) for n in names if not opposes(n)}
+    own = [name for name in names if not is_of_opponent(name)]
+    longer = {name: min((having[w] for w in words[name]), key=len, default=[]) for name in own}
     return {n for n, others in longer.items() if sum(words[n] < words[other] for other in others) > 1}
 
 
@@ -365,7 +366,7 @@ def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
     if losses and any(_goes_along(series[name], series[loss]) for name in bare for loss in losses):
         evaluated = [n for n in _named(roles, Role.OTHER) if plain(n) in aliases.OF_EVALUATION]
         by_level |= dict.fromkeys(evaluated, Role.VALIDATION_LOSS) | dict.fromkeys(bare, Role.LOSS)
-    opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if opposes(name)]
+    opponents = [series[name].values for name in _named(roles, Role.PART_LOSS) if is_of_opponent(name)]
     same = [n for n in losses if any(np.array_equal(series[n].values, values) for values in opponents)]
     return by_level | dict.fromkeys(same if len(same) < len(losses) else [], Role.PART_LOSS)
 

@@ -21,7 +21,7 @@ from chronicle.pages.gallery import Page, PatternPage, SiteData, load, load_case
 from chronicle.pages.lists import home
 from chronicle.pages.run_page import runs
 from chronicle.pages.words import as_json, plain, renderer, slug
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 
 __all__ = (
     "PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_cases", "load_gallery", "pages",
@@ -47,7 +47,7 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     yield chronology.ATOM, chronology.atom(site)
     yield chronology.JSON, chronology.json_feed(site)
     yield "assets/search-runs.js", search_js(site)
-    yield "assets/search-guide.js", guide_js(site, shipped("docs"))
+    yield "assets/search-guide.js", guide_js(site, shipped_file("docs"))
     files: dict[str, Path] = {}
     for folder in reversed(site.templates):
         paths = [path for kind in ("assets", "theme") for path in (folder / kind).glob("*") if path.is_file()]

@@ -31,13 +31,13 @@ from chronicle.pages.words import Render, as_json, plain
 from chronicle.story import BY_PEOPLE, CHANGES, JOINS, deciding
 from chronicle.story.measured import COURSE, OVERALL, axis_named
 from chronicle.story.restarts import event_id
-from chronicle.story.signs import named
+from chronicle.story.signs import event_name
 
-LISTED = 150  # rows of the list for browsers without scripts
+LISTED_ROWS = 150  # rows of the list for browsers without scripts
 MOST = 100  # events of a feed: a reader has fetched the older ones
 ATOM, JSON = "feed.xml", "feed.json"
 _LONGEST_SENTENCE = 400  # characters of a sentence
-TRIED = 200  # rows of the table of experiments, the newest first
+TRIED_ROWS = 200  # rows of the table of experiments, the newest first
 _MOST_FOLLOWED = 2  # findings that an outcome tells: the gravest
 _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is to try
 _KINDS_OF_ACTS = ("tried", "decision")
@@ -50,7 +50,7 @@ Notes = Mapping[str, list[RunEvent]]
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
     """chronicle.md: the newest rows as a list, and the place where all of them are filtered."""
-    newest = site.happened[:LISTED]
+    newest = site.happened[:LISTED_ROWS]
     values = {"months": by_month(newest), "shown": len(newest), "all": len(site.happened)}
     yield Page("chronicle.md", render("chronicle.md.j2", values))
 
@@ -198,7 +198,7 @@ class _Act:
 
     def is_cause_of(self, finding: Event) -> bool:
         """Whether a finding came shortly after what was done, as its own record has it."""
-        words = [f"the {named(event)}" for event in self.done]
+        words = [f"the {event_name(event)}" for event in self.done]
         return self.is_experiment and any(word in cause for word in words for cause in finding.causes)
 
 
@@ -206,7 +206,7 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
     """experiments.md: the table over all runs, the newest first."""
     rows = [row for entry in site.entries for row in experiments(entry)]
     rows.sort(key=lambda row: -moment(row.time))
-    values = {"rows": rows[:TRIED], "more": len(rows[TRIED:])}
+    values = {"rows": rows[:TRIED_ROWS], "more": len(rows[TRIED_ROWS:])}
     yield Page("experiments.md", render("experiments.md.j2", values))
 
 

@@ -25,11 +25,11 @@ from chronicle.story import CANNOT_TELL, deciding
 from chronicle.story import card as card_words
 from chronicle.story.measured import CALM, OVERALL
 from chronicle.workspace.config import WorkspaceConfig
-from chronicle.workspace.folders import shipped
+from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
-SHOWN = 5  # events of this archive on a pattern's page
-LISTED = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
+SHOWN_EVENTS = 5  # events of this archive on a pattern's page
+LISTED_ROWS = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
 _CAPTION = 160  # characters of a title or a measure on a card
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
 """Of each verdict the pages of patterns, with what each says first, and how many runs show it."""
@@ -56,7 +56,7 @@ class Card(NamedTuple):
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
     """browse.md: cards with facets, and plain lists where scripts do not run, on as many pages as needed."""
     ranked = site.worst_first
-    parts = [ranked[i : i + LISTED] for i in range(0, len(ranked), LISTED)] or [[]]
+    parts = [ranked[i : i + LISTED_ROWS] for i in range(0, len(ranked), LISTED_ROWS)] or [[]]
     numbers = [(i, f"browse-{i}" if i > 1 else "browse") for i in range(1, len(parts) + 1)]
     for (number, name), part in zip(numbers, parts, strict=True):
         groups = [(badge, list(cards)) for badge, cards in groupby(map(card, part), lambda c: c.verdict)]
@@ -80,10 +80,10 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
             "drawing": Html(_drawing(page.id, "wide") + _drawing(page.id, "narrow")),
             "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
             "own_drawing": _drawing(page.id, "small"),
-            "events": happened[:SHOWN],
+            "events": happened[:SHOWN_EVENTS],
             **shown,
         }
-        content = [row.content for row in happened[:SHOWN]], shown
+        content = [row.content for row in happened[:SHOWN_EVENTS]], shown
         yield site.page(f"patterns/{page.id}.md", content, partial(render, "pattern.md.j2", values))
 
 
@@ -118,10 +118,10 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
     values = {
-        "runs": runs[:LISTED],
+        "runs": runs[:LISTED_ROWS],
         "reviewed": len(runs),
         "disagreements": sum(not agrees for *_, agrees in runs),
-        "stances": stances[:LISTED],
+        "stances": stances[:LISTED_ROWS],
         "judged": len(stances),
         "confirmed": sum(confirms for *_, confirms in stances),
         "patterns": [(p, site.pattern_title(p), tally[p, True], tally[p, False]) for p in judged],
@@ -137,9 +137,9 @@ def has_reviews(site: SiteData) -> bool:
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
     """unreadable.md: logs that nothing could be made of, and what to do; only where there are some."""
     if site.unreadable:
-        first, known = site.unreadable[:LISTED], site.entry_of
+        first, known = site.unreadable[:LISTED_ROWS], site.entry_of
         rows = [(name, problem, place(name) if name in known else "") for name, problem in first]
-        values = {"rows": rows, "more": max(0, len(site.unreadable) - LISTED)}
+        values = {"rows": rows, "more": max(0, len(site.unreadable) - LISTED_ROWS)}
         yield Page("unreadable.md", render("unreadable.md.j2", values))
 
 
@@ -207,7 +207,7 @@ def columns(site: SiteData) -> dict[str, Columns]:
 
 def _drawing(pattern: str | None, size: str) -> Html:
     """The schematic of a pattern as SVG, "wide", "narrow" or "small"; nothing for a pattern that has none."""
-    file = shipped("gallery") / "sketches" / f"{pattern}-{size}.svg"
+    file = shipped_file("gallery") / "sketches" / f"{pattern}-{size}.svg"
     return Html(file.read_text("utf-8") if pattern in BY_ID else "")
 
 

@@ -29,9 +29,9 @@ from chronicle.workspace.notes import last_review
 
 # A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
-ALIKE = 3  # events of other runs for each of so many names of an event
-ABOUT = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
-DESCRIBED = 200  # characters that a preview of a link shows
+ALIKE_EVENTS = 3  # events of other runs for each of so many names of an event
+ABOUT_FIELDS = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
+DESCRIBED_LETTERS = 200  # characters that a preview of a link shows
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
@@ -60,7 +60,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "entry": entry,
         "facts": facts,
         "config": config,
-        "about": dict.fromkeys(ABOUT, "") | dict(entry.about),
+        "about": dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about),
         "words": words,
         "enumerated": enumerated,
         "whole": figure(entry, "whole"),
@@ -80,7 +80,7 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "helpful": _advice_for_run(site, entry),
         "similar": alike,
         "rows": ROWS,
-        "description": clipped(words.plain(entry.headline), DESCRIBED),
+        "description": clipped(words.plain(entry.headline), DESCRIBED_LETTERS),
         "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
     }
     return render("run.md.j2", values)
@@ -89,8 +89,8 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
 def _like_events_elsewhere(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
     """Events of other runs that have the name of one that decides this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
-    for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE]:
-        yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE)
+    for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
+        yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
 
 
 def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:

@@ -34,7 +34,7 @@ from chronicle.readers.text import Head
 from chronicle.readers.trackers import names_of, typed
 from chronicle.readers.trackers.mlflow import SYSTEM, about, listed
 from chronicle.workspace.config import Confines, may_redirect
-from chronicle.workspace.folders import cache, mirror_of, spelled
+from chronicle.workspace.folders import cache, mirror_of, safe_path
 from chronicle.workspace.locks import scratch
 
 MOST_RUNS = 1000  # of one address
@@ -74,7 +74,7 @@ def of_tracker(address: str, mirror: Path) -> Path:
     if not runs:
         raise NothingToRead(f"{address}: no run with a metric")
     names = names_of((run.run_id, run.name) for run in runs)
-    kept = {mirror / spelled(names[run.run_id, run.name].replace("/", "-")) / LOG: run for run in runs}
+    kept = {mirror / safe_path(names[run.run_id, run.name].replace("/", "-")) / LOG: run for run in runs}
     for old in sorted(mirror.rglob("*"), reverse=True):  # also what an address above or below this one kept
         if old.is_dir() and not any(old.iterdir()):
             old.rmdir()
@@ -376,10 +376,10 @@ def _mark(info: Info) -> list[Any]:
 
 def _wanted(files: Any, name: str, info: Info) -> bool:
     """Whether an object may be a log, or part of a folder that is one."""
-    if not name or log_like(Path(spelled(name).name)):
+    if not name or log_like(Path(safe_path(name).name)):
         return True
     with scratch() as folder:
-        begin = folder / spelled(name).name
+        begin = folder / safe_path(name).name
         begin.write_bytes(_begin(files, info["name"]) if info.get("size") else b"")
         start = Head.of(begin).start
         text = b"\0" not in start and int(info.get("size") or 0) <= TEXT_BYTES
@@ -421,7 +421,7 @@ def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
     names = list(names)
     folders = {name[:at] for name in names for at, sign in enumerate(name) if sign == "/"}
     kept = {name: f"{name}:object" if name in folders else name for name in names}
-    return {name: mirror / spelled(kept[name]) if name else mirror for name in names}
+    return {name: mirror / safe_path(kept[name]) if name else mirror for name in names}
 
 
 def _recall(memory: Path) -> Index:

@@ -19,7 +19,7 @@ from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note
 from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
-from chronicle.story.signs import cause_window_steps, named
+from chronicle.story.signs import cause_window_steps, event_name
 from chronicle.story.telling import events
 from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig
@@ -218,7 +218,7 @@ def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
     """Findings by what they are called inside a sentence."""
     alike: dict[str, list[Event]] = {}
     for event in findings:
-        alike.setdefault(named(event), []).append(event)
+        alike.setdefault(event_name(event), []).append(event)
     return alike
 
 
@@ -269,8 +269,8 @@ def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event)
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
         return ""
     if first.step < min(steps):
-        (name, *others) = sorted({named(e) for e in single if e.step == min(steps)})
-        several = sum(named(e) == name for e in happened) > 1
+        (name, *others) = sorted({event_name(e) for e in single if e.step == min(steps)})
+        several = sum(event_name(e) == name for e in happened) > 1
         return "Earlier, " if several or others else f"Before the {name}, "
     return "Later, " if first.step > max(steps) else ""
 

@@ -400,7 +400,7 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
     return owner
 
 
-def ranked(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
+def gravest_first(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
     """Those first that make the verdict, then by their own verdict and severity."""
     in_order = sorted(groups, key=lambda g: g.number)
     return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))

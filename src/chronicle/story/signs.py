@@ -69,7 +69,8 @@ class EventContext:
         words = []
         for before, others in groupby(self.shortly_before, itemgetter(0)):
             when = f"{self.run.axis.span(before)} after" if before else "together with"
-            words.append(f"{when} {listed([*dict.fromkeys(f'the {named(other)}' for _, other in others)])}")
+            names = dict.fromkeys(f"the {event_name(other)}" for _, other in others)
+            words.append(f"{when} {listed([*names])}")
         return tuple(words)
 
     def values_before(self, series: Series | None, samples: int = _USUAL_SAMPLES) -> Floats:
@@ -241,7 +242,7 @@ class EventContext:
     objective = partialmethod(seen_in, Role.OBJECTIVE)
 
 
-def named(event: Event) -> str:
+def event_name(event: Event) -> str:
     """An event inside a sentence: ``level shift``, ``rollback B``, ``fault (NCCL)``."""
     if event.patterns:
         return noun(event.patterns[0])

@@ -24,9 +24,9 @@ from chronicle.model import Attempt, Floats, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
 from chronicle.timeline.copies import without_copies, without_logs_of_the_whole
 from chronicle.timeline.courses import Mask, by_name, course, in_order
-from chronicle.timeline.joins import happened, without_machines
+from chronicle.timeline.joins import faults_in_order, without_machines
 from chronicle.timeline.split import split
-from chronicle.timeline.trainings import discarded, live, relate, tracks, within
+from chronicle.timeline.trainings import as_parts_of_tracks, discarded, live, relate, tracks
 from chronicle.workspace.config import RELATIONS
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
@@ -74,7 +74,7 @@ def stitch(
     series = tracks(attempts, trainings)
     return Timeline(
         run_id=run_id,
-        attempts=within(series, attempts),
+        attempts=as_parts_of_tracks(series, attempts),
         joins=tuple(sorted((j for t in trainings for j in t.joins.values()), key=lambda j: j.after)),
         series=series,
         copies=tuple(copies),
@@ -83,7 +83,7 @@ def stitch(
             *sorted(backs, key=lambda back: (by_name(back.attempts[0]), back.cause)),
             *(t.departure for t in trainings if t.departure is not None),
         ),
-        faults=happened([*attempts, *copies, *machines], series),
+        faults=faults_in_order([*attempts, *copies, *machines], series),
     )
 
 

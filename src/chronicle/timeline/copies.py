@@ -19,7 +19,15 @@ from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
-from chronicle.timeline.relation import Pair, Relation, are_equal, common, heads, moved, same
+from chronicle.timeline.relation import (
+    Pair,
+    Relation,
+    are_equal,
+    are_same,
+    at_common_steps,
+    first_rows,
+    with_steps_moved,
+)
 
 _FEW_LOGS = 8  # so many logs are soon looked at one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log, in step with no period of it
@@ -49,7 +57,8 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
                 break
         if home := originals.get(Relation.SAME, originals.get(Relation.PART)):
             rank, by = home
-            other = replace(log.attempt, series={m: moved(s, by) for m, s in log.attempt.series.items()})
+            series = {m: with_steps_moved(s, by) for m, s in log.attempt.series.items()}
+            other = replace(log.attempt, series=series)
             log = course(with_series_of(kept[rank].attempt, other)) or log
         kept[rank] = log
         logs.keep(rank, log)
@@ -71,7 +80,7 @@ class _Logs:
     @cached_property
     def _points(self) -> tuple[Steps, Floats, Index]:
         """Steps, values and ranks of all logs, in the order of their steps."""
-        rows = [heads(clock.steps) for clock in self._clocks]
+        rows = [first_rows(clock.steps) for clock in self._clocks]
         steps, values = (
             np.concatenate([getattr(clock, name)[at] for clock, at in zip(self._clocks, rows, strict=True)])
             for name in ("steps", "values")
@@ -104,7 +113,7 @@ class _Logs:
         """Whether more than three of eight values at a few probed steps differ: copies differ in one of
         twenty, two noisy seeds in six of seven. A log that counts from 0 where the other does from 1 is
         kept."""
-        clock, rows = self._clocks[rank], heads(self._clocks[rank].steps)
+        clock, rows = self._clocks[rank], first_rows(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
         steps, values, by_rank = self._points
         low = np.searchsorted(steps, clock.steps[rows])
@@ -113,7 +122,7 @@ class _Logs:
         there, whose = (np.concatenate([points[rows] for rows in at]) for points in (values, by_rank))
         expected = np.repeat(clock.values[rows], high - low)
         with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-            off = np.abs(there - expected) > relation.SAME * abs(expected)
+            off = np.abs(there - expected) > relation.SAME_DIFFERENCE * abs(expected)
         logged = np.bincount(whose, minlength=len(self._clocks))[ranks]
         differing = np.bincount(whose[off], minlength=len(self._clocks))[ranks]
         begins, begin = self._begins[ranks], int(self._begins[rank])
@@ -134,7 +143,7 @@ def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
     for metric in keeper.series.keys() & other.series.keys():
         own_rows, there = keeper.series[metric], other.series[metric]
         if not np.isfinite(own_rows.times).any():
-            here, there = common(own_rows, there)
+            here, there = at_common_steps(own_rows, there)
             times = np.full(len(own_rows), np.nan)
             times[np.searchsorted(own_rows.steps, here.steps)] = there.times
             timed[metric] = replace(own_rows, times=times)
@@ -167,8 +176,8 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
     for log in others:
         if log is whole:
             continue
-        a, b = common(whole.clock, log.clock)
-        score = np.concatenate([[0], np.cumsum(np.where(same(a.values, b.values), 1, _UNEQUAL_ROW))])
+        a, b = at_common_steps(whole.clock, log.clock)
+        score = np.concatenate([[0], np.cumsum(np.where(are_same(a.values, b.values), 1, _UNEQUAL_ROW))])
         end = int(np.argmax(score - np.minimum.accumulate(score)))
         rows = slice(int(np.argmin(score[: end + 1])), end)
         if are_equal(a.pick(rows), b.pick(rows)):

@@ -91,7 +91,7 @@ def course(attempt: Attempt) -> Course | None:
     return Course(attempt, ticks, first, last, started, ended)
 
 
-def counted(series: Series) -> bool:
+def is_counter(series: Series) -> bool:
     """Whether values count from 0 or 1, one by one or by more: the episodes of an agent, say."""
     values = series.values
     begins = len(values) > 1 and values[0] in (0, 1)
@@ -196,7 +196,7 @@ def _numbered(names: Sequence[str]) -> bool:
     return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)
 
 
-def distinct(series: Collection[AnySeries]) -> Collection[AnySeries]:
+def one_of_each(series: Collection[AnySeries]) -> Collection[AnySeries]:
     """One of all that share the arrays of their steps and times, as the columns of a table do."""
     shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
     return shared.values()
@@ -205,4 +205,4 @@ def distinct(series: Collection[AnySeries]) -> Collection[AnySeries]:
 @_cached
 def distinct_in(log: Attempt | Timeline) -> Collection[Any]:
     """The distinct series of an attempt, or tracks of a run."""
-    return distinct(log.series.values())
+    return one_of_each(log.series.values())

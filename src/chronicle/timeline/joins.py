@@ -20,8 +20,16 @@ from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import relation
-from chronicle.timeline.courses import Course, clock, distinct, distinct_in, wall_clock
-from chronicle.timeline.relation import COUNTERS, Pair, Relation, common, known, levels_at_seam, pairs
+from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, wall_clock
+from chronicle.timeline.relation import (
+    COUNTERS,
+    Pair,
+    Relation,
+    at_common_steps,
+    both_finite,
+    levels_at_seam,
+    pairs_of_role,
+)
 
 # What overtaken pieces cost, by the role of the series that counts it; None is the wall clock.
 COSTS = {"discarded_s": None, "discarded_tokens": Role.TOKENS, "discarded_samples": Role.SAMPLES}
@@ -84,7 +92,7 @@ def _evidence(two: Pair) -> dict[str, Any]:
     return {name: value for name, value in says.items() if value is not None}
 
 
-def expected(old: Series, step: float) -> float | None:
+def value_at(old: Series, step: float) -> float | None:
     """A series at a step: on the line between its samples, or that of its last ones; None without samples."""
     ok = np.isfinite(old.values)
     steps, values = old.steps[ok].astype(float), old.values[ok]
@@ -101,7 +109,7 @@ def expected(old: Series, step: float) -> float | None:
 def _measured(two: Pair) -> Iterator[model.Change]:
     """What is planned, and counters of data, which go on where the earlier attempt was at this step."""
     for role, (quantity, unit) in _QUANTITIES.items():
-        for old, new in pairs(two.before.attempt, two.after.attempt, role):
+        for old, new in pairs_of_role(two.before.attempt, two.after.attempt, role):
             was, now, step, logged = _values_at_join(old, new)
             if was is None or was == now:
                 continue
@@ -136,14 +144,14 @@ def _plain(value: Any) -> Any:
 
 def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
     """Both values at the first common step (``logged`` true), else at the later one's first step."""
-    a, b = common(old, new)
-    for k in np.flatnonzero(known(a, b))[:1]:
+    a, b = at_common_steps(old, new)
+    for k in np.flatnonzero(both_finite(a, b))[:1]:
         return float(a.values[k]), float(b.values[k]), int(b.steps[k]), True
     finite = np.flatnonzero(np.isfinite(new.values))
     if not len(finite):
         return None, math.nan, 0, False
     step, now = int(new.steps[finite[0]]), float(new.values[finite[0]])
-    return expected(old, step), now, step, False
+    return value_at(old, step), now, step, False
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -157,7 +165,7 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def training_beside(two: Pair, because: str) -> StepBack:
-    """Two trainings over the same steps, and why they are two: a key of `trainings.APART`."""
+    """Two trainings over the same steps, and why they are two: a key of `trainings.APART_REASONS`."""
     before, after = two.before, two.after
     evidence: dict[str, Any] = {"because": because, "ends_apart_steps": abs(before.last - after.last)}
     if np.isfinite(shared_s := relation.together_s(before, after)):
@@ -165,8 +173,8 @@ def training_beside(two: Pair, because: str) -> StepBack:
     if (same_process := two.same_writer()) is not None:
         evidence["same_process"] = same_process
     if two.compared:
-        a, b = common(*two.compared)
-        ok = known(a, b) & ((a.values != 0) | (b.values != 0))
+        a, b = at_common_steps(*two.compared)
+        ok = both_finite(a, b) & ((a.values != 0) | (b.values != 0))
         x, y = a.values[ok], b.values[ok]
         with np.errstate(over="ignore"):  # values may be as large as floats get
             off = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
@@ -218,8 +226,8 @@ def _used_by_piece(piece: Piece, role: Role | None) -> float | None:
     return float(reading[b - 1] - reading[max(a - 1, 0)]) if a < b else None
 
 
-HOWS = ("finished", "crashed", "killed", "aborted")  # what logs say of an end, see facts["ended"]
-DIED = ("crashed", "killed", "aborted", "in NaN")
+LOGGED_ENDINGS = ("finished", "crashed", "killed", "aborted")  # what logs say of an end, see facts["ended"]
+ENDED_BADLY = ("crashed", "killed", "aborted", "in NaN")
 MACHINE_LOG = "machine-log"  # the format of a log without curves
 _BEFORE_END_S = 60.0  # clocks of hosts differ, and a record may be written late
 # What ends a process, the most telling first.
@@ -239,10 +247,10 @@ _VERBS = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind
 
 @dataclass(frozen=True)
 class Ending:
-    """The end of an attempt. ``how``: one of `HOWS`, "in NaN", the fault that ended it ("node failure"), "cut
-    off" where its last record is cut, or "". ``then``: "resumed", "rolled back" or "started again" by
-    ``join``, "given up" (a later attempt went on from an earlier one), "latest", "evaluation", "apart" (no
-    joins), or "empty"."""
+    """The end of an attempt. ``how``: a word of `LOGGED_ENDINGS`, "in NaN", the fault that ended it ("node
+    failure"), "cut off" where its last record is cut, or "". ``then``: "resumed", "rolled back" or "started
+    again" by ``join``, "given up" (a later attempt went on from an earlier one), "latest", "evaluation",
+    "apart" (no joins), or "empty"."""
 
     attempt: int
     how: str
@@ -285,7 +293,7 @@ def how_ended(attempt: Attempt, fault: str = "") -> str:
     """How the process ended, by its facts, its last loss, a fault beside it or its last record."""
     stated = attempt.facts.get("ended")
     ticks = clock(attempt)
-    if stated in HOWS:
+    if stated in LOGGED_ENDINGS:
         return str(stated)
     if ticks is not None and not np.isfinite(ticks.values[-1]):
         return "in NaN"
@@ -317,7 +325,7 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
     return trained, machines
 
 
-def happened(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
+def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
     """All faults but those of reading, in order; one without a step stands at the last step logged before its
     time. Of a host's log only what it says within an hour of the run is taken, where both have times."""
     clock, steps = _clock(series.values())
@@ -382,7 +390,7 @@ def _order(fault: Fault) -> tuple[bool, float, float, str, int, str]:
 
 def _clock(tracks: Collection[Track]) -> tuple[model.Floats, Steps]:
     """Times and steps of all points of the longest track that has times, in the order of the time."""
-    longest = max(distinct(tracks), key=lambda track: np.isfinite(track.times).sum(), default=None)
+    longest = max(one_of_each(tracks), key=lambda track: np.isfinite(track.times).sum(), default=None)
     if longest is None:
         return np.empty(0), np.empty(0, np.int64)
     known = np.isfinite(longest.times)

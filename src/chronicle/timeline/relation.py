@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from chronicle.metrics import arithmetic
 from chronicle.metrics.arithmetic import rounding
 from chronicle.model import Attempt, Floats, Role, Series
-from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, counted, process
+from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, is_counter, process
 
-SAME = 2e-3  # relative difference up to which two values are one value, rounded differently
+SAME_DIFFERENCE = 2e-3  # relative difference up to which two values are one value, rounded differently
 _AGREEING_SHARE = 0.95  # share of the common points of two copies that must be equal
 SEAM_SAMPLES = 5  # the level at a seam is the median of so many samples
 START_SAMPLES = 8  # the first steps are as far apart as these many on average
@@ -54,36 +54,36 @@ class Relation(StrEnum):
     OTHER = "other"  # it goes over the same steps and replaces nothing: a seed, an evaluation, a next stage
 
 
-def same(a: Any, b: Any) -> Mask:
+def are_same(a: Any, b: Any) -> Mask:
     """Whether two values are one value, as far as the rounding of logs goes; NaN is NaN."""
-    return np.asarray(np.isclose(a, b, rtol=SAME, atol=0.0, equal_nan=True))
+    return np.asarray(np.isclose(a, b, rtol=SAME_DIFFERENCE, atol=0.0, equal_nan=True))
 
 
-def heads(steps: NDArray[np.int64]) -> Index:
+def first_rows(steps: NDArray[np.int64]) -> Index:
     """The first row of each step of a series in step order."""
     return np.flatnonzero(np.append(True, steps[1:] != steps[:-1])[: len(steps)])
 
 
-def common(a: Series, b: Series) -> tuple[Series, Series]:
+def at_common_steps(a: Series, b: Series) -> tuple[Series, Series]:
     """Both series, in step order, at the steps that both have, the first row of each step."""
     if not len(a) or not len(b):
         return a.pick(slice(0)), b.pick(slice(0))
     first, last = max(a.steps[0], b.steps[0]), min(a.steps[-1], b.steps[-1])
     rows = [(np.searchsorted(s.steps, first), np.searchsorted(s.steps, last, "right")) for s in (a, b)]
     a, b = a.pick(slice(*rows[0])), b.pick(slice(*rows[1]))
-    i = heads(a.steps)
+    i = first_rows(a.steps)
     j = np.searchsorted(b.steps, a.steps[i])
     i, j = i[j < len(b)], j[j < len(b)]
     both = a.steps[i] == b.steps[j]
     return a.pick(i[both]), b.pick(j[both])
 
 
-def known(a: Series, b: Series) -> Mask:
+def both_finite(a: Series, b: Series) -> Mask:
     """Where the values of both are finite."""
     return np.asarray(np.isfinite(a.values) & np.isfinite(b.values))
 
 
-def moved(series: Series, by: int) -> Series:
+def with_steps_moved(series: Series, by: int) -> Series:
     """The series with another count of steps."""
     return replace(series, steps=series.steps + by) if by else series
 
@@ -117,10 +117,10 @@ def side_by_side(a: Any, b: Course) -> Mask:
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     """Same values, but for rounding, at the same steps, and times if known (``timed``: they must be)."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
-    a, b = common(a, b)
-    if len(a) < need or np.count_nonzero(same(a.values, b.values)) < max(need, _AGREEING_SHARE * len(a)):
+    a, b = at_common_steps(a, b)
+    if len(a) < need or np.count_nonzero(are_same(a.values, b.values)) < max(need, _AGREEING_SHARE * len(a)):
         return False
-    finite = known(a, b)
+    finite = both_finite(a, b)
     a, b = a.pick(finite), b.pick(finite)
     if len(np.unique(a.values)) < _COMMON_SAMPLES:
         return False  # a frozen metric is equal in every run
@@ -138,7 +138,7 @@ def _are_one(a: Series, b: Series) -> bool:
     return np.array_equal(a.steps, b.steps) and all(np.array_equal(x, y, equal_nan=True) for x, y in floats)
 
 
-def pairs(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
+def pairs_of_role(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
     """The first series of a role that both have under one name, else the first of either."""
     old, new = ([s for s in a.by_role(role) if len(s)] for a in (before, after))
     if old and new:
@@ -176,7 +176,7 @@ class Pair:
         return Relation.ANEW if anew else Relation.OVERTAKES
 
     def apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
-        """Why the later one is a training of its own, keys of `trainings.APART`; none if it is a part.
+        """Why the later one is a training of its own: keys of `trainings.APART_REASONS`, none of a part.
         ``relation`` is that of run.toml, ``sure`` whether the logs tell that this training begins again."""
         a, b = self.before, self.after
         trains = [any(s.role in _TRAINED for s in course.attempt.series.values()) for course in (a, b)]
@@ -218,7 +218,7 @@ class Pair:
     def _cut_short(self) -> bool:
         """Whether the earlier one says that it died, or never got going: what begins then takes its place."""
         ended, clock = self.before.attempt.facts.get("ended", "finished"), self.before.clock
-        few = len(heads(clock.steps)) <= _FAILED_SAMPLES
+        few = len(first_rows(clock.steps)) <= _FAILED_SAMPLES
         return ended != "finished" or few or not np.isfinite(clock.values[-1])
 
     # ---- by value
@@ -235,7 +235,7 @@ class Pair:
         ranks = self.same_writer() is False  # of one job, if they log one loss at one time
         apart = int(a.clock.steps[0]) - int(b.clock.steps[0])
         for by in (0, apart) if abs(apart) == 1 else (0,):
-            if are_equal(a.clock, moved(b.clock, by), timed=ranks):
+            if are_equal(a.clock, with_steps_moved(b.clock, by), timed=ranks):
                 return by
         return 0 if not ranks and self._equal_throughout() else None
 
@@ -256,15 +256,15 @@ class Pair:
         both = [(s, new[m]) for m, s in old.items() if m in new and s.role not in SCHEDULES]
         n_equal = 0
         for series, other in both if len(both) > 1 else ():
-            a, b = common(series, other)
+            a, b = at_common_steps(series, other)
             late = np.abs(a.times - b.times) > SAME_TIME_S
             if len(a) < _COMMON_SHARE * min(len(series), len(other)) or late.any():
                 return False
-            finite = known(a, b)
+            finite = both_finite(a, b)
             x, y = a.values[finite], b.values[finite]
             with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
                 off = np.abs(x - y) > rounding(x) + rounding(y) + _EXACT_DIFFERENCE * np.abs(y)
-            if off.any() or not same(a.values[~finite], b.values[~finite]).all():
+            if off.any() or not are_same(a.values[~finite], b.values[~finite]).all():
                 return False
             n_equal += min(len(np.unique(a.values)), len(np.unique(b.values)))
         return n_equal >= _COMMON_SAMPLES
@@ -294,7 +294,7 @@ class Pair:
         if fell and abs(now - end) < _GOES_ON * abs(now - first):
             return True
         both = (self.before.attempt, self.after.attempt)
-        for old, new in (two for role in COUNTERS for two in pairs(*both, role)):
+        for old, new in (two for role in COUNTERS for two in pairs_of_role(*both, role)):
             counts = all(bool((s.values[1:] >= s.values[:-1]).all()) for s in (old, new))  # not with a NaN
             # at least where it was, and not back at its first value
             if counts and new.values[0] >= old.values[-1] and new.values[0] > old.values[0]:
@@ -319,7 +319,7 @@ class Pair:
         though it took as many steps as it took."""
         old, new = self.root.attempt.series, self.after.attempt.series
         both = ((s, new[m]) for m, s in old.items() if m in new and s is not self.root.clock)
-        return any(counted(a) and counted(b) and a.values[0] == b.values[0] for a, b in both)
+        return any(is_counter(a) and is_counter(b) and a.values[0] == b.values[0] for a, b in both)
 
     def _parts_of_one(self) -> bool:
         """No metric in common, mostly the same steps, at the same time."""
@@ -346,7 +346,7 @@ def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:
     """Medians at the first steps both share, else of the last and first samples; the number shared."""
     if not len(a) or not len(b):
         return None
-    old, new = common(a, b)
+    old, new = at_common_steps(a, b)
     if len(old):
         levels = median(old.values[:SEAM_SAMPLES]), median(new.values[:SEAM_SAMPLES])
     else:

@@ -26,7 +26,7 @@ _MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
 _ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
 _NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
 _AT_ONCE = 4096  # falls that are looked at together
-_LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `resumes`
+_LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `process_starts`
 _CLOCK_SHARE = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
 _OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
@@ -62,12 +62,12 @@ def split(
         if logged is None or ticks is None:
             parts.append(attempt)
             continue
-        cuts = counted_anew(happened, ticks) or starts(ticks)
-        resumed = resumes(happened, ticks, cuts)
+        cuts = counted_anew(happened, ticks) or attempt_starts(ticks)
+        resumed = process_starts(happened, ticks, cuts)
         if cuts and not relation_given and _are_blocks(ticks.steps, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
-        elif not cuts and (down := len(falls(ticks.steps))) > _rare_returns(ticks):
+        elif not cuts and (down := len(steps_back(ticks.steps))) > _rare_returns(ticks):
             doubts.append(_SORTED.format(name=attempt.name, down=down, rows=len(ticks)))
         elif resumed:
             steps = ", ".join(map(str, ticks.steps[resumed]))
@@ -106,24 +106,24 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
 
 def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
     """The attempt with each series put in an order, where a step goes back in any."""
-    if not any(len(falls(s.steps)) for s in distinct_in(attempt)):
+    if not any(len(steps_back(s.steps)) for s in distinct_in(attempt)):
         return attempt
     return replace(attempt, series={m: order(s) for m, s in attempt.series.items()})
 
 
 def _by_step(series: Series) -> Series:
     """Rows in the order of their steps; equal steps are sub-samples and keep the order of the log."""
-    return series.pick(np.argsort(series.steps, kind="stable")) if len(falls(series.steps)) else series
+    return series.pick(np.argsort(series.steps, kind="stable")) if len(steps_back(series.steps)) else series
 
 
-def falls(steps: Steps) -> Index:
+def steps_back(steps: Steps) -> Index:
     """Rows whose step is lower than the row before. Compares, never subtracts: steps may be 2**63 - 1."""
     return np.flatnonzero(steps[1:] < steps[:-1]) + 1
 
 
 def _by_wall_clock(series: Series) -> Series:
     """Rows in the order they happened, where that and not the order of the file makes the steps grow."""
-    if not len(falls(series.steps)) or not np.isfinite(series.times).all():
+    if not len(steps_back(series.steps)) or not np.isfinite(series.times).all():
         return series
     happened = series.pick(np.argsort(series.times, kind="stable"))
     # Two trainings at the same time would interleave into repeated steps: those stay as they were written.
@@ -138,7 +138,7 @@ def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
     """Rows of the clock at which another counter that is logged with it begins again, if the step goes back
     at no other row. When a program is started again, it counts an agent's episodes from the first again (or
     from the 100th, if it logs every 100th), while its steps begin wherever that episode ends."""
-    down = falls(ticks.steps)
+    down = steps_back(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values
         if series is ticks or not np.array_equal(series.steps, ticks.steps):
@@ -152,7 +152,7 @@ def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
     return []
 
 
-def starts(series: Series) -> list[int]:
+def attempt_starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
     down = _begins_again(series)
     steps, most = series.steps, _most_cuts(series.steps)
@@ -188,7 +188,7 @@ def _begins_again(series: Series) -> Index:
     the first step of the log: a launch before them stopped after one row. Where any other step is repeated,
     or each launch repeats its first, or no time passes between the two, the rows are samples of one step."""
     steps, times = series.steps, series.times
-    down, repeats = falls(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
+    down, repeats = steps_back(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
     if not 0 < len(repeats) <= len(down) or (steps[repeats] != steps[0]).any():
         return down
     at_once = times[repeats] - times[repeats - 1] < np.median(np.diff(times))  # never with an unknown time
@@ -199,7 +199,7 @@ def _most_cuts(steps: Steps) -> float:
     return max(_FEW_CUTS, min(_MANY_CUTS, len(steps) / _ROWS_BETWEEN_CUTS))
 
 
-def resumes(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
+def process_starts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     """Rows of the clock at which a process went on from where another one had ended, beside the ``cuts``. A
     clock of the process begins anew there, or leaps at a step that is logged again. Or there is a pause half
     as long as that of a launch and ten times as long as any other, for at most two such rows a launch: what
@@ -333,10 +333,10 @@ def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]],
 
 def _disorder(name: str, logged: Series, happened: Series, cuts: int) -> StepBack | None:
     """Rows of a log out of order, given its clock as logged, as it happened, and the number of cuts."""
-    down = len(falls(logged.steps))
+    down = len(steps_back(logged.steps))
     if down <= cuts:
         return None
-    mended = down - len(falls(happened.steps))
+    mended = down - len(steps_back(happened.steps))
     evidence: dict[str, Any] = {"rows": len(logged), "falls": down, "cuts": cuts}
     if mended > 0:
         evidence["mended_by_wall_clock"] = mended

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Join, JoinKind, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline.courses import PART, Course, Index, Mask, clock, process
-from chronicle.timeline.joins import COSTS, DIED, Piece, costs, how_ended, join_of, training_beside
+from chronicle.timeline.joins import COSTS, ENDED_BADLY, Piece, costs, how_ended, join_of, training_beside
 from chronicle.timeline.relation import Pair, Relation, reached, side_by_side
 
 _MOST_NAMES = 3  # of the attempts that a doubt is about
@@ -29,7 +29,7 @@ _SPAN_FIELDS = ("started", "ended", "first", "last", "gap", "slack")  # what is 
 _NAMED_FIELDS = ("kind", "run", "seed", "trial", "folder", "host")  # see `Tips._numbers_of`
 
 # Why attempts over the same steps are taken as trainings of their own: what a doubt says of it; "" is none.
-APART = {
+APART_REASONS = {
     "told": "",
     "evaluation": "",
     "together": "ran at the same time",
@@ -90,7 +90,8 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
         departure = None
         if home is not None:
             two = Pair(trainings[home].tip, after, trainings[home].root)
-            sure = decided and (not several or len(trainings) > 1 or how_ended(two.before.attempt) in DIED)
+            one_so_far = several and len(trainings) == 1
+            sure = decided and (not one_so_far or how_ended(two.before.attempt) in ENDED_BADLY)
             departure = next((training_beside(two, why) for why in two.apart(relation, sure)), None)
         if home is None or departure is not None:
             home = len(trainings)
@@ -109,10 +110,10 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     log_of = {course.name: course.attempt.sources for course in courses}
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # one doubt of each such log
     backs = [
-        ("appended" if APART[why] and all(log_of[name] in appended for name in names) else why, names)
+        ("appended" if APART_REASONS[why] and all(log_of[name] in appended for name in names) else why, names)
         for why, names in backs
     ]
-    for why, words in APART.items():
+    for why, words in APART_REASONS.items():
         names = [name for because, both in backs if because == why for name in both]
         if names and words:
             both = "both" if len(set(names)) == 2 else "all"
@@ -317,7 +318,7 @@ def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-def within(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+def as_parts_of_tracks(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """The attempts with their points as parts of the tracks, so that memory holds them once."""
 
     def part(track: Track, own: Series, k: int) -> Series:

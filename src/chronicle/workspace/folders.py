@@ -127,7 +127,7 @@ class Workspace:
 
     def _shared(self, own: str, stock: str) -> list[Path]:
         """Those that exist, each once (in this repository the workspace's folder is the shipped one)."""
-        folders = [*[self.root / own] * self.trusted, shipped(stock)]
+        folders = [*[self.root / own] * self.trusted, shipped_file(stock)]
         return list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
 
     def runs(self) -> list[RunFolder]:
@@ -219,8 +219,8 @@ def init(folder: Path) -> list[Path]:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", remedy="name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
-    stock = shipped("templates") / "workspace"
-    sources = stock / CONFIG, shipped("mkdocs.yml"), stock / "gitignore", stock / "gitattributes"
+    stock = shipped_file("templates") / "workspace"
+    sources = stock / CONFIG, shipped_file("mkdocs.yml"), stock / "gitignore", stock / "gitattributes"
     files = {folder / (f.name if f.suffix else f".{f.name}"): f for f in sources}
     created = [target for target in files if not target.exists()]
     for target in created:
@@ -259,10 +259,10 @@ def mirror_of(address: str) -> Path:
     match = _ADDRESS.fullmatch(address)
     if not match:
         raise ValueError(f"{address!r} is no address")
-    return cache() / "mirror" / match[1] / spelled(match[2].rstrip("/"))
+    return cache() / "mirror" / match[1] / safe_path(match[2].rstrip("/"))
 
 
-def spelled(name: str) -> Path:
+def safe_path(name: str) -> Path:
     """The name of an object as a relative path that leads nowhere else: `..` and the like are spelled out."""
 
     def coded(match: re.Match[str]) -> str:
@@ -280,12 +280,12 @@ def address_of(path: Path) -> str:
     return f"{scheme}://" + "/".join("" if part == "%" else unquote(part) for part in parts)
 
 
-def shown(path: Path) -> str:
+def path_words(path: Path) -> str:
     """How a path is told to people: by its address where it has one."""
     return address_of(path) or str(path)
 
 
-def shipped(name: str) -> Path:
+def shipped_file(name: str) -> Path:
     """The shipped file or folder ``name``: inside the wheel, or at the top level of a checkout."""
     package = Path(__file__).resolve().parent.parent
     packed = package / "shipped" / name
@@ -401,7 +401,7 @@ def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
         _copy_file(log, to)
         return
     if not log.is_dir():
-        problem = f"{shown(log)} is no regular file (a pipe, socket or device)"
+        problem = f"{path_words(log)} is no regular file (a pipe, socket or device)"
         raise UsageError(problem, remedy="name a file")
     for folder, folders, names in os.walk(log, onerror=_reraise, followlinks=follow):
         place = to / Path(folder).relative_to(log)

@@ -75,7 +75,7 @@ from chronicle.classify.rules.whole_run import CHANCE, FAR, FEWEST, LOST, ascent
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE, AttemptView, View, kept
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
-from chronicle.metrics.names import extreme, plain
+from chronicle.metrics.names import is_extreme, plain
 from chronicle.metrics.roles import direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -321,7 +321,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     rewarded = attempt.first(Role.OBJECTIVE) is not None  # then it is that which went another way
     for score in attempt.by_role(Role.VALIDATION_SCORE) if not rewarded else ():
         way = ascent(score, FEWEST)
-        if extreme(score.metric) or way is None or not way.collapsed:
+        if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
         meanwhile = turn(loss, way.best_step, float(loss.steps[-1])) or Turn(0.0, 0.0, 0.0)

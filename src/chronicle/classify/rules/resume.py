@@ -90,7 +90,7 @@ from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
-from chronicle.timeline.joins import expected
+from chronicle.timeline.joins import value_at
 
 NEW_WEIGHTS, SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
 LEARNED = 0.3  # [log units] less than this is no learning that could be lost
@@ -288,7 +288,7 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     old = [r for a in view.attempts[: attempt.index] if (r := a.learning_rate) is not None and len(r) >= 4]
     old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
     begins = float(rate.steps[min(1, len(rate) - 1)])
-    rates = [then for r in old if (then := expected(r, begins)) is not None and then > 0]
+    rates = [then for r in old if (then := value_at(r, begins)) is not None and then > 0]
     now = median(rate.values[:3])
     if not rates or not np.isfinite(now):
         return

@@ -47,7 +47,7 @@ from chronicle.classify.measure import finite, median, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, Ascent, ascent
 from chronicle.classify.view import AttemptView, View
-from chronicle.metrics.names import extreme
+from chronicle.metrics.names import is_extreme
 from chronicle.metrics.roles import direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -170,7 +170,7 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
 def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
     objective = attempt.first(Role.OBJECTIVE)
     for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE) if objective is not None else ():
-        fall = None if extreme(score.metric) else ascent(score)
+        fall = None if is_extreme(score.metric) else ascent(score)
         if objective is None or fall is None or not fall.collapsed:
             continue
         way = ascent(objective.pick(objective.steps >= fall.best_step))

@@ -79,7 +79,7 @@ from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import AFTER, NAN, NO_SPIKE, SHIFT, typed_findings
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
-from chronicle.metrics.names import opposes, plain, words_of
+from chronicle.metrics.names import is_of_opponent, plain, words_of
 from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -230,7 +230,7 @@ def unmoved(view: View) -> Iterator[Finding]:
     (attempt, loss, trend_errors, apart), y = still, positive(still[1])[1]
     names = {name for a in view.attempts for name in a.series}
     if view.noise(loss) > view.thresholds.wild or any(
-        opposes(n) or OF_AGENTS & set(words_of(plain(n))) for n in names
+        is_of_opponent(n) or OF_AGENTS & set(words_of(plain(n))) for n in names
     ):
         return
     checks = [
