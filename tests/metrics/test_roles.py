@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -93,10 +94,10 @@ NAMES = {
 CASES = [(name, role) for role, names in NAMES.items() for name in " ".join(names.split()).split(", ")]
 
 
-def log(*names: str, values: object = (3.0, 2.0, 1.0)) -> dict[str, Series]:
+def log(*names: str, values: Sequence[float] = (3.0, 2.0, 1.0)) -> dict[str, Series]:
     """Series of these names, all with the same values."""
-    steps = np.arange(3)
-    return {n: Series(n, Role.OTHER, steps, np.array(values), np.full(3, np.nan)) for n in names}
+    steps, times = np.arange(len(values)), np.full(len(values), np.nan)
+    return {n: Series(n, Role.OTHER, steps, np.array(values), times) for n in names}
 
 
 def roles(series: dict[str, Series], *overrides: tuple[str, Role]) -> dict[str, str]:
@@ -402,6 +403,16 @@ def test_time_that_only_grows_is_no_step_time() -> None:
     for name in ("time", "seconds"):
         assert roles(log(name, values=(1.0, 2.0, 3.0))) == {name: "other"}
         assert roles(log(name, values=(0.4, 0.5, 0.4))) == {name: "step-time"}
+
+
+def test_seconds_since_the_start_of_each_epoch_are_no_step_time() -> None:
+    since_epoch = (0.5, 1.0, 1.5, 2.0) * 3
+    compiled_first = (20.0, *(0.5,) * 11)
+    jittering = (0.5, 0.6, 0.2, 0.7, 0.4, 0.8) * 2
+    for name in ("time (sec)", "iter_time"):
+        assert roles(log(name, values=since_epoch)) == {name: "other"}
+        assert roles(log(name, values=compiled_first)) == {name: "step-time"}
+        assert roles(log(name, values=jittering)) == {name: "step-time"}
 
 
 def test_an_override_wins_and_the_first_of_two() -> None:

@@ -18,7 +18,7 @@ from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import is_retold, parts_of, shares
 from chronicle.metrics.names import LOSSES, is_of_opponent, names_a_loss, part_rank, plain, role_of, words_of
-from chronicle.model import Role, Series
+from chronicle.model import Floats, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
 MIN_POINTS = 8  # fewer points than this are no series to judge
@@ -29,7 +29,7 @@ Overrides = Sequence[tuple[str, Role]]
 _AS_LONG = 0.9  # share of the longest loss that counts as equally long: a total may begin a little later
 _A_MEAN = 0.01  # weights that sum to one but for this are those of a mean: of data sets, not of parts
 _NEAR_LOSS, _ALONG = 0.2, 0.8  # relative difference, and correlation, of a loss that is measured twice
-_CLOCKS = ("time", "seconds")  # of a step, or since the start
+_CLOCKS = ("time", "seconds", "time s", "time sec")  # of a step, or since the start
 _MOST_NAMED = 4  # names that a reason lists
 _EVALUATED = re.compile(aliases.EVALUATED)
 _AVERAGED = re.compile(r"^(average|avg|mean) ")
@@ -68,11 +68,8 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         given |= {name: Role(role) for name in series if _matches(pattern, name)}
     roles = dict(_by_names(tuple(series), tuple(given.items())))
     for name in series:
-        if roles[name] is Role.STEP_TIME and plain(name) in _CLOCKS:
-            values = series[name].values[np.isfinite(series[name].values)]
-            # One that only grows is a clock since the start, not a duration.
-            if len(values) > 2 and values[-1] > values[0] and (np.diff(values) >= 0).all():
-                roles[name] = Role.OTHER
+        if roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values):
+            roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
     roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
     roles |= _by_level(series, roles)
@@ -87,6 +84,17 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
             columns = metric.steps, metric.values, metric.times
             assigned[name] = Series(metric.metric, role, *columns, unit, dataset)
     return assigned
+
+
+def _is_clock(name: str, values: Floats) -> bool:
+    """Whether seconds are those since the start and no durations: since that of the log if they only grow, or
+    of each epoch if most rows grow and a quarter at most begin again, at half of the row before or less."""
+    values = values[np.isfinite(values)]
+    moves = np.diff(values)
+    if len(falls := np.flatnonzero(moves < 0)):
+        begins_again = len(falls) <= len(values) / 4 and (values[falls + 1] <= values[falls] / 2).all()
+        return bool(begins_again and np.count_nonzero(moves > 0) >= len(values) / 2)
+    return plain(name) in _CLOCKS and len(values) > 2 and bool(values[-1] > values[0])
 
 
 class ByValues(NamedTuple):
