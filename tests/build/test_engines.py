@@ -1,7 +1,11 @@
 import re
+import sys
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from chronicle.build import part
 from chronicle.build.engines import ENGINES, Engine, build_site
 from chronicle.errors import MissingExtra, SiteError
 
@@ -72,3 +76,62 @@ def test_pages_have_no_empty_lines_and_no_indentation_but_where_these_count(tmp_
     assert code in page and typed in page
     rest = re.sub(r"(?s)<(pre|textarea|script|style)\b.*?</\1>", "kept", page)
     assert [line for line in rest.splitlines() if line != line.lstrip() or not line] == []
+
+
+class FakeEngine:
+    """As much of mkdocs as orders its work: all pages are populated before the first is written."""
+
+    def __init__(self) -> None:
+        self.pages = [SimpleNamespace(file=SimpleNamespace(src_uri=f"{i}.md"), content="") for i in range(9)]
+        self.most_held = 0
+        self.written: list[str] = []
+
+    def install(self, patch: pytest.MonkeyPatch) -> None:
+        modules = {
+            "__main__": {"cli": self.cli},
+            "plugins": {"event_priority": lambda _: lambda hook: hook, "BasePlugin": object},
+            "commands.build": {
+                "build": self.build,
+                "get_navigation": lambda files, config: SimpleNamespace(pages=self.pages[:2]),
+                "_populate_page": self.populate,
+                "_build_page": self.write,
+            },
+            "structure.files": {},
+        }
+        for name, members in modules.items():
+            module = ModuleType(name)
+            vars(module).update(members, __name__=f"fake.{name}")
+            patch.setitem(sys.modules, f"fake.{name}", module)
+        self.commands = sys.modules["fake.commands.build"]
+        patch.setattr(part, "_pages_are_apart", lambda config: True)
+
+    def cli(self, arguments: object, prog_name: str) -> None:
+        self.commands.build(SimpleNamespace(plugins={}))
+
+    def build(self, config: object) -> None:
+        self.commands.get_navigation(self.pages, config)
+        for page in self.pages:
+            self.commands._populate_page(page, config)
+        for page in self.pages:
+            self.commands._build_page(page, config)
+
+    def populate(self, page: SimpleNamespace, config: object) -> None:
+        page.content = "rendered"
+        self.most_held = max(self.most_held, sum(bool(page.content) for page in self.pages[2:]))
+
+    def write(self, page: SimpleNamespace, config: object) -> None:
+        assert page.content == "rendered"
+        self.written.append(page.file.src_uri)
+
+
+@pytest.mark.parametrize("listed", ["", "changed.json"])
+def test_an_engine_holds_one_page_beside_those_of_the_navigation(
+    listed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where it is asked for changed pages alone, which may be ten thousand."""
+    (tmp_path / "changed.json").write_text("[[], []]")
+    engine = FakeEngine()
+    engine.install(monkeypatch)
+    part.main("fake", listed and str(tmp_path / listed), "build")
+    assert engine.written == [f"{i}.md" for i in range(9)]
+    assert engine.most_held == 1

@@ -25,7 +25,7 @@ from typing import Any
 
 NEVER, NOT_NOW = 75, 76  # exit codes: this site cannot be made in parts, or not with these changes
 _PLUGINS = {"search", "offline", "material/search", "material/offline"}
-_STEPS = ("get_navigation", "_populate_page", "_build_page")  # of an engine whose whole builds can be eased
+_STEPS = ("get_navigation", "_populate_page", "_build_page")  # of an engine whose builds can be eased
 _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
 
@@ -34,10 +34,10 @@ def main(engine: str, listed: str, *arguments: str) -> None:
     changed below docs, and all of docs."""
     command, plugins = import_module(f"{engine}.__main__"), import_module(f"{engine}.plugins")
     commands: Any = import_module(f"{engine}.commands.build")
-    whole_build = commands.build
+    build_pages = commands.build
+    if all(hasattr(commands, name) for name in _STEPS):
+        build_pages = commands.build = partial(_one_by_one, commands, commands.build)
     if not listed:
-        if all(hasattr(commands, name) for name in _STEPS):
-            commands.build = partial(_one_by_one, commands, whole_build)
         command.cli(arguments, prog_name=engine)
         return
     changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
@@ -46,7 +46,7 @@ def main(engine: str, listed: str, *arguments: str) -> None:
 
     def build(config: Any, **options: Any) -> None:
         config.plugins["chronicle"] = type("ChangedPages", (ChangedPages, plugins.BasePlugin), own)()
-        whole_build(config, **options)
+        build_pages(config, **options)
 
     commands.build = build
     commands.get_files = partial(_pages_of, import_module(f"{engine}.structure.files"), docs)
@@ -55,9 +55,9 @@ def main(engine: str, listed: str, *arguments: str) -> None:
     command.cli([*arguments, "--dirty"], prog_name=engine)
 
 
-def _one_by_one(commands: Any, whole_build: Callable[..., None], config: Any, **options: Any) -> None:
-    """A whole build in the memory of one page: an engine holds all of them before it writes the first. Those
-    of the navigation, whose titles others show, are rendered first, as they are in any build."""
+def _one_by_one(commands: Any, build: Callable[..., None], config: Any, **options: Any) -> None:
+    """A build in the memory of one page: an engine holds all of them before it writes the first. Those of the
+    navigation, whose titles others show, are rendered first, as they are in any build."""
     navigation, populate, write = commands.get_navigation, commands._populate_page, commands._build_page
     listed, left = set[str](), dict[str, Callable[[], None]]()
 
@@ -81,7 +81,7 @@ def _one_by_one(commands: Any, whole_build: Callable[..., None], config: Any, **
     if _pages_are_apart(config):
         commands.get_navigation = get_navigation
         commands._populate_page, commands._build_page = populate_listed, populate_and_write
-    whole_build(config, **options)
+    build(config, **options)
 
 
 class ChangedPages:
