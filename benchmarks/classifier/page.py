@@ -1,4 +1,4 @@
-"""Puts measured tables and figures into their places in docs/classifier-measured.md."""
+"""Puts measured tables and figures into their places in the two appendices of docs/ on the classifier."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from benchmarks.page import SPEED, replace
 from chronicle.classify import VERSION
 
 PAGE = SPEED.with_name("classifier-measured.md")
+CONFIDENCE = SPEED.with_name("classifier-confidence.md")
 PICTURES = SPEED.with_name("pictures")
 
 
 def put(parts: Mapping[str, str]) -> None:
     """Puts each table into the part of its name, with the day and the version that was measured."""
     for name, table in parts.items():
-        replace(name, f"\n{time.strftime('%Y-%m-%d')}, classifier {VERSION}.\n\n{table}\n\n", PAGE)
+        page = CONFIDENCE if f"<!-- {name} -->" in CONFIDENCE.read_text("utf-8") else PAGE
+        replace(name, f"\n{time.strftime('%Y-%m-%d')}, classifier {VERSION}.\n\n{table}\n\n", page)

@@ -214,7 +214,7 @@ BARS = {"loss only": 0.06, "every 10th point": 0.1, "rounded to bfloat16": 0.06,
 @pytest.mark.slow
 @pytest.mark.parametrize("copy", few(degraded.COPIES, 2))
 def test_a_run_that_is_logged_worse_does_not_get_another_grave_word(copy: str) -> None:
-    """Of real runs the share stands in docs/classifier-measured.md; it is not zero, and must not grow."""
+    """Of real runs the share stands in docs/classifier-confidence.md; it is not zero, and must not grow."""
     mine = [a for a in generated_answers() if a.copy == copy]
     wrong = [f"{a.run}: {sorted(a.other)}" for a in mine if a.other]
     assert len(mine) >= 20 and len(wrong) <= BARS[copy] * len(mine), wrong

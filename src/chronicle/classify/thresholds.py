@@ -5,7 +5,7 @@ They stand here and not beside their rules, for this class is what a rule, the k
 configuration all see with its types, and a training that nothing happens to never loads a rule.
 
 The first of them were measured, not chosen: `python -m benchmarks.classifier.calibrate --write` makes them.
-How they were measured, on what, and how well they hold elsewhere: docs/classifier-measured.md.
+How they were measured, on what, and how well they hold elsewhere: docs/classifier-confidence.md.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ class Thresholds:
     def at(cls, false_alarms_per_100k: float) -> Thresholds:
         """Thresholds that give so many false alarms per 100,000 healthy points, 0.1 to 30.
 
-        More of them buy recall of small events. How the rate was measured: docs/classifier-measured.md.
+        More of them buy recall of small events. How the rate was measured: docs/classifier-confidence.md.
 
         Raises:
             ValueError: outside of what was measured.
