@@ -77,6 +77,15 @@ TRAPS: dict[str, tuple[str, str, Points, str]] = {
          "epoch": [(1, 0.5), (2, 1.0), (2, 1.0), (3, 1.5)]},
         "step",
     ),
+    "a second training whose bars were not kept either": (
+        "hf-console",
+        "{'loss': 2.5, 'epoch': 0.5}\n{'loss': 2.25, 'epoch': 1.0}\n{'train_runtime': 9.5, 'epoch': 1.0}\n"
+        "{'eval_loss': 2.0, 'epoch': 1.0}\n{'loss': 1.5, 'epoch': 0.75}\n{'loss': 1.25, 'epoch': 1.5}\n"
+        "{'loss': 3.0, 'epoch': 0.5}\n",
+        {"loss": [(1, 2.5), (2, 2.25), (1, 1.5), (2, 1.25), (1, 3.0)],
+         "epoch": [(1, 0.5), (2, 1.0), (2, 1.0), (1, 0.75), (2, 1.5), (1, 0.5)], "eval_loss": [(2, 2.0)]},
+        "row",
+    ),
     "a line that tells its step": (
         "hf-console",
         "{'loss': 2.5, 'epoch': 0.1, 'global_step/max_steps': '5/873', 'percentage': '0.1%'}\n"

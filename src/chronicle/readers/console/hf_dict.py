@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,12 +162,13 @@ def nearest(places: Steps, steps: Floats) -> Steps:
 def read(path: Path) -> list[Attempt]:
     """One attempt. Raises BadLog where no line holds a number."""
     bars = Bars()
-    log = Log(path, NAME, bars=bars, n_rows=0, filtered=0)
+    log = Log(path, NAME, bars=bars, n_rows=0, filtered=0, epoch=math.nan, first_epoch=math.nan, ended=False)
     log.axis, own = "row", log.own
     for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
             bars.end_epoch = values.get("epoch", 0.0)
+            own["ended"] = True
             continue
         filtered = values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         own["filtered"] += int(filtered)
@@ -179,7 +180,7 @@ def read(path: Path) -> list[Attempt]:
             log.axis = "step"
             bars.waiting.append(Row(line, values, bars.latest))
         else:
-            own["n_rows"] += int("loss" in values or not own["n_rows"])
+            _count(own, values)
             log.add(line, own["n_rows"], values)
     log.take(bars.end())
     if bars.waiting:  # no bar came after them: the end is missing
@@ -189,6 +190,17 @@ def read(path: Path) -> list[Attempt]:
         what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
         attempt = replace(attempt, faults=(*attempt.faults, Fault(Place(str(path)), what, filtered)))
     return [attempt]
+
+
+def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
+    """Counts a training line; from one again where the epochs begin again, or go back behind a summary."""
+    epoch = values.get("epoch", math.nan)
+    if epoch < own["epoch"] and (own["ended"] or epoch <= own["first_epoch"]):
+        own.update(n_rows=0, ended=False)
+    if not own["n_rows"]:
+        own["first_epoch"] = epoch
+    own["n_rows"] += int("loss" in values or not own["n_rows"])
+    own["epoch"] = epoch
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
