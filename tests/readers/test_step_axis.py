@@ -204,3 +204,12 @@ def test_a_plural_that_stands_still_is_an_amount_and_counts_nothing() -> None:
     }
     assert axis_of(columns).name == "episode"
     assert axis_of({"steps": Column(np.full(2, 200), np.arange(2))}).name == "steps"
+
+
+def test_steps_that_fall_while_episodes_are_counted_on_are_those_of_an_episode() -> None:
+    """An agent that is cut off after 25 steps, or solves its task earlier: also where most are cut off."""
+    rows = np.arange(10)
+    lengths = np.array([25, 1, 25, 3, 25, 25, 2, 25, 4, 25])
+    of_launches = np.array([1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
+    assert axis_of({"episode": Column(rows, rows), "steps": Column(lengths, rows)}).name == "episode"
+    assert axis_of({"episode": Column(of_launches, rows), "steps": Column(of_launches, rows)}).name == "steps"

@@ -142,16 +142,19 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
     """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
     training ``declared``, the best that tells, helped by the others, half of the rows that any does. A plural
-    that goes up and down, or stands still, is an amount (`steps` of an episode), and counts nothing."""
+    that goes up and down, or stands still, is an amount (`steps` of an episode), and counts nothing; so is
+    one that falls again and again while episodes are counted on."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
     counting = [name for name in columns if counts[name]]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
+    episodes = next((c for name, c in columns.items() if column_key(name) in LAUNCH_NAMES), NO_COLUMN)
 
     def is_amount(name: str) -> bool:
-        values = columns[name].values
+        column, values = columns[name], columns[name].values
         still = len(values) >= MANY and bool(np.all(values == values[0]))
-        return column_key(name).endswith("s") and (still or goes_up_and_down(columns[name], epochs))
+        up_and_down = still or goes_up_and_down(column, epochs) or _is_of_episodes(column, episodes)
+        return column_key(name).endswith("s") and up_and_down
 
     whole = [name for name in counting if _is_axis(columns[name].values) and not is_amount(name)]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
@@ -246,6 +249,14 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     low, high = np.nanpercentile(values, (10, 90))
     far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
     return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+
+
+def _is_of_episodes(counter: Column, episodes: Column) -> bool:
+    """Whether values fall about as often as they rise, again and again, while episodes are counted on."""
+    shared = np.intersect1d(counter.rows, episodes.rows)
+    forward = np.diff(counter.only(shared).values)
+    n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(shared).values) > 0))
+    return bool(n_falls >= MANY and _OFTEN * n_falls > np.count_nonzero(forward > 0))
 
 
 _FEWEST_EPOCHS = 4  # and rows in each
