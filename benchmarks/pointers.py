@@ -1,10 +1,12 @@
 """Reads and judges the real logs that exam/pointers.json names, and compares with what was seen by eye.
 
-    python -m benchmarks.pointers --from SNAPSHOTS [--part open|apart] [--write]
+    python -m benchmarks.pointers --from SNAPSHOTS [--part open|apart] [--round N] [--write]
+    python -m benchmarks.pointers --logs FOLDER [--part open|apart] [--round N]
 
 Four tables: what the readers got right, by format; the failures, one line each; the score of the classifier;
 how often each pattern occurs. Of the half kept apart only totals are shown, and the look must be written
-into exam/LOOKS.md. --write puts the tables of the open half into exam/README.md.
+into exam/LOOKS.md. --write puts the tables of the open half into exam/README.md. --logs takes a folder that
+`python -m exam.materialise` wrote, instead of the snapshots.
 """
 
 from __future__ import annotations
@@ -196,12 +198,24 @@ def _patterns(label: dict[str, Any]) -> set[str]:
     }
 
 
-def told(results: Sequence[Seen], folder: Path, part: str) -> str:
-    """The report as text; of the half kept apart the totals alone."""
+def report(logs: Path, part: str, of_round: int | None = None) -> str:
+    """The report on the pointers of one half, or of one round of it, whose logs are below ``logs``."""
+    wanted = [pointer for pointer in chosen(part) if of_round in (None, pointer["round"])]
+    there = [pointer for pointer in wanted if (logs / pointer["id"]).is_dir()]
+    with tempfile.TemporaryDirectory() as temporary:
+        selected = Path(temporary)
+        for pointer in there:
+            (selected / pointer["id"]).symlink_to((logs / pointer["id"]).resolve())
+        results = [seen(pointer, selected / pointer["id"]) for pointer in there]
+        return told(results, selected, part, lost=len(wanted) - len(there))
+
+
+def told(results: Sequence[Seen], folder: Path, part: str, lost: int) -> str:
+    """The report as text; of the half kept apart the totals alone. ``lost`` logs are not in the folder."""
     score = score_folder(folder, predict).cases
     day = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
-    if others := len([*chosen(part)]) - len(results):
-        day += f" {len(results)} logs were at hand; the snapshots of {others} others could not be had."
+    if lost:
+        day += f" {len(results)} logs were at hand; the snapshots of {lost} others could not be had."
     rounds = {result.pointer["id"]: result.pointer["round"] for result in results}
     parts = {
         f"{part}, round {n}": [r for r in score if rounds[r.id] == n] for n in sorted({*rounds.values()})
@@ -239,18 +253,22 @@ def _why(result: Any) -> str:
 
 def main() -> None:
     parser = arguments(__doc__)
-    parser.add_argument("--from", dest="snapshots", type=folder, required=True, metavar="SNAPSHOTS")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--from", dest="snapshots", type=folder, metavar="SNAPSHOTS")
+    source.add_argument("--logs", type=folder, metavar="FOLDER")
     parser.add_argument("--part", choices=["open", "apart"], default="open")
+    parser.add_argument("--round", type=int, metavar="N")
     given = parser.parse_args()
+    missing: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
-        logs = Path(temporary)
-        _, missing = materialise(given.snapshots, logs, given.part)
-        there = [pointer for pointer in chosen(given.part) if (logs / pointer["id"]).is_dir()]
-        text = told([seen(pointer, logs / pointer["id"]) for pointer in there], logs, given.part)
+        logs = given.logs or Path(temporary)
+        if given.snapshots:
+            _, missing = materialise(given.snapshots, logs, given.part)
+        text = report(logs, given.part, given.round)
     print(text)
     if missing:
         print(f"{len(missing)} logs could not be had:\n" + "\n".join(missing))
-    if given.write and given.part == "open":
+    if given.write and given.part == "open" and given.round is None:
         replace("results", f"\n{text}\n\n", PAGE)
 
 
