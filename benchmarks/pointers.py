@@ -15,10 +15,10 @@ import re
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from exam.materialise import folder, materialise
 from exam.pointers import Pointer, chosen
@@ -41,97 +41,114 @@ HEALTHY = {"near-perfect", "noisy-healthy"}
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One pointer read: each check that applies with its outcome, and what was wrong in words."""
+class Reading:
+    """What chronicle read of one pointer: the outcome of each check that applies, and what was wrong."""
 
     pointer: Pointer
     outcomes: dict[str, bool]
     wrong: tuple[str, ...]
 
 
+class Check(NamedTuple):
+    """One comparison with what was seen by eye; ``wrong`` describes the difference if there is one."""
+
+    name: str
+    is_right: bool
+    wrong: str
+
+
 # ---- the readers
 
 
-def plain(name: str) -> str:
-    """A name without case and punctuation: readers may tidy names."""
+def letters_and_digits(name: str) -> str:
+    """A name without case and punctuation, because readers may tidy names."""
     return re.sub(r"[^a-z0-9]+", "", name.lower())
 
 
 def tracks_of(timelines: Iterable[Timeline], name: str) -> list[Track]:
     """The tracks of a metric in all runs that were found."""
     tracks = [track for timeline in timelines for track in timeline.series.values()]
-    return [t for t in tracks if t.metric == name] or [t for t in tracks if plain(t.metric) == plain(name)]
+    tidied = letters_and_digits(name)
+    return [t for t in tracks if t.metric == name] or [
+        t for t in tracks if letters_and_digits(t.metric) == tidied
+    ]
 
 
-def seen(pointer: Pointer, folder: Path) -> Seen:
-    """What chronicle reads of a pointer, against its truth. Of a log without a training nothing is asked but
-    that nothing of it is judged; it may well be that no reader knows it."""
-    training = pointer["truth"]["attempts"] != 0
+def reading_of(pointer: Pointer, folder: Path) -> Reading:
+    """Reads the logs of a pointer and compares the result with its truth.
+
+    Of a log without a training only one thing is asked: nothing of it may be judged. No reader needs to know
+    such a log.
+    """
+    has_training = pointer["truth"]["attempts"] != 0
     with unlabelled(folder) as copy:
         try:
             timelines = [Run(run).diagnose()[0] for run in expand([copy])]
         except ChronicleError as err:
-            wrong = (f"not read: {_short(str(err).replace(str(copy), ''))}",)
-            return Seen(pointer, {"read": False}, wrong) if training else Seen(pointer, {"judged": True}, ())
-    if not training:
-        names = _judged(timelines)
-        wrong = (f"judged {', '.join(sorted(names))}, though there is no training",) if names else ()
-        return Seen(pointer, {"judged": not names}, wrong)
-    found = {"read": (bool(timelines), "no run")}
-    found |= _columns(pointer["truth"], timelines) | _steps(pointer["truth"], timelines)
-    found |= _roles(pointer, timelines)
-    attempts = sum(len(timeline.attempts) for timeline in timelines)
-    wanted = pointer["truth"]["attempts"]
-    if wanted is not None:  # nobody can count what several processes wrote into one file at once
-        found["attempts"] = (attempts == wanted, f"{attempts} attempts, not {wanted}")
-    outcomes = {check: right for check, (right, _) in found.items()}
-    return Seen(pointer, outcomes, tuple(text for right, text in found.values() if not right))
+            wrong = f"not read: {_short(str(err).replace(str(copy), ''))}"
+            checks = [Check("read", False, wrong) if has_training else Check("judged", True, "")]
+        else:
+            checks = [*(_checks(pointer, timelines) if has_training else _nothing_judged(timelines))]
+    outcomes = {check.name: check.is_right for check in checks}
+    return Reading(pointer, outcomes, tuple(check.wrong for check in checks if not check.is_right))
 
 
 def _short(error: str) -> str:
-    """What was wrong, without the place of the copy and without the list of formats."""
+    """The first sentence of an error, without the folder of the copy and the list of known formats."""
     first = error.splitlines()[0].removeprefix("no log in . ").lstrip("/")
     return re.split(r"\. (?:Known formats|Remedy)", first)[0]
 
 
-def _columns(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
-    names = [*truth["loss"], *filter(None, (truth["validation"], truth["learning_rate"]))]
-    lost = [name for name in names if not tracks_of(timelines, name)]
-    return {"series": (not lost, f"no series {', '.join(lost)}")} if names else {}
+def _nothing_judged(timelines: Sequence[Timeline]) -> Iterator[Check]:
+    names = _judged(timelines)
+    yield Check("judged", not names, f"judged {', '.join(sorted(names))}, though there is no training")
 
 
-def _steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
-    tracks = [track for name in truth["loss"][:1] for track in tracks_of(timelines, name) if len(track)]
-    if not tracks:
-        return dict.fromkeys(("points", "steps"), (False, "")) if truth["loss"] else {}
-    points = sum(map(len, tracks))
-    found = {"points": (points == truth["points"], f"{points} points of the loss, not {truth['points']}")}
-    if truth["counters"]:
-        whole = [track for timeline in timelines for track in timeline.series.values() if len(track)]
-        ends, of_rows = (
-            [min(t.steps.min() for t in some), max(t.steps.max() for t in some)] for some in (tracks, whole)
-        )
-        wanted = {name: [int(first), int(last)] for name, (first, last) in truth["counters"].items()}
-        text = " or ".join(f"{first}..{last} ({name})" for name, (first, last) in wanted.items())
-        right = ends in wanted.values() or of_rows in wanted.values()
-        found["steps"] = (right, f"steps {ends[0]}..{ends[1]}, not {text}")
-    return found
-
-
-def _roles(pointer: Pointer, timelines: Sequence[Timeline]) -> dict[str, tuple[bool, str]]:
-    truth, found = pointer["truth"], {}
+def _checks(pointer: Pointer, timelines: Sequence[Timeline]) -> Iterator[Check]:
+    truth = pointer["truth"]
+    yield Check("read", bool(timelines), "no run")
+    if names := [*truth["loss"], *filter(None, (truth["validation"], truth["learning_rate"]))]:
+        lost = [name for name in names if not tracks_of(timelines, name)]
+        yield Check("series", not lost, f"no series {', '.join(lost)}")
     if truth["loss"]:
-        names = _judged(timelines)
-        right = bool(names) and {plain(name) for name in names} <= {plain(name) for name in truth["loss"]}
-        found["judged"] = (right, f"judged {', '.join(sorted(names)) or 'nothing'}, not {truth['loss'][0]}")
+        yield from _points_and_steps(truth, timelines)
+        judged = _judged(timelines)
+        accepted = {*map(letters_and_digits, truth["loss"])}
+        is_right = bool(judged) and {*map(letters_and_digits, judged)} <= accepted
+        wrong = f"judged {', '.join(sorted(judged)) or 'nothing'}, not {truth['loss'][0]}"
+        yield Check("judged", is_right, wrong)
     for check, name, role in (
         ("validation", truth["validation"], Role.VALIDATION_LOSS),
         ("rate", truth["learning_rate"], Role.LEARNING_RATE),
     ):
         if name:
             roles = {track.role.value for track in tracks_of(timelines, name)}
-            found[check] = (roles == {role.value}, f"{name} is {', '.join(sorted(roles)) or 'lost'}")
-    return found
+            yield Check(check, roles == {role.value}, f"{name} is {', '.join(sorted(roles)) or 'lost'}")
+    if truth["attempts"] is not None:  # null: several processes wrote at once, and nobody can count them
+        attempts = sum(len(timeline.attempts) for timeline in timelines)
+        yield Check(
+            "attempts", attempts == truth["attempts"], f"{attempts} attempts, not {truth['attempts']}"
+        )
+
+
+def _points_and_steps(truth: dict[str, Any], timelines: Sequence[Timeline]) -> Iterator[Check]:
+    """The points of the loss and its first and last step; those of all series are accepted as well."""
+    tracks = [track for track in tracks_of(timelines, truth["loss"][0]) if len(track)]
+    if not tracks:
+        yield Check("points", False, "")
+        yield Check("steps", False, "")
+        return
+    points = sum(map(len, tracks))
+    yield Check("points", points == truth["points"], f"{points} points of the loss, not {truth['points']}")
+    if truth["counters"]:
+        every = [track for timeline in timelines for track in timeline.series.values() if len(track)]
+        ends, ends_of_all = (
+            [min(t.steps.min() for t in some), max(t.steps.max() for t in some)] for some in (tracks, every)
+        )
+        wanted = {name: [int(first), int(last)] for name, (first, last) in truth["counters"].items()}
+        text = " or ".join(f"{first}..{last} ({name})" for name, (first, last) in wanted.items())
+        is_right = ends in wanted.values() or ends_of_all in wanted.values()
+        yield Check("steps", is_right, f"steps {ends[0]}..{ends[1]}, not {text}")
 
 
 def _judged(timelines: Iterable[Timeline]) -> set[str]:
@@ -139,20 +156,22 @@ def _judged(timelines: Iterable[Timeline]) -> set[str]:
     return {track.metric for track in shown if track is not None}
 
 
-def by_format(results: Sequence[Seen]) -> str:
-    """Share read right, one row a format: right / of those to which the check applies."""
-    formats = sorted({(result.pointer["format"]) for result in results})
-    rows = [
-        _shares(name, [result for result in results if result.pointer["format"] == name]) for name in formats
+def by_format(results: Sequence[Reading]) -> str:
+    """What was read right, by format, objective and round: right / pointers to which the check applies."""
+    rows = [*_shares_by("format", "{}", results), *_shares_by("objective", "**objective {}**", results)]
+    return markdown(["format", "pointers", *CHECKS, "all right"], [*rows, *_by_round(results)])
+
+
+def _shares_by(key: str, title: str, results: Sequence[Reading]) -> list[list[object]]:
+    """One row for each value that a key of the pointers has."""
+    values = sorted({result.pointer[key] for result in results})
+    return [
+        _shares(title.format(value), [result for result in results if result.pointer[key] == value])
+        for value in values
     ]
-    for kind in ("falls", "rises"):
-        some = [result for result in results if result.pointer["objective"] == kind]
-        rows.append(_shares(f"**objective {kind}**", some))
-    rows += _by_round(results)
-    return markdown(["format", "pointers", *CHECKS, "all right"], rows)
 
 
-def _shares(name: str, results: Sequence[Seen]) -> list[object]:
+def _shares(name: str, results: Sequence[Reading]) -> list[object]:
     cells: list[object] = [name, len(results)]
     for check in CHECKS:
         having = [result.outcomes[check] for result in results if check in result.outcomes]
@@ -160,23 +179,18 @@ def _shares(name: str, results: Sequence[Seen]) -> list[object]:
     return [*cells, sum(not result.wrong for result in results)]
 
 
-def _by_round(results: Sequence[Seen]) -> list[list[object]]:
-    """The shares of each round, and of all."""
-    rounds = sorted({result.pointer["round"] for result in results})
-    rows = [
-        _shares(f"round {n}", [result for result in results if result.pointer["round"] == n]) for n in rounds
-    ]
-    return [*rows, _shares("**all**", results)]
+def _by_round(results: Sequence[Reading]) -> list[list[object]]:
+    return [*_shares_by("round", "round {}", results), _shares("**all**", results)]
 
 
 # ---- the classifier
 
 
 def base_rates(part: str) -> str:
-    """How often each pattern was seen by eye: required in a label, or one of its events.
+    """How often each pattern was seen by eye: a label requires it, or has it as an event.
 
-    An optional event that accepts several kinds says that something happened whose kind is open; those are a
-    row of their own.
+    An optional event that accepts several patterns says that something happened whose kind is not known; such
+    events have a row of their own.
     """
     labels = [pointer["label"] for pointer in chosen(part) if pointer["label"]]
     names: Counter[str] = Counter()
@@ -206,16 +220,16 @@ def report(logs: Path, part: str, of_round: int | None = None) -> str:
         selected = Path(temporary)
         for pointer in there:
             (selected / pointer["id"]).symlink_to((logs / pointer["id"]).resolve())
-        results = [seen(pointer, selected / pointer["id"]) for pointer in there]
-        return told(results, selected, part, lost=len(wanted) - len(there))
+        results = [reading_of(pointer, selected / pointer["id"]) for pointer in there]
+        return report_text(results, selected, part, lost=len(wanted) - len(there))
 
 
-def told(results: Sequence[Seen], folder: Path, part: str, lost: int) -> str:
-    """The report as text; of the half kept apart the totals alone. ``lost`` logs are not in the folder."""
+def report_text(results: Sequence[Reading], folder: Path, part: str, lost: int) -> str:
+    """The report as text, or the totals alone for the half kept apart. ``lost`` logs are not in the folder."""
     score = score_folder(folder, predict).cases
-    day = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
+    head = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
     if lost:
-        day += f" {len(results)} logs were at hand; the snapshots of {lost} others could not be had."
+        head += f" {len(results)} logs were at hand; the snapshots of {lost} others could not be had."
     rounds = {result.pointer["id"]: result.pointer["round"] for result in results}
     parts = {
         f"{part}, round {n}": [r for r in score if rounds[r.id] == n] for n in sorted({*rounds.values()})
@@ -223,7 +237,7 @@ def told(results: Sequence[Seen], folder: Path, part: str, lost: int) -> str:
     scores = markdown(HEAD, [row(name, some) for name, some in ({part: score} | parts).items()])
     if part == "apart":
         shares = markdown(["", "pointers", *CHECKS, "all right"], _by_round(results))
-        return f"{day}\n\n{shares}\n\n{scores}\n"
+        return f"{head}\n\n{shares}\n\n{scores}\n"
     failed = [
         f"- `{result.pointer['id']}`: {'; '.join(filter(None, result.wrong))}"
         for result in results
@@ -232,7 +246,7 @@ def told(results: Sequence[Seen], folder: Path, part: str, lost: int) -> str:
     missed = [f"- `{r.id}`: {_why(r)}" for r in score if not r.passed]
     return "\n\n".join(
         [
-            day,
+            head,
             by_format(results),
             "Not read right:\n\n" + "\n".join(failed),
             scores,

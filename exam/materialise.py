@@ -4,8 +4,8 @@
 
 Nothing is downloaded. SNAPSHOTS holds one folder a repository, `owner+name` or `owner/name`: a checkout, a
 bare git folder, or a folder with one of them as `repo` or `repo/.git` in it. Each log is written to
-OUT/<id>/, with label.json where the pointer has a label. A log whose bytes are not those that were labelled
-is left out and told.
+OUT/<id>/, with label.json where the pointer has a label. A log whose bytes differ from the labelled ones is
+left out, and a message says so.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ class Missing(Exception):
     """A log cannot be had from the snapshots; the message says why."""
 
 
-def homes(snapshots: Path, repo: str) -> Iterator[Path]:
-    """The folders in which the snapshot of a repository may lie."""
+def candidate_folders(snapshots: Path, repo: str) -> Iterator[Path]:
+    """The folders that may hold the snapshot of a repository."""
     for name in (repo.replace("/", "+", 1), repo):
         for below in ("", "repo"):
             yield snapshots / name / below
 
 
-def git_folder(home: Path) -> Path | None:
-    """The git folder of a snapshot: its own, or the one of its checkout; None if it has none."""
-    for folder in (home, home / ".git"):
+def git_folder(snapshot: Path) -> Path | None:
+    """The git folder of a snapshot: the snapshot itself, or the one of a checkout; None if it has none."""
+    for folder in (snapshot, snapshot / ".git"):
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
             return folder
     return None
@@ -46,24 +46,24 @@ def content(snapshots: Path, pointer: Pointer, path: str) -> bytes:
     Raises:
         Missing: there is no snapshot, or it has no such log.
     """
-    there = [home for home in homes(snapshots, pointer["repo"]) if home.is_dir()]
-    if not there:
+    candidates = [folder for folder in candidate_folders(snapshots, pointer["repo"]) if folder.is_dir()]
+    if not candidates:
         raise Missing(f"no snapshot of {pointer['repo']}. Remedy: put one below {snapshots}")
-    for home in reversed(there):
-        git = git_folder(home)
+    for candidate in reversed(candidates):
+        git = git_folder(candidate)
         if git is not None:
             return _blob(git, pointer, path)
-        if (home / path).is_file():
-            return (home / path).read_bytes()
+        if (candidate / path).is_file():
+            return (candidate / path).read_bytes()
     raise Missing(f"the snapshot of {pointer['repo']} has no {path}")
 
 
 def _blob(git: Path, pointer: Pointer, path: str) -> bytes:
     command = ["git", "--git-dir", str(git), "cat-file", "blob", f"{pointer['commit']}:{path}"]
-    told = subprocess.run(command, capture_output=True, check=False)
-    if told.returncode:
+    done = subprocess.run(command, capture_output=True, check=False)
+    if done.returncode:
         raise Missing(f"the snapshot of {pointer['repo']} has no {path} at {pointer['commit'][:12]}")
-    return told.stdout
+    return done.stdout
 
 
 def checked(snapshots: Path, pointer: Pointer) -> list[tuple[str, bytes]]:
@@ -102,7 +102,7 @@ def materialise(snapshots: Path, out: Path, part: str, file: Path = POINTERS) ->
 
 
 def folder(text: str) -> Path:
-    """A folder that is there, as an option of a command."""
+    """An existing folder, as an option of a command."""
     if Path(text).is_dir():
         return Path(text)
     raise argparse.ArgumentTypeError(f"{text} is no folder. Remedy: name the one that holds the snapshots")

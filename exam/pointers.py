@@ -11,10 +11,10 @@ from typing import Any
 
 POINTERS = Path(__file__).parent / "pointers.json"
 HALVES = ("open", "apart")
-# Rounds that are open as a whole: the half kept apart was looked at often, or single logs were; see LOOKS.md.
+# Rounds that are open as a whole, because their half kept apart was looked at often or log by log; see LOOKS.md.
 OPENED = (1, 2, 3, 4, 7)
-# Whose records were seen singly, by mistake, while rules or readers were mended; see LOOKS.md.
-SEEN = {
+# Pointers that were looked at one by one, by mistake, while rules or readers were mended; see LOOKS.md.
+LOOKED_AT_SINGLY = {
     "anirudhiitj-rl4vlm-run-j5pm5zai-wandb",
     "anirudhiitj-rl4vlm-sft_numberline-log",
     "batteryphil-prime-revisited-training_mamba3_native-l",
@@ -27,7 +27,7 @@ SEEN = {
     "tiennguyenkha-cs331_r-cipt-train_transformer-log",
 }
 
-# What most pointers say, and the file leaves out. A reason of a label that is left out is the pointer's note.
+# Values that most pointers share; the file leaves them out. A label without a reason has the note of its pointer.
 # fmt: off
 FORBIDDEN = [
     "divergence-after-spike", "divergence-no-spike", "failed-run", "frozen-metric", "grokking", "hang",
@@ -64,12 +64,12 @@ Pointer = Mapping[str, Any]
 
 
 def load(file: Path = POINTERS) -> list[dict[str, Any]]:
-    """All pointers, in the order of their ids, with what the file leaves out."""
+    """All pointers in the order of their ids, completed with the values that the file leaves out."""
     return [_whole(pointer) for pointer in json.loads(file.read_text("utf-8"))]
 
 
 def save(pointers: Iterable[Pointer], file: Path = POINTERS) -> None:
-    """Writes the pointers in the order of their ids, one a line, without what most of them say."""
+    """Writes the pointers in the order of their ids, one per line, without the values that most of them share."""
     every = sorted(pointers, key=lambda pointer: str(pointer["id"]))
     lines = (json.dumps(_brief(pointer), separators=(",", ":")) for pointer in every)
     file.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")
@@ -94,7 +94,7 @@ def _brief(pointer: Pointer) -> dict[str, Any]:
 
 
 def _with(usual: dict[str, Any], brief: dict[str, Any]) -> dict[str, Any]:
-    """What is left out comes behind what is said, so that a file that is saved again is the same."""
+    """Adds the usual values behind those of the file, so that saving the file again does not change it."""
     return brief | deepcopy(usual) | brief
 
 
@@ -103,13 +103,13 @@ def _without(usual: dict[str, Any], some: Pointer) -> dict[str, Any]:
 
 
 def half(pointer: Pointer) -> str:
-    """Which half a pointer belongs to; nobody chooses, the hash of its address does.
+    """Which half a pointer belongs to, decided by the hash of its address.
 
-    "apart" if the first hexadecimal digit of the SHA-256 of "owner/name:path" is below 8, else "open". Two
-    logs of one run carry the address of the first of them as ``same_run``, so that they stay together. A
-    round that was opened is open as a whole, and so is a pointer whose record was seen singly.
+    "apart" if the first hexadecimal digit of the SHA-256 of "owner/name:path" is below 8, else "open". A
+    second log of the same run has the address of the first as ``same_run``, so that both are in one half.
+    Rounds that were opened are open as a whole, and so are the pointers that were looked at one by one.
     """
-    if pointer["round"] in OPENED or pointer["id"] in SEEN:
+    if pointer["round"] in OPENED or pointer["id"] in LOOKED_AT_SINGLY:
         return "open"
     address = pointer.get("same_run") or f"{pointer['repo']}:{pointer['files'][0]['path']}"
     return "apart" if int(hashlib.sha256(address.encode()).hexdigest()[0], 16) < 8 else "open"

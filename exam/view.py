@@ -1,9 +1,9 @@
-"""Looks at a log with a few lines of its own, without chronicle's readers: for labels made by eye.
+"""Shows a log without chronicle's readers, so that labels do not depend on what these readers see.
 
     python -m exam.view LOG [--line REGEX] [--draw PICTURE SERIES …]
 
 It knows just enough of each format to list the series of a log with their points, first and last step and
-range, and to draw some of them. The truth in pointers.json was written with it.
+range, and to draw some of them. The truths in pointers.json were written with it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ STEPS = (
 # fmt: on
 BOX = re.compile(r"^\s*\|\s*(.*?)\s*\|\s*([-+\d.e]+|nan)\s*\|\s*$")
 PAIR = re.compile(r"([A-Za-z][\w/@. -]{0,28}?)\s*[:=\]]+\s*\[?([-+]?\d+\.?\d*(?:[eE][-+]?\d+)?|nan)")
-SPEAKS = re.compile(r"loss|reward|score|acc|err", re.I)
+MEASURE = re.compile(r"loss|reward|score|acc|err", re.I)
 
 
 def number(value: Any) -> float | None:
@@ -136,7 +136,7 @@ def console(text: str, line: str | None) -> list[Row]:
     return [
         {k.strip(): v for k, v in found}
         for one, found in pairs
-        if len(found) >= 4 or (len(found) >= 2 and SPEAKS.search(one))
+        if len(found) >= 4 or (len(found) >= 2 and MEASURE.search(one))
     ]
 
 
@@ -227,7 +227,7 @@ def _scalar(value: bytes) -> tuple[str, float | None]:
 
 
 def wandb(data: bytes) -> list[Row]:
-    """The history of an offline run: records of LevelDB's log in blocks of 32 KiB, each a message."""
+    """The history of an offline run, whose file is a LevelDB log of protocol-buffer messages in 32 KiB blocks."""
     rows, record, i = [], b"", 7
     while i + 7 <= len(data):
         if 32768 - i % 32768 < 7:
@@ -253,7 +253,7 @@ def _history(message: bytes) -> Row:
     return flat(row)
 
 
-# ---- all together
+# ---- a whole log
 
 
 def load(log: Path, line: str | None = None) -> tuple[dict[str, Points], str | None, int]:
@@ -287,8 +287,8 @@ def _rows(text: str, name: str, line: str | None) -> list[Row]:
     return rows if len(rows) > 4 or len(re.split(r"\s{2,}|\t|,", head)) < 3 else table(text)
 
 
-def told(name: str, points: Points) -> str:
-    """One line on a series."""
+def summary(name: str, points: Points) -> str:
+    """One line about a series: its points, first and last step, values and range."""
     values = [y for _, y in points if math.isfinite(y)]
     low, high = (min(values), max(values)) if values else (math.nan, math.nan)
     steps = f"{points[0][0]:g}..{points[-1][0]:g}"
@@ -335,7 +335,7 @@ def main() -> int:
     if given.draw and not series.keys() >= {*given.series}:
         parser.error(f"no series {', '.join({*given.series} - series.keys())}. It has: {', '.join(series)}")
     print(f"{rows} rows over {step or 'the row number'}")
-    print("\n".join(told(name, points) for name, points in series.items()))
+    print("\n".join(summary(name, points) for name, points in series.items()))
     if given.draw:
         draw(series, given.series or list(series)[:4], given.draw)
     return 0

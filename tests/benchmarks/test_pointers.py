@@ -219,11 +219,11 @@ def test_materialise_reads_a_checkout_without_git_and_writes_one_half(tmp_path: 
 @pytest.mark.slow
 def test_the_report_says_what_was_read_right_and_what_was_not(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(CSV)
-    right = report.seen(pointer("0" * 40), tmp_path)
+    right = report.reading_of(pointer("0" * 40), tmp_path)
     assert right.outcomes == dict.fromkeys(report.CHECKS, True) and not right.wrong
     truth = pointer("0" * 40)["truth"] | {"points": 61, "attempts": 2, "loss": ["Loss"]}
     truth |= {"counters": {"step": [0.0, 60.0], "batch": [1.0, 60.0]}}
-    wrong = report.seen(pointer("0" * 40, truth=truth | {"learning_rate": "eta"}), tmp_path)
+    wrong = report.reading_of(pointer("0" * 40, truth=truth | {"learning_rate": "eta"}), tmp_path)
     assert wrong.wrong == (
         "no series eta",
         "60 points of the loss, not 61",
@@ -235,10 +235,10 @@ def test_the_report_says_what_was_read_right_and_what_was_not(tmp_path: Path) ->
 
 def test_a_log_that_no_reader_knows_is_one_line_of_the_report(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("nothing here\n")
-    seen = report.seen(pointer("0" * 40), tmp_path)
-    assert seen.outcomes == {"read": False}
-    assert seen.wrong == ("not read: a.csv: no reader knows this format",)
-    assert report.by_format([seen]).splitlines()[-1] == "| **all** | 1 | 0/1 |  |  |  |  |  |  |  | 0 |"
+    reading = report.reading_of(pointer("0" * 40), tmp_path)
+    assert reading.outcomes == {"read": False}
+    assert reading.wrong == ("not read: a.csv: no reader knows this format",)
+    assert report.by_format([reading]).splitlines()[-1] == "| **all** | 1 | 0/1 |  |  |  |  |  |  |  | 0 |"
 
 
 @pytest.mark.slow
@@ -246,10 +246,13 @@ def test_of_a_log_without_a_training_nothing_may_be_judged(tmp_path: Path) -> No
     truth = pointer("0" * 40)["truth"] | {"attempts": 0, "loss": [], "points": 0}
     log = tmp_path / "a.csv"
     log.write_text("nothing here\n")
-    assert report.seen(pointer("0" * 40, truth=truth), tmp_path).outcomes == {"judged": True}
+    assert report.reading_of(pointer("0" * 40, truth=truth), tmp_path).outcomes == {"judged": True}
     log.write_text(CSV)
-    seen = report.seen(pointer("0" * 40, truth=truth), tmp_path)
-    assert (seen.outcomes, seen.wrong) == ({"judged": False}, ("judged loss, though there is no training",))
+    reading = report.reading_of(pointer("0" * 40, truth=truth), tmp_path)
+    assert (reading.outcomes, reading.wrong) == (
+        {"judged": False},
+        ("judged loss, though there is no training",),
+    )
 
 
 # ---- the viewer
