@@ -225,7 +225,7 @@ def report(logs: Path, part: str, of_round: int | None = None) -> str:
 
 
 def report_text(results: Sequence[Reading], folder: Path, part: str, lost: int) -> str:
-    """The report as text, or the totals alone for the half kept apart. ``lost`` logs are not in the folder."""
+    """The report as text; for the half kept apart the totals alone. ``lost`` logs are not in the folder."""
     score = score_folder(folder, predict).cases
     head = f"{time.strftime('%Y-%m-%d')}, classifier {VERSION}, half: {part}."
     if lost:

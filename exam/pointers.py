@@ -11,7 +11,7 @@ from typing import Any
 
 POINTERS = Path(__file__).parent / "pointers.json"
 HALVES = ("open", "apart")
-# Rounds that are open as a whole, because their half kept apart was looked at often or log by log; see LOOKS.md.
+# Rounds that are open as a whole: their half kept apart was looked at often, or log by log; see LOOKS.md.
 OPENED = (1, 2, 3, 4, 7)
 # Pointers that were looked at one by one, by mistake, while rules or readers were mended; see LOOKS.md.
 LOOKED_AT_SINGLY = {
@@ -27,7 +27,7 @@ LOOKED_AT_SINGLY = {
     "tiennguyenkha-cs331_r-cipt-train_transformer-log",
 }
 
-# Values that most pointers share; the file leaves them out. A label without a reason has the note of its pointer.
+# Values that most pointers share, and that the file leaves out. The usual reason of a label is the note.
 # fmt: off
 FORBIDDEN = [
     "divergence-after-spike", "divergence-no-spike", "failed-run", "frozen-metric", "grokking", "hang",
@@ -69,7 +69,7 @@ def load(file: Path = POINTERS) -> list[dict[str, Any]]:
 
 
 def save(pointers: Iterable[Pointer], file: Path = POINTERS) -> None:
-    """Writes the pointers in the order of their ids, one per line, without the values that most of them share."""
+    """Writes the pointers in the order of their ids, one per line, without the usual values."""
     every = sorted(pointers, key=lambda pointer: str(pointer["id"]))
     lines = (json.dumps(_brief(pointer), separators=(",", ":")) for pointer in every)
     file.write_text("[\n" + ",\n".join(lines) + "\n]\n", "utf-8")

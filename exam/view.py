@@ -227,7 +227,7 @@ def _scalar(value: bytes) -> tuple[str, float | None]:
 
 
 def wandb(data: bytes) -> list[Row]:
-    """The history of an offline run, whose file is a LevelDB log of protocol-buffer messages in 32 KiB blocks."""
+    """The history of an offline run: a LevelDB log of protocol-buffer messages, in blocks of 32 KiB."""
     rows, record, i = [], b"", 7
     while i + 7 <= len(data):
         if 32768 - i % 32768 < 7:
