@@ -17,7 +17,7 @@ from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook
+from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, hooks
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
@@ -100,7 +100,7 @@ def is_log(path: Path) -> bool:
     An event file or a run file of W&B of no bytes (a job that died at once) is none.
     """
     try:
-        info = path.stat()
+        info = os.stat(path)
         if stat.S_ISDIR(info.st_mode):
             return bool(folder_claims(path))
         if is_side_file(path):
@@ -176,7 +176,8 @@ def _stores(start: Head) -> list[Reader]:
 def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
     try:
-        return next((key for reader in having("run_key") if (key := hook(reader, "run_key")(path))), "")
+        with contained(str(path)):
+            return next((key for run_key_of in hooks("run_key") if (key := run_key_of(path))), "")
     except (LogError, OSError):
         return ""
 

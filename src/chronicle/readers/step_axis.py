@@ -90,7 +90,7 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        return bool(self.values.dtype == object)
+        return bool(self.values.dtype.hasobject)
 
     def only(self, rows: Steps) -> Column:
         return self.where(np.isin(self.rows, rows))
@@ -145,16 +145,17 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     that goes up and down, or stands still, is an amount (`steps` of an episode), and counts nothing; so is
     one that falls again and again while episodes are counted on."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
-    counting = [name for name in columns if counts[name]]
+    counting = [name for name, counted in counts.items() if counted]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
     episodes = next((c for name, c in columns.items() if column_key(name) in LAUNCH_NAMES), NO_COLUMN)
 
     def is_amount(name: str) -> bool:
+        if not column_key(name).endswith("s"):
+            return False
         column, values = columns[name], columns[name].values
         still = len(values) >= MANY and bool(np.all(values == values[0]))
-        up_and_down = still or goes_up_and_down(column, epochs) or _is_of_episodes(column, episodes)
-        return column_key(name).endswith("s") and up_and_down
+        return still or goes_up_and_down(column, epochs) or _is_of_episodes(column, episodes)
 
     whole = [name for name in counting if _is_axis(columns[name].values) and not is_amount(name)]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
