@@ -237,23 +237,28 @@ def _as_steps(values: Floats) -> Steps:
     return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     """Whether values rise and fall within epochs about as often, far and without beginning anew."""
     values = counter.values
-    with np.errstate(over="ignore", invalid="ignore"):
-        forward = np.diff(values)
+    forward = np.diff(values)
     within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
     rises, falls = forward[within & (forward > 0)], within & (forward < 0)
     n_falls = np.count_nonzero(falls)
     if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
         return False
-    low, high = np.nanpercentile(values, (10, 90))
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return False
+    low, high = np.percentile(known, (10, 90))
     far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
-    return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+    return bool(far and np.any(values[1:][falls] > known.min() + np.median(rises)))
 
 
 def _is_of_episodes(counter: Column, episodes: Column) -> bool:
     """Whether values fall about as often as they rise, again and again, while episodes are counted on."""
+    if not len(episodes.rows):
+        return False
     shared = np.intersect1d(counter.rows, episodes.rows)
     forward = np.diff(counter.only(shared).values)
     n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(shared).values) > 0))
