@@ -26,7 +26,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from chronicle import model
-from chronicle.metrics.roles import shown_metric
+from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Series, Timeline, Track
 from chronicle.story import Story
@@ -193,6 +193,7 @@ def make_entry(
     config: RunConfig,
     *,
     story: Story,
+    title: str = "",
     notes: Sequence[model.Note] = (),
     figures: Sequence[model.Figure] = (),
     warnings: Sequence[str] = (),
@@ -204,7 +205,7 @@ def make_entry(
     return Entry(
         schema=ENTRY,
         run_id=run_id,
-        title=config.title or _title(timeline) or run_id,
+        title=config.title or _title(timeline) or title or run_id,
         verdict=story.verdict,
         badge=story.badge,
         headline=story.headline,
@@ -279,10 +280,11 @@ def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
     if not len(values):
         yield Fact(f"{loss.metric}, finite values", 0, "points", "counted")
         return
-    low = int(np.argmin(values))
+    rises = direction(loss) > 0
+    best, what = int(np.argmax(values) if rises else np.argmin(values)), "highest" if rises else "lowest"
     ends = f"{level(values[0])}, {level(values[-1])}"
-    yield Fact(f"{loss.metric}, first and last", ends, loss.unit, "live points")
-    yield Fact(f"{loss.metric}, lowest", level(values[low]), loss.unit, f"at {axis.place(steps[low])}")
+    yield Fact(f"{loss.metric}, first and last", ends, loss.unit, "points that count")
+    yield Fact(f"{loss.metric}, {what}", level(values[best]), loss.unit, f"at {axis.place(steps[best])}")
 
 
 def _wall_clock(times: Floats) -> Fact:

@@ -261,7 +261,7 @@ def _write(
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
     x, warnings = _drawn_over(timeline, config.x or product.config.x, config.tokens_per_step)
     story = tell(timeline, diagnosis, config, notes)
-    name, edge = config.title or run.run_id, picture_edge(timeline, config)
+    title, edge = redact(run.title), picture_edge(timeline, config)
     entry = make_entry(
         run.run_id,
         timeline,
@@ -269,7 +269,8 @@ def _write(
         config,
         story=story,
         notes=notes,
-        figures=draw(timeline, diagnosis, folder, story.events, title=name, x=x, edge=edge),
+        title=title,
+        figures=draw(timeline, diagnosis, folder, story.events, title=title, x=x, edge=edge),
         warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,

@@ -128,7 +128,8 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
         yield from spread(folders.run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
         for source, readings in joined(runs_below(local(path, confines))):
-            yield RunFolder(safe_id(source.run_id), source.paths, only=source.only, readings=readings)
+            run = RunFolder(safe_id(source.run_id), source.paths, only=source.only, name=source.run_id)
+            yield replace(run, readings=readings)
 
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
@@ -146,8 +147,10 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
             files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():
-                ids = ((safe_id(source.run_id), source.only) for source in held)
-                run_folders += [replace(run, run_id=name, logs=(file,), only=only) for name, only in ids]
+                of_store = replace(run, logs=(file,))
+                run_folders += [
+                    replace(of_store, run_id=safe_id(s.run_id), name=s.run_id, only=s.only) for s in held
+                ]
             rest = tuple(file for file in files if file not in stores and file not in run.own_files)
             if not stores or rest:
                 run_folders.append(replace(run, logs=rest) if stores else run)

@@ -27,7 +27,6 @@ import orjson
 
 from chronicle.build.engines import code_sha256, stamp_of, stamps, write_bytes
 from chronicle.build.site import MARKER, missing_pages
-from chronicle.errors import message_of
 from chronicle.readers.side_files import side_files
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
@@ -266,13 +265,11 @@ def _of_run(run: RunFolder) -> Iterator[str]:
             elif path.is_file() and not os.access(path, os.R_OK):
                 yield f"{path}: cannot be read. Remedy: check its permissions"
     try:
-        if run.notes_file and run.notes_file.is_file():
+        if run.notes_file and os.access(run.notes_file, os.R_OK):
             run.notes_file.read_text("utf-8-sig")
     except UnicodeDecodeError as err:
         what = "is no UTF-8; a page shows a sign in its place"
         yield f"{run.notes_file}@{err.start}: {what}. Remedy: save it as UTF-8"
-    except OSError as err:
-        yield f"{run.run_id}: {message_of(err)}"
 
 
 def _of_entry(folder: Path) -> Iterator[str]:

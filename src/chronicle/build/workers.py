@@ -24,6 +24,8 @@ from typing import Any, TypeVar
 from chronicle.errors import MissingExtra, UsageError
 from chronicle.workspace.locks import leave_nothing, sweep
 
+_CONNECT_TIMEOUT = "10s"  # of a scheduler, which answers in milliseconds or never
+
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -92,7 +94,7 @@ def on_cluster(
     except ImportError as err:
         raise MissingExtra("--dask", "dask", "distributed") from err
     try:
-        client = distributed.Client(address)
+        client = distributed.Client(address, timeout=_CONNECT_TIMEOUT)
     except (OSError, ValueError) as err:
         problem = f"--dask {address}: no scheduler answers"
         raise UsageError(problem, remedy="name the address that `dask scheduler` prints") from err

@@ -82,7 +82,8 @@ class Words(click.Choice[str]):
         return tuple(map(str, getattr(import_module(f"chronicle.{module}"), name)))
 
 
-PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
+# What cannot be read is told by whoever reads it, with what to do.
+PATH, MADE = _Path(path_type=Path, readable=False), _Path(path_type=Path, readable=False)
 MADE.may_be_address = False
 PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
@@ -93,7 +94,7 @@ FAIL_ON = click.option("--fail-on", type=Words("model", "Verdict"), help=GRAVE)
 ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine to use.")
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(context_settings=CONTEXT, invoke_without_command=True)
 @click.version_option(chronicle.__version__, prog_name="chronicle")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -106,6 +107,8 @@ def cli(context: click.Context) -> None:
     """
     if os.environ.get("NO_COLOR"):
         context.color = False
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @cli.command(short_help="Make a workspace.")
@@ -181,6 +184,8 @@ def export(first: datetime | None, last: datetime | None, run: Path | None, find
         return
     if finding or dark:
         raise UsageError("--finding and --dark go with --png RUN", remedy="name a run with --png")
+    if first and last and first > last:
+        raise UsageError("--from is a day after --to", remedy="exchange the two")
     workspace = workspace_here()
     built = produce.last_entries(workspace.root, workspace.runs())
     ends = (day.date().isoformat() if day else "" for day in (first, last))
@@ -429,6 +434,7 @@ class _JudgedRuns:
         for run in run_folders:
             try:
                 timeline, diagnosis, problems = run.diagnose()
+                notes = run.folder.notes
             except (ConfigError, UsageError):
                 raise
             except NotALog as err:
@@ -437,7 +443,7 @@ class _JudgedRuns:
             except ChronicleError as err:
                 problems = [str(err)]
             else:
-                story = telling.tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+                story = telling.tell(timeline, diagnosis, run.folder.config, notes)
                 yield run, timeline, diagnosis, story
             self.unreadable |= terminal.complain(*problems)
 

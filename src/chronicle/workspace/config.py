@@ -179,7 +179,8 @@ def load(kind: type[T], file: Path, name: str = "") -> T:
     except FileNotFoundError:
         return kind()
     except OSError as err:
-        raise ConfigError(name, "", f"cannot be read ({err.strerror})") from err
+        problem = f"cannot be read ({err.strerror})"
+        raise ConfigError(name, "", problem, remedy="check its permissions") from err
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise ConfigError(name, "", f"is not valid TOML: {err}") from err
     return from_table(kind, table, name)
@@ -212,7 +213,7 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
 def unknown(word: str, valid: Iterable[str]) -> str:
     """The words of an unknown-key error, with the nearest valid key."""
     valid = sorted(valid)
-    return "unknown key. " + nearest(word, valid, f"Valid keys: {', '.join(valid)}")
+    return "unknown key. " + nearest(word, valid, f"Remedy: use one of {', '.join(valid)}")
 
 
 def nearest(word: str, valid: Iterable[str], otherwise: str) -> str:

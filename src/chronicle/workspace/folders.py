@@ -43,6 +43,7 @@ class RunFolder:
     store of several; ``beside`` are machine logs from elsewhere that tell of it. ``confines`` say what its
     run.toml may point at; None where a person named the logs. ``readings`` are those of its logs that were
     read already, by name alone; ``seen`` has every input, where all are as the last build hashed them.
+    ``name`` is what the run is called where its logs are: the id is made of it.
     """
 
     run_id: str
@@ -55,12 +56,20 @@ class RunFolder:
     confines: Confines | None = None
     readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
     seen: Mapping[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """What people call the run, on one line: as run.toml says, else its name if that tells it from all
+        others, else its id."""
+        title = self.config.title or (self.name if safe_id(self.name) == self.run_id else self.run_id)
+        return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in title)
 
     @property
     def own_files(self) -> list[Path]:
         """run.toml, label.toml and the files of notes, as far as they exist."""
         own = [self.folder / name for name in (RUN_CONFIG, LABEL)] if self.folder else []
-        return [file for file in (*own, *self._notes_files) if file.is_file()]
+        return [file for file in (*own, *self._notes_files) if os.path.isfile(file)]
 
     def published(self, text: str) -> str:
         """A text as it is published: its own logs by their place in the run, not on this machine."""
@@ -84,7 +93,8 @@ class RunFolder:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What people noted on this run, in its notes.md and in NOTES.log in the folder of a log."""
+        """What people noted on this run, in its notes.md and in NOTES.log in the folder of a log. Raises
+        LogError: a file of notes cannot be read."""
         return tuple(note for file in self._notes_files for note in read_notes(file))
 
 
@@ -102,7 +112,7 @@ class Workspace:
         """The workspace that ``start`` lies in: the nearest folder upwards with a chronicle.toml."""
         start = start.resolve()
         for folder in [start, *start.parents]:
-            if (folder / CONFIG).is_file():
+            if os.path.isfile(folder / CONFIG):
                 return cls(folder, load(WorkspaceConfig, folder / CONFIG, CONFIG))
         return None
 
@@ -163,7 +173,7 @@ class Workspace:
 
 def is_run_folder(path: Path) -> bool:
     """Whether somebody has described the run in a folder: it has a run.toml, or notes."""
-    return any((path / name).is_file() for name in (RUN_CONFIG, NOTES))
+    return any(os.path.isfile(path / name) for name in (RUN_CONFIG, NOTES))  # False where it is not readable
 
 
 def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
@@ -180,10 +190,10 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
             place = folder / Path(path).expanduser()
             elsewhere.append(mirror_of(path) if is_mirrored else confines.require_path(place, name))
     except ConfigError as err:
-        return RunFolder(run_id, (folder,), folder, problem=err)
+        return RunFolder(run_id, (folder,), folder, problem=err, name=folder.name)
     own = any(name not in OUR_FILES and not name.startswith(".") for name in os.listdir(folder))
     logs = ((folder,) if own or not elsewhere else ()) + tuple(elsewhere)
-    return RunFolder(run_id, logs, folder, config, confines=confines)
+    return RunFolder(run_id, logs, folder, config, confines=confines, name=folder.name)
 
 
 def safe_id(name: str) -> str:
@@ -229,10 +239,11 @@ def init(folder: Path) -> list[Path]:
 
 
 def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
-    """``["project=demo"]`` as a dict; UsageError for one without an equals sign."""
+    """``["project=demo"]`` as a dict. Raises UsageError: one has no name, or no equals sign."""
     for pair in pairs:
-        if "=" not in pair:
-            raise UsageError(f"--fact {pair!r} has no equals sign", remedy="write it as KEY=VALUE")
+        if not pair.partition("=")[0].strip() or "=" not in pair:
+            problem = f"--fact {pair!r} has no {'name' if '=' in pair else 'equals sign'}"
+            raise UsageError(problem, remedy="write it as KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
@@ -323,7 +334,8 @@ def add(
         OSError: something cannot be read or written; nothing has been made.
     """
     _must_be_allowed(workspace, logs, link)
-    folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
+    name = name or logs[0].resolve().stem
+    folder = workspace.runs_folder / safe_id(name)
     _must_be_free(folder)
     workspace.runs_folder.mkdir(parents=True, exist_ok=True)
     left_out: list[Path] = []
@@ -332,6 +344,8 @@ def add(
         made.mkdir()
         for log, relative in _places(logs).items() if not link else ():
             left_out += _copy_named(log, made / relative, follow)
+        if name != folder.name and not (made / RUN_CONFIG).exists():
+            facts = {"title": name, **facts}
         if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
             if (made / RUN_CONFIG).exists():
                 problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
@@ -389,9 +403,8 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
 
 
 def _placed(log: Path, n_parts: int) -> Path:
-    """The last parts of a path, its folders without the dots that would hide them."""
-    *folders, name = log.parts[-n_parts:]
-    return Path(*(folder.lstrip(".") or "_" for folder in folders), name)
+    """The last parts of a path, without the dots that would hide them from a build."""
+    return Path(*(part.lstrip(".") or "_" for part in log.parts[-n_parts:]))
 
 
 def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:

@@ -22,7 +22,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from chronicle.errors import UsageError
+from chronicle.errors import LogError, UsageError
 from chronicle.metrics.values import moment
 from chronicle.model import Note, Verdict
 from chronicle.workspace.locks import appending
@@ -41,10 +41,15 @@ _NOTE = re.compile(
 
 
 def read_notes(file: Path | None) -> tuple[Note, ...]:
-    """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
-    if file is None or not file.is_file():
+    """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced.
+    Raises LogError: the file cannot be read."""
+    if file is None or not os.path.isfile(file):
         return ()
-    text = file.read_text("utf-8-sig", errors="replace")
+    try:
+        text = file.read_text("utf-8-sig", errors="replace")
+    except OSError as err:
+        problem = f"cannot be read ({err.strerror})"
+        raise LogError(str(file), problem, remedy="check its permissions") from err
     notes: list[Note] = []
     paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:
