@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib
 
-TYPE_CHECKING = False  # not that of typing, which a command loads where an interrupt ends it quietly
+TYPE_CHECKING = False  # not imported from typing: no import may delay the handling of an interrupt
 if TYPE_CHECKING:
     from typing import Any
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = ["Monitor", "__version__", "classify", "read", "runs", "stitch"]
 
-_HOME = {"read": "readers", "runs": "build.produce", "stitch": "timeline", "Monitor": "classify"}
+_MODULE_OF = {"read": "readers", "runs": "build.produce", "stitch": "timeline", "Monitor": "classify"}
 
 
 def __getattr__(name: str) -> Any:
     if name == "classify":  # the package itself: it is callable, see chronicle/classify/__init__.py
         return importlib.import_module("chronicle.classify")
-    if name in _HOME:
-        return getattr(importlib.import_module(f"chronicle.{_HOME[name]}"), name)
+    if name in _MODULE_OF:
+        return getattr(importlib.import_module(f"chronicle.{_MODULE_OF[name]}"), name)
     raise AttributeError(f"module 'chronicle' has no attribute {name!r}")

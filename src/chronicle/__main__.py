@@ -17,38 +17,38 @@ try:
 except KeyboardInterrupt:
     sys.exit(130)
 
-# New objects until Python looks for circles of garbage, of which there are few: a log makes millions of
-# objects that stay, and to look at them again and again takes a fifth of the time.
-GARBAGE = 100_000
+# New objects until Python searches for reference cycles. There are few of these, but a log creates
+# millions of objects that stay, and searching them again and again takes a fifth of the time.
+GC_THRESHOLD = 100_000
 
 
 def main() -> None:
-    """Runs the command line. Exit codes are those that `chronicle.cli` lists.
+    """Runs the command line. `chronicle.cli` lists the exit codes.
 
-    A signal that ends it (SIGTERM, SIGHUP) first lets it put away what it has begun.
+    SIGTERM and SIGHUP end the process only after it has removed its temporary files.
     """
-    gc.set_threshold(GARBAGE, 20, 50)
-    is_main = threading.current_thread() is threading.main_thread()  # no other may set what a signal does
+    gc.set_threshold(GC_THRESHOLD, 20, 50)
+    is_main = threading.current_thread() is threading.main_thread()  # only this thread may set handlers
     names = [name for name in ("SIGTERM", "SIGHUP") if is_main and hasattr(signal, name)]
     numbers = [getattr(signal, name) for name in names]
-    ours = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not under nohup
-    for number in ours:
+    handled = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]  # not under nohup
+    for number in handled:
         signal.signal(number, _end)
     try:
         _run()
     except _Ended as end:
-        os.kill(os.getpid(), end.args[0])  # its action is the usual one again
+        os.kill(os.getpid(), end.args[0])  # with the default action, which `_end` has restored
     finally:
-        for number in ours:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 class _Ended(BaseException):
-    pass
+    """A signal has asked this process to end; its number is the argument."""
 
 
 def _end(number: int, frame: object) -> None:
-    signal.signal(number, signal.SIG_DFL)  # a second one ends it at once
+    signal.signal(number, signal.SIG_DFL)  # a second signal ends the process at once
     raise _Ended(number)
 
 
@@ -64,7 +64,7 @@ def _run() -> None:
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except BrokenPipeError:  # the reader of our output, such as `head`, has had enough
+    except BrokenPipeError:  # the reader of our output, such as `head`, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (ChronicleError, OSError) as err:
@@ -72,7 +72,7 @@ def _run() -> None:
 
         if isinstance(err, NotALog):
             say(message_of(err))
-        else:  # the words of a site engine alone have several lines
+        else:  # only the output of a site engine keeps its line ends
             complain(message_of(err), kept="\n" * isinstance(err, SiteError))
         sys.exit(getattr(err, "exit_code", 1))
 

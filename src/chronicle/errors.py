@@ -1,7 +1,7 @@
-"""What can go wrong that is not a defect of chronicle, in one taxonomy with one-line meanings.
+"""The errors that are not defects of chronicle, each with a message of one line.
 
-Every message says what is wrong, where (file, and line or byte where there is one) and what to do.
-A traceback is shown only for what is not a ChronicleError.
+A message says what is wrong, where (the file, with line or byte if known) and what to do. Only exceptions
+that are neither a ChronicleError nor an OSError end with a traceback.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-DEBUG = "CHRONICLE_DEBUG"  # environment variable: a defect is not contained, and shows its traceback
+DEBUG = "CHRONICLE_DEBUG"  # environment variable: if it is set, a defect ends with its traceback
 
 
 class ChronicleError(Exception):
-    """The root: something the user can mend. The command line prints it plainly."""
+    """The base class: something that the user can mend. The command line prints only its message."""
 
     exit_code = 1
 
@@ -26,7 +26,7 @@ class ChronicleError(Exception):
         super().__init__(*where, f"{problem}. Remedy: {remedy}" if remedy else problem)
 
     def __str__(self) -> str:
-        return ": ".join(filter(None, self.args))  # where, if anything is named, then the problem
+        return ": ".join(filter(None, self.args))  # the place, if one is given, and the problem
 
 
 class UsageError(ChronicleError):
@@ -94,8 +94,8 @@ class SiteError(ChronicleError):
 
 @contextmanager
 def contained(where: str) -> Iterator[None]:
-    """Whatever fails within costs the log ``where`` alone. Raises Defect: for any exception but those that a
-    user can mend: a ChronicleError, an OSError."""
+    """Limits a failure in this block to the log ``where``. Raises Defect for every exception except those
+    that a user can mend (ChronicleError and OSError)."""
     try:
         yield
     except (ChronicleError, OSError):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 NO_FOLDER = "argument --from: none is no folder. Remedy: name the one that holds the snapshots"
-NO_RUNS = "none: no labelled runs. A labelled run is a folder with its logs and a label.toml"
+NO_RUNS = "none: no labelled runs. Remedy: put a label.toml beside the logs in the folder of each run"
 NO_NUMBER = "argument {}: {!r} is no whole number of at least 1"
 
 

@@ -2,9 +2,11 @@
 
 import errno
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import jsonschema
 import pytest
@@ -80,6 +82,45 @@ def test_a_command_that_is_called_wrongly_says_so_in_a_line(chronicle, arguments
     ran = chronicle(*arguments)
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == f"error: {problem} Remedy: `chronicle {arguments[0]} --help` shows how it is called\n"
+
+
+def test_the_command_alone_shows_what_there_is(chronicle):
+    ran, asked = chronicle(), chronicle("--help")
+    assert (ran.code, ran.err) == (0, "") and ran.out == asked.out
+
+
+def test_days_that_run_backwards(chronicle):
+    ran = chronicle("export", "--from", "2026-02-01", "--to", "2026-01-01")
+    assert (ran.code, ran.err) == (2, "error: --from is a day after --to. Remedy: exchange the two\n")
+
+
+def test_a_folder_or_notes_that_may_not_be_read_cost_their_run_alone(chronicle, tmp_path, monkeypatch):
+    for name in ("ok", "noted", "secret"):
+        (tmp_path / "logs" / name).mkdir(parents=True)
+        healthy(tmp_path / "logs" / name / "a.csv")
+    (tmp_path / "logs" / "noted" / "notes.md").write_text("Seen.\n")
+    stat, read_text = os.stat, Path.read_text
+
+    def refuse(path: object, *arguments: object, **options: object) -> os.stat_result:
+        if "secret/" in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return stat(path, *arguments, **options)
+
+    def refuse_notes(path: Path, *arguments: str, **options: str) -> str:
+        if path.name == "notes.md":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return read_text(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "stat", refuse)
+    monkeypatch.setattr(Path, "read_text", refuse_notes)
+    ran = chronicle("classify", "logs")
+    assert ran.code == 1 and ran.out.startswith("ok  ● good\n")
+    assert ran.err.splitlines() == [
+        f"error: {tmp_path}/logs/noted/notes.md: cannot be read (Permission denied). "
+        "Remedy: check its permissions",
+        f"error: {tmp_path}/logs/secret/a.csv: cannot be read (Permission denied). "
+        "Remedy: check its permissions",
+    ]
 
 
 def test_a_place_where_nothing_can_be_made_is_told_with_what_to_do():
@@ -306,7 +347,7 @@ def test_a_figure_is_written_as_pixels_for_a_chat(tmp_path, chronicle, monkeypat
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--png", "calm.csv", "--finding", "7"), "no finding '7'. Findings of this run: 1"),
+        (("--png", "calm.csv", "--finding", "7"), "no finding '7'. Remedy: name one of this run: 1"),
         (("--png", "none.csv"), "no such file or folder: none.csv. Remedy: check the path"),
         (("--dark",), "--finding and --dark go with --png RUN. Remedy: name a run with --png"),
         (

@@ -65,7 +65,10 @@ def test_a_pattern_that_was_not_named_says_why() -> None:
 def test_no_such_finding() -> None:
     with pytest.raises(UsageError) as err:
         list(explain(DIAGNOSIS, STORY, "9"))
-    assert str(err.value) == "no finding '9'. Findings of this run: 1 near-perfect, 2 spike-fast-recovery"
+    assert (
+        str(err.value)
+        == "no finding '9'. Remedy: name one of this run: 1 near-perfect, 2 spike-fast-recovery"
+    )
 
 
 def test_without_a_choice_everything_is_told() -> None:
@@ -125,7 +128,9 @@ def test_the_command_explains_a_log_a_finding_and_a_run(chronicle, tmp_path, mon
         "a.csv\nhang could not be assessed, because the log does not have: step time.\n"
     )
     wrong = chronicle("explain", log, "7")
-    assert wrong.code == 2 and "Findings of this run: 1 near-perfect, 2 spike-fast-recovery" in wrong.err
+    assert (
+        wrong.code == 2 and "Remedy: name one of this run: 1 near-perfect, 2 spike-fast-recovery" in wrong.err
+    )
     (tmp_path / "team" / "runs" / "one").mkdir(parents=True)
     (tmp_path / "team" / "chronicle.toml").touch()
     log.rename(tmp_path / "team" / "runs" / "one" / "a.csv")

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.depth import few
 
 from chronicle.metrics import arithmetic
@@ -41,3 +45,11 @@ def test_numbers_of_any_size_are_looked_at_without_a_warning(size: float) -> Non
     scaled = {n: Series(n, s.role, s.steps, s.values * size, s.times) for n, s in known.items()}
     parts = arithmetic.parts_of(known["loss"], known)
     assert len(parts) == 3 and arithmetic.parts_of(scaled["loss"], scaled) == pytest.approx(parts)
+
+
+@given(st.text("aZ09_/. :-é٣", max_size=12))
+def test_names_without_a_part_are_what_patterns_find(name: str) -> None:
+    """The slow, obvious version of what families of names share."""
+    assert arithmetic._without_last_part(name) == re.sub(r"[^/.:]+$", "", name)
+    assert arithmetic._without_last_word(name) == re.sub(r"(?<=[_\W])[^\W_]+$|\d+$", "", name)
+    assert arithmetic._without_first_word(name) == re.sub(r"^[^\W_]+(?=[_\W])", "", name)

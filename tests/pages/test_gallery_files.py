@@ -65,7 +65,7 @@ def test_a_page_in_full() -> None:
         ),
         (
             ("how: It differs.", "why: x"),
-            "lookalikes[0].why: unknown key. Valid keys: how, pattern, title, verdict",
+            "lookalikes[0].why: unknown key. Remedy: use one of how, pattern, title, verdict",
         ),
         (("now: [Wait.]", "now: Wait."), "now: must be a list of texts, not 'Wait.'"),
         (("now: [Wait.]", "now: [{a: 1}]"), "now[0]: must be a text, not {'a': 1}"),

@@ -79,6 +79,20 @@ RULES = {
             "gpt": ["gpt-4711.out", "gpt-4712.out", "gpt.train.log"],
         },
     ),
+    "a log without a name beside named ones is called as its file": (
+        ["adam.csv", "sgd.csv", "slurm.out", "log.yaml", "log.txt", "train.csv"],
+        {
+            "adam": ["adam.csv"],
+            "sgd": ["sgd.csv"],
+            "slurm": ["slurm.out"],
+            "log": ["log.txt"],
+            "train": ["train.csv"],
+        },
+    ),
+    "phases of one training beside named logs are the run of their folder": (
+        ["adam.csv", "sgd.csv", "train.csv", "val.csv"],
+        {"adam": ["adam.csv"], "sgd": ["sgd.csv"], "root": ["train.csv", "val.csv"]},
+    ),
     "the workers of an environment are no runs": (
         ["0.monitor.csv", "1.monitor.csv", "progress.csv", "events.out.tfevents.1"],
         {"root": ["."]},

@@ -298,7 +298,7 @@ def test_the_copy_to_judge_has_neither_label_nor_name(cases: Path) -> None:
 
 
 def test_a_folder_without_labels_is_nothing_to_score(tmp_path: Path) -> None:
-    with pytest.raises(NothingToRead, match=r"no labelled runs\. A labelled run is a folder"):
+    with pytest.raises(NothingToRead, match=r"no labelled runs\. Remedy: put a label.toml"):
         score_folder(tmp_path, spike_everywhere)
 
 

@@ -37,10 +37,16 @@ def test_add_copies_and_names(workspace, log):
     assert folder.name == safe_id("run 7")
     assert (folder / "run 7.csv").read_bytes() == log.read_bytes()
     assert tomllib.loads((folder / "run.toml").read_text("utf-8")) == {
+        "title": "run 7",
         "project": "Atlas",
         "facts": {'odd "key"': "a\\b\n"},
     }
     assert run_in(folder).config.facts == {'odd "key"': "a\\b\n"}
+
+
+def test_a_hidden_log_is_added_where_a_build_sees_it(workspace, tmp_path):
+    folder = add(workspace, [written(tmp_path / ".train.csv", "1,2.0")], "hidden", {}).folder
+    assert [file.name for file in folder.iterdir()] == ["train.csv"]
 
 
 def test_add_can_leave_the_log_where_it_is(workspace, log):

@@ -14,9 +14,9 @@ def test_a_missing_file_gives_the_defaults(tmp_path):
         ({"titel": "x"}, "chronicle.toml: titel: unknown key. Did you mean 'title'?"),
         (
             {"zzz": 1},
-            "chronicle.toml: zzz: unknown key. Valid keys: allow, edit_url, engine, fail_on, false_alarms, "
-            "gallery, jobs, out, redact, roles, runs, site_url, strict, templates, thresholds, title, units, "
-            "x",
+            "chronicle.toml: zzz: unknown key. Remedy: use one of allow, edit_url, engine, fail_on, "
+            "false_alarms, gallery, jobs, out, redact, roles, runs, site_url, strict, templates, "
+            "thresholds, title, units, x",
         ),
         ({"jobs": "two"}, "chronicle.toml: jobs: must be a whole number, not 'two'"),
         ({"jobs": True}, "chronicle.toml: jobs: must be a whole number, not True"),

@@ -5,7 +5,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.errors import ConfigError, UsageError
-from chronicle.workspace.folders import RunFolder, Workspace, add, facts_of, init, safe_id, with_unique_ids
+from chronicle.workspace.folders import (
+    RunFolder,
+    Workspace,
+    add,
+    facts_of,
+    init,
+    run_in,
+    safe_id,
+    with_unique_ids,
+)
 
 
 @pytest.fixture
@@ -58,10 +67,28 @@ def test_a_run_that_is_not_there(workspace, log):
         workspace.run("sevn")
 
 
-def test_facts_need_an_equals_sign():
+@pytest.mark.parametrize(("pair", "lacks"), [("=x", "name"), (" =x", "name"), ("a", "equals sign")])
+def test_facts_need_a_name_and_an_equals_sign(pair, lacks):
     assert facts_of(["a=b=c"]) == {"a": "b=c"}
-    with pytest.raises(UsageError, match=r"--fact 'a' has no equals sign\. Remedy: write it as KEY=VALUE"):
-        facts_of(["a"])
+    with pytest.raises(UsageError) as refused:
+        facts_of([pair])
+    assert str(refused.value) == f"--fact {pair!r} has no {lacks}. Remedy: write it as KEY=VALUE"
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("実験-学習率", "実験-学習率"), ("a\nb \x1b[31m", "a�b �[31m"), ("seed", "seed"), ("index", "index")],
+)
+def test_a_run_is_called_as_its_folder_on_one_line(tmp_path, name, title):
+    (tmp_path / name).mkdir()
+    assert run_in(tmp_path / name).title == title
+    (tmp_path / name / "run.toml").write_text('title = "Ours"\n')
+    assert run_in(tmp_path / name).title == "Ours"
+
+
+def test_of_two_runs_of_one_name_the_second_is_called_by_its_id():
+    runs = with_unique_ids([RunFolder("seed", (), name="seed")] * 2)
+    assert [run.title for run in runs] == ["seed", "seed-2"]
 
 
 @given(st.text(), st.text())

@@ -2,10 +2,10 @@
 
 work/                     the folder of mkdocs.yml: a workspace, or .<out>-cache for bare paths
   build/entries/<run>/    entry.json, row.json, figures, series.csv.gz, kept.json    the durable product
-  build/read-on/          where logs that grow were left, to be read on from there
+  build/read-on/          how far growing logs have been read, so that reading can continue there
   build/docs/             what the site engine reads
-  build/next/             the site that is being made; between builds the one before the last
-  build/lock              held by the one build that is at work
+  build/next/             the site that is being made; between builds, the previous site
+  build/lock              held while a build runs
 out/                      the site
 """
 
@@ -36,7 +36,7 @@ from chronicle.workspace.folders import RunFolder, Workspace, shipped_file
 from chronicle.workspace.locks import Say, locked, remove, sweep
 
 Progress = Callable[[Outcome, int], None]
-_FEW_RUNS = 3  # so few runs are read sooner than a pool of processes has started
+_FEW_RUNS = 3  # up to this number, runs are read faster than a pool of processes starts
 
 
 @dataclass(frozen=True)
@@ -72,22 +72,22 @@ class Places(NamedTuple):
 
 
 def places(workspace: Workspace | None, out: Path | None) -> Places:
-    """A workspace works in itself; bare paths, and what is not trusted, in a hidden folder beside the site.
-    Raises ConfigError: the workspace has no mkdocs.yml; UsageError: a folder that a build makes is a link to
-    another one, or the site would lie in or around one of them or the runs."""
+    """A workspace is built in its own folder; bare paths, and an untrusted workspace, in a hidden folder
+    beside the site. Raises ConfigError: the workspace has no mkdocs.yml. Raises UsageError: a folder that a
+    build makes is a link, or the site would lie inside or around the runs or one of these folders."""
     root = workspace.root if workspace else Path.cwd()
     out = out or (workspace.root / workspace.config.out if workspace else Path("chronicle-site"))
     site = Path(os.path.abspath(out))
-    own = workspace is not None and workspace.trusted
-    work = root if own else site.with_name(f".{site.name}-cache")
+    in_workspace = workspace is not None and workspace.trusted
+    work = root if in_workspace else site.with_name(f".{site.name}-cache")
     folders = [work / "build" / name for name in ("entries", READ_ON, "docs", "next", "lock")]
-    require_no_link(root, site, *folders)  # a build removes what it does not know from these
+    require_no_link(root, site, *folders)  # a build removes unknown files from these folders
     if workspace:
         folders += [root / getattr(workspace.config, name) for name in ("runs", "gallery", "templates")]
     if any(site.is_relative_to(folder) or folder.is_relative_to(site) for folder in folders):
         problem = f"{site} is where the workspace or a build keeps its own files"
         raise UsageError(problem, remedy="name another --out")
-    if not own:
+    if not in_workspace:
         check_claim(site)
         write_bytes(work / "mkdocs.yml", shipped_file("mkdocs.yml").read_bytes())
     elif not (root / "mkdocs.yml").is_file():
@@ -109,36 +109,36 @@ def build(
 ) -> Report:
     """Reads, classifies and draws what changed, writes all pages, runs the site engine and publishes.
 
-    Engine and number of workers are those of chronicle.toml where they are not given. One build at a time is
-    at work in a workspace: ``say`` is told who is waited for. Until the last step the site is as it was.
-    ``dask`` is the address of a scheduler whose workers read the runs instead of processes.
+    Engine and number of workers come from chronicle.toml unless they are given. Only one build at a time runs
+    in a workspace; ``say`` is called with a line about a build that is waited for. The old site is replaced
+    in the last step. ``dask`` is the address of a scheduler whose workers read the runs.
 
     Raises:
         MissingExtra: the packages of a site are not installed.
-        UsageError: the folder of the site holds what chronicle did not make.
-        SiteError: the engine failed. Whatever is wrong with one run is in the report instead.
-        OSError: the system refused it: the disk is full, or something may not be written.
+        UsageError: the folder of the site holds files that chronicle did not make.
+        SiteError: the engine failed. Problems of single runs are in the report instead.
+        OSError: a file cannot be written, for example because the disk is full.
     """
     for module, package in [("jinja2", "jinja2"), ("matplotlib", "matplotlib"), ("yaml", "pyyaml")]:
         if importlib.util.find_spec(module) is None:
             raise MissingExtra("chronicle build", "site", package)
     check_claim(where.out)
-    sweep()  # a build that has nothing to unpack leaves nothing of a killed one either
+    sweep()  # also if this build has nothing to unpack: remove what a killed build unpacked
     config, store = workspace.config, where.root / "build" / "entries"
     with locked(where.root / "build" / "lock", f"the build in {where.root}", say):
         before = last_record(where.root)
         there = [*store.iterdir()] if store.is_dir() else []
         for link in filter(Path.is_symlink, (*there, *store.with_name(READ_ON).glob("*"))):
-            link.unlink()  # nothing is written or removed through one
+            link.unlink()  # nothing may be written or removed through a link
         outcomes = make_entries(runs, config, store, config.jobs if jobs is None else jobs, progress, dask)
         outcomes = with_machines(runs, outcomes, config, store)
-        gc.freeze()  # pages are made of the entries of all runs, which no search for cycles need look through
+        gc.freeze()  # the entries of all runs stay to the end: exclude them from garbage collection
         current = {run.run_id for run in runs} | {outcome.folder.name for outcome in outcomes}
         for folder in (folder for folder in there if folder.name not in current):
-            remove(folder)  # its logs were removed, so its pages go too
+            remove(folder)  # the logs of this run were removed, so its pages are removed too
         report = Report(tuple(outcomes), where.out, "")
         parts, docs = _pages(workspace, report, where.root / "build" / "docs", before)
-        title = config.title if config.title != WorkspaceConfig.title else ""  # nobody chose that one
+        title = config.title if config.title != WorkspaceConfig.title else ""  # the default is no choice
         now = SiteRecord(engine or config.engine, title, strict, newest(runs), docs=docs, parts=parts)
         return replace(report, engine_output=make_site(where.root, where.out, before, now))
 
@@ -146,7 +146,7 @@ def build(
 def _pages(
     workspace: Workspace, report: Report, docs: Path, before: SiteRecord
 ) -> tuple[dict[str, str], Stamps]:
-    """Makes all pages: what single ones were made of, and what all files of ``docs`` look like."""
+    """Writes all pages. Returns a hash of what each page was made from, and the stamps of all files."""
     config, outcome_of = workspace.config, {outcome.run_id: outcome for outcome in report.outcomes}
     patterns, cases = load_gallery(workspace.galleries), load_cases(workspace.galleries)
     standing = stamps(docs, hidden=True)
@@ -170,7 +170,7 @@ def _pages(
 
 
 def _shared(config: WorkspaceConfig, patterns: object, cases: object, templates: Sequence[Path]) -> str:
-    """A hash over all that the page of a run is made of, beside entries."""
+    """A hash over everything except entries that the page of a run is made from."""
     folders = *templates, shipped_file("gallery") / "sketches"
     files = [file for folder in folders for file in sorted(folder.iterdir()) if file.is_file()]
     texts = [file.read_bytes() for file in files]
@@ -188,7 +188,7 @@ def make_entries(
 ) -> list[Outcome]:
     """The map step: the outcome of every run, in the order given; runs are independent of each other."""
     products = [Product(run, config, store / run.run_id) for run in runs]
-    gc.disable()  # thousands of entries, all needed to the end: no search for cycles looks through them
+    gc.disable()  # thousands of entries are loaded, all of which stay: collection would only cost time
     try:
         outcomes = {p.run.run_id: outcome for p in products if (outcome := p.cached()) is not None}
         gc.freeze()
@@ -219,8 +219,9 @@ def _not_published(product: Product) -> Outcome:
 def with_machines(
     runs: Sequence[RunFolder], outcomes: list[Outcome], config: WorkspaceConfig, store: Path
 ) -> list[Outcome]:
-    """The outcomes, with machine logs that lay apart given to the runs they tell of, which are made again.
-    Those that tell of none are problems. Where there is no training at all, all is left as it is."""
+    """The outcomes, after machine logs in folders of their own were assigned to the runs that they concern;
+    these runs are made again. Machine logs that concern no run are problems. Without any training nothing is
+    changed."""
     entries = {o.run_id: with_names(o.entry, o.names) for o in outcomes if o.entry}
     apart = {run_id for run_id, entry in entries.items() if only_machines(entry)}
     trained = [entry for run_id, entry in entries.items() if run_id not in apart]
@@ -233,7 +234,7 @@ def with_machines(
         try:
             logs, _ = Run(run, config).read()
             concerned, problem = runs_concerned(logs, trained)
-        except ChronicleError as err:  # it changed since it was read
+        except ChronicleError as err:  # the log has changed since it was read
             concerned, problem = [], run.published(str(err))
         for run_id in concerned:
             machine_logs[run_id] = (*machine_logs.get(run_id, ()), *run.logs)
@@ -251,7 +252,7 @@ def with_machines(
 def _site_files(
     data: SiteData, outcomes: Sequence[Outcome], standing: Stamps, parts: dict[str, str]
 ) -> Iterator[tuple[str, str | bytes | Path | None]]:
-    """All files of build/docs; None stands for the content of one that is ``standing`` there as it should."""
+    """All files of build/docs. None is the content of a file that already stands there unchanged."""
     for page in pages(data):
         if page.made_of:
             parts[page.path] = page.made_of

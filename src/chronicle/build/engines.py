@@ -1,7 +1,7 @@
-"""The site engine: one row a engine, called as a process of its own over a folder of Markdown.
+"""Site engines, a row each, which run as processes over a folder of Markdown; and writing that folder.
 
-The default is mkdocs with the Material theme, whose end of life is announced for May 2027: the same folder
-and the same mkdocs.yml are therefore kept buildable with properdocs and zensical.
+The default is mkdocs with the Material theme. Its end of life is announced for May 2027, so the same folder
+and the same mkdocs.yml can also be built with properdocs and zensical.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Stamps = dict[str, list[int]]  # path below a folder: size, and time of content 
 
 
 class Engine(NamedTuple):
-    """``python -m module build``; one ``in_parts`` can be asked for single pages: `chronicle.build.part`."""
+    """An engine is called as ``python -m module build``. ``in_parts``: it can render single pages
+    (`chronicle.build.part`)."""
 
     module: str
     extra: str
@@ -36,16 +37,16 @@ class Engine(NamedTuple):
 
 
 class NotInParts(Exception):
-    """The pages of a site depend on each other: always (true), or with these changes."""
+    """Single pages of a site cannot be rendered: never (argument true), or not after these changes."""
 
 
-LISTED = "changed.json"  # beside the site that is made: the pages that an engine is asked for
-PART = str(Path(__file__).with_name("part.py"))  # run as a file: it needs no other of ours
+LISTED = "changed.json"  # beside the new site: the pages that the engine has to render
+PART = str(Path(__file__).with_name("part.py"))  # run as a file: importing chronicle would take too long
 _REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
 
-# Empty lines and indentation, a tenth of the bytes of a page, but where they count.
+# Empty lines and indentation (a tenth of the bytes of a page), except in elements where they have a meaning.
 _INDENTED = re.compile(rb"(<(pre|textarea|script|style)\b.*?</\2>)|\n\s+", re.DOTALL)
-# Files of a theme that nobody asks for: for its makers, and of its search where the site has another one.
+# Files of a theme that no page loads: source maps, and the theme's search if the site has its own.
 _OF_MAKERS, _OF_SEARCH = ("assets/*s/**/*.map",), ("assets/*s/lunr/**/*.js", "assets/*s/workers/*.js")
 
 ENGINES = {
@@ -68,16 +69,16 @@ def build_site(
 ) -> str:
     """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
 
-    It writes the folder ``new_site``; where only the ``changed`` ones of ``docs`` (all files that it may
-    read) are asked for, that holds the rest of the site.
-    The site is called ``title``, escaped, for themes print it raw; where that is empty, as mkdocs.yml says.
-    ``epoch`` (Unix seconds) stands for the time of the build, so that the same input gives the same bytes.
+    It writes the folder ``new_site``. If only the ``changed`` files of ``docs`` (all that the engine may
+    read) are to be rendered, that folder already holds the rest of the site. ``title`` is the title of the
+    site (default: that of mkdocs.yml); it is escaped, because themes print it raw. ``epoch`` (Unix seconds)
+    replaces the time of the build, so that the same input gives the same bytes.
 
     Raises:
         MissingExtra: the engine is not installed.
-        NotInParts: ``changed`` was given, and this site can only be made as a whole.
-        SiteError: the engine failed; its last words are in the message.
-        OSError: the system refused it something.
+        NotInParts: ``changed`` was given, and this site can only be rendered as a whole.
+        SiteError: the engine failed; the message has the last lines that it printed.
+        OSError: the engine could not read or write a file.
     """
     row = ENGINES[engine]
     if importlib.util.find_spec(row.module) is None:
@@ -108,7 +109,7 @@ def build_site(
 
 
 def _remove_unused(new_site: Path) -> None:
-    """Takes away what nobody asks for: files of the theme, and empty lines and indentation of the pages."""
+    """Removes theme files that no page loads, and empty lines and indentation of pages."""
     unasked = _OF_MAKERS if (new_site / "search").is_dir() else _OF_MAKERS + _OF_SEARCH
     for file in chain.from_iterable(map(new_site.glob, unasked)):
         file.unlink()
@@ -119,7 +120,7 @@ def _remove_unused(new_site: Path) -> None:
 
 
 def _settings(config: str, **values: str) -> bytes:
-    """A mkdocs.yml that is like ``config`` but for these values, those that say something."""
+    """The text of a mkdocs.yml, ``config``, with these values replaced, except empty ones."""
     known = {key: value for key, value in values.items() if value}
     lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config, flags=re.MULTILINE)
     settings = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
@@ -127,8 +128,8 @@ def _settings(config: str, **values: str) -> bytes:
 
 
 def write_bytes(file: Path, data: bytes) -> bool:
-    """Writes a file unless it already holds ``data``; true if it was written. The content appears at once or
-    not at all, so that an interrupted build leaves no half page."""
+    """Writes a file unless it already holds ``data``; true if it was written. The new content appears
+    completely or not at all."""
     try:
         if file.read_bytes() == data:
             return False
@@ -141,13 +142,13 @@ def write_bytes(file: Path, data: bytes) -> bool:
 
 
 def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
-    """Every file below a folder with what it looks like. What is ``hidden`` in a site belongs to people. A
-    link is no file of ours, whatever it leads to, and has no size and time."""
+    """Size and time of every file below a folder. ``hidden`` files, which people keep in a site, are included
+    only on request. A link, which no build makes, has neither size nor time."""
     return {path: stamp_of(file, follow=False) for path, file in files_below(str(folder), hidden)}
 
 
 def files_below(folder: str, hidden: bool = True) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """What is no folder below a folder, by its path from there; nothing of a folder that is not there."""
+    """All files below a folder, with their paths relative to it; nothing if the folder does not exist."""
     folders = [""] if os.path.isdir(folder) else []
     while folders:
         within = folders.pop()
@@ -166,16 +167,15 @@ def write_tree(
 ) -> Stamps:
     """Makes ``folder`` hold exactly ``files``: a relative path, and text, bytes or a file to copy.
 
-    None is the content of a file that is there as it should be. Files that are not among them are removed. A
-    file beside ``folder``, which a build has made, is linked and not copied: one that people write never is,
-    since whoever edits the copy would edit theirs. ``standing`` is what `stamps` says of the folder, if it
-    was asked. Returns what it says afterwards. Raises UsageError: a path that leads out of ``folder``.
-    """
+    None is the content of a file that already stands there unchanged. All other files are removed. A file
+    that a build made (it lies beside ``folder``) is hard-linked instead of copied; a file that people write
+    is not, because editing one would change the other. ``standing`` is the result of `stamps` for the folder,
+    if it is known; the new result is returned. Raises UsageError: a path leads out of ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     folder = folder.resolve()
     standing = stamps(folder, hidden=True) if standing is None else standing
     links = {path for path, stamp in standing.items() if not stamp}
-    for path in links:  # nothing is written through one
+    for path in links:  # nothing may be written through a link
         os.unlink(folder / path)
     now: Stamps = {}
     for path, content in files:
@@ -199,7 +199,7 @@ def remove_file(folder: Path, path: str) -> None:
     while (place := place.parent) != folder:
         try:
             place.rmdir()
-        except OSError:  # it holds something else
+        except OSError:  # the folder is not empty
             return
 
 
@@ -214,16 +214,15 @@ def _place_file(target: Path, content: str | bytes | Path, made_here: Path) -> N
 
 
 def share(source: str | Path, target: str | Path) -> None:
-    """Gives a file a second name, or copies it where it can have none; its time stays as it is. Raises
-    OSError: there is no such file, or it cannot be copied."""
+    """Hard-links a file, or copies it with its time if it cannot be linked. Raises OSError."""
     try:
-        os.link(source, target)  # a thousand runs have ten thousand figures: no need to hold them twice
+        os.link(source, target)  # a thousand runs have ten thousand figures, which need not be stored twice
     except OSError:
         shutil.copy2(source, target)
 
 
 def stamp_of(file: str | os.PathLike[str], *, follow: bool = True) -> list[int]:
-    """Size and time (ns) of a file, by which a change is seen; none of what is no file."""
+    """Size and time (ns) of a file, by which changes are noticed; empty if there is no regular file."""
     try:
         stat = os.stat(file, follow_symlinks=follow)
     except OSError:
@@ -233,7 +232,7 @@ def stamp_of(file: str | os.PathLike[str], *, follow: bool = True) -> list[int]:
 
 @cache
 def code_sha256() -> str:
-    """SHA-256 over chronicle's own source: another version of it may say or draw something else."""
+    """SHA-256 over chronicle's own source, because another version may give other results."""
     package = Path(__file__).parent.parent
     total = hashlib.sha256()
     for file in sorted(package.rglob("*.py")):

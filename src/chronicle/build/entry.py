@@ -1,9 +1,9 @@
-"""From a timeline, its diagnosis and its story to the entry, with its tables; and the published JSON.
+"""The entry of a run, made from its timeline, diagnosis and story; and the published JSON.
 
-The tables say what was logged, what was spent in vain, and which attempts and metrics there are. The JSON of
-a diagnosis (`chronicle classify --json`) and of an entry (entry.json), and the schemas of both, are derived
-from the dataclasses of `chronicle.model`, so that types, JSON and JSON Schema cannot part. NaN and infinity,
-which JSON does not have, are written as null.
+The tables of an entry show what was logged, the costs of discarded steps, the attempts and the metrics. The
+JSON of a diagnosis (`chronicle classify --json`) and of an entry (entry.json), and the schemas of both, are
+derived from the dataclasses of `chronicle.model`, so that they cannot disagree. NaN and infinity, which JSON
+does not have, are written as null.
 
 Versions:
     chronicle/diagnosis/1   the first; "faults", "presets", "events", "copies" came later and are always there
@@ -26,7 +26,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 import numpy as np
 
 from chronicle import model
-from chronicle.metrics.roles import shown_metric
+from chronicle.metrics.roles import direction, shown_metric
 from chronicle.metrics.values import clipped, count, instant, level, plural
 from chronicle.model import Attempt, Diagnosis, Entry, Event, Fact, Floats, Role, Series, Timeline, Track
 from chronicle.story import Story
@@ -62,8 +62,8 @@ def diagnosis_json(
 
 
 def entry_from_json(data: Mapping[str, Any]) -> Entry:
-    """The entry that `to_json` wrote: who kept it knows by its hash that it is as it was written. Raises
-    ValueError: another schema version, or not an entry at all."""
+    """The entry that `to_json` wrote; the store has compared its hash. Raises ValueError: another schema
+    version, or no entry."""
     if data.get("schema") != ENTRY:
         raise ValueError(f"schema is {data.get('schema')!r}, not {ENTRY!r}")
     try:
@@ -75,7 +75,8 @@ def entry_from_json(data: Mapping[str, Any]) -> Entry:
 
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
-    """What reads the values of a type that `to_json` wrote. A null is the default of a field that has one."""
+    """A function that reads values of a type from what `to_json` wrote. For a null a field has its
+    default."""
     origin, args = get_origin(kind), get_args(kind)
     if is_dataclass(kind):
         return _object_reader(kind)
@@ -174,9 +175,9 @@ def _schema_of(kind: Any) -> dict[str, Any]:
     return {"type": [_PLAIN[kind], "null"] if kind is float else _PLAIN[kind]}
 
 
-MOST_FAULTS = 1000  # that are published; a log with more says nothing new with them
-_MOST_BACKS = 3
-_MOST_FACTS = 200  # of those that logs state; a page folds what was configured
+MOST_FAULTS = 1000  # published faults of a run
+_MOST_BACKS = 3  # rows of one cause in the facts table
+_MOST_FACTS = 200  # facts that logs state; a page folds configured values
 _BACKS = {
     "disorder": ("Rows out of order", "row"),
     "repeats": ("Repeated steps", "row"),
@@ -193,6 +194,7 @@ def make_entry(
     config: RunConfig,
     *,
     story: Story,
+    title: str = "",
     notes: Sequence[model.Note] = (),
     figures: Sequence[model.Figure] = (),
     warnings: Sequence[str] = (),
@@ -204,7 +206,7 @@ def make_entry(
     return Entry(
         schema=ENTRY,
         run_id=run_id,
-        title=config.title or _title(timeline) or run_id,
+        title=config.title or _title(timeline) or title or run_id,
         verdict=story.verdict,
         badge=story.badge,
         headline=story.headline,
@@ -230,14 +232,14 @@ def make_entry(
 
 
 def _title(timeline: Timeline) -> str:
-    """What a tracker calls the run, where the id tells it by a number of the tracker; else ""."""
+    """The tracker's name for the run, if the id of the run is a number of the tracker; else ""."""
     stated = [(str(a.facts.get("name", "")), str(a.facts.get("run", ""))) for a in timeline.attempts]
     name, number = stated[0] if len(set(stated)) == 1 else ("", "")
     return clipped(name, 80) if number and number != name and number in timeline.run_id else ""
 
 
 def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
-    """The facts table: what was logged, then what the logs and run.toml say of themselves."""
+    """The facts table: what was logged, then what run.toml and the logs state."""
     tracks = list(timeline.series.values())
     how = f"counted, {plural(len(tracks), 'metric')}"
     yield Fact("Points logged", sum(map(len, tracks)), "points", how)
@@ -262,7 +264,8 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
 
 
 def _step_backs(timeline: Timeline) -> Iterator[Fact]:
-    """Where the step goes back or stays without a restart: of one cause the first, the others in one row."""
+    """Places where the step goes back or repeats without a restart: the first ones of each cause, and the
+    others in one row."""
     for cause, (quantity, noun) in _BACKS.items():
         backs = [back for back in timeline.step_backs if back.cause == cause]
         rows = [(back.count, step_back_words(back)) for back in backs[:_MOST_BACKS]]
@@ -279,10 +282,11 @@ def _loss_facts(loss: Track, axis: Axis) -> Iterator[Fact]:
     if not len(values):
         yield Fact(f"{loss.metric}, finite values", 0, "points", "counted")
         return
-    low = int(np.argmin(values))
+    rises = direction(loss) > 0
+    best, what = int(np.argmax(values) if rises else np.argmin(values)), "highest" if rises else "lowest"
     ends = f"{level(values[0])}, {level(values[-1])}"
-    yield Fact(f"{loss.metric}, first and last", ends, loss.unit, "live points")
-    yield Fact(f"{loss.metric}, lowest", level(values[low]), loss.unit, f"at {axis.place(steps[low])}")
+    yield Fact(f"{loss.metric}, first and last", ends, loss.unit, "points that count")
+    yield Fact(f"{loss.metric}, {what}", level(values[best]), loss.unit, f"at {axis.place(steps[best])}")
 
 
 def _wall_clock(times: Floats) -> Fact:
@@ -333,7 +337,7 @@ def _stated(name: str, value: str | int | float | bool) -> str | int | float | b
 
 
 def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
-    """What was trained and thrown away, in steps, hours, tokens and accelerator hours where derivable."""
+    """What was trained and then discarded, in steps, hours, tokens and GPU hours as far as derivable."""
     lost = discarded(timeline)
     steps, seconds = lost["discarded_steps"], lost["discarded_s"]
     unit = axis_of(timeline).unit
@@ -353,7 +357,7 @@ def costs(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
 
 
 def _accelerators(timeline: Timeline, config: RunConfig) -> tuple[float, str]:
-    """How many there were and who says so: run.toml, else the largest number that an attempt states."""
+    """The number of accelerators and its source: run.toml, else the largest number of an attempt."""
     if config.gpus:
         return config.gpus, "gpus of run.toml"
     for name in ("gpu_count", "world_size"):
@@ -368,7 +372,7 @@ def _hours(seconds: float | None) -> float | None:
 
 
 def _attempt_rows(timeline: Timeline) -> list[dict[str, Any]]:
-    """The attempts table; of several attempts it says what became of each."""
+    """The attempts table, with the outcome of each attempt if there are several."""
     rows = [_attempt_row(attempt) for attempt in timeline.attempts]
     if len(rows) > 1:
         for row, ending in zip(rows, endings(timeline), strict=True):
@@ -395,13 +399,13 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
 
 
 def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:
-    """First and last step; none where nothing was logged."""
+    """First and last step; None if nothing was logged."""
     steps = [s.steps for s in series if len(s)]
     return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else (None, None)
 
 
 def machine_faults(timeline: Timeline) -> tuple[model.MachineFault, ...]:
-    """The faults beside the curves as they are published, in their order; of very many the first."""
+    """The published machine faults in their order, up to `MOST_FAULTS`."""
     return tuple(
         model.MachineFault(f.kind, f.what, f.host, f.at_step, instant(f.at_time), f.count, f.where)
         for f in timeline.faults[:MOST_FAULTS]
@@ -409,7 +413,7 @@ def machine_faults(timeline: Timeline) -> tuple[model.MachineFault, ...]:
 
 
 def _reading_faults(attempt: Attempt) -> list[model.Fault]:
-    """What could not be used; the faults beside the curves have a table of their own."""
+    """The faults of reading; machine faults have a table of their own."""
     return [fault for fault in attempt.faults if fault.kind == "read"]
 
 

@@ -1,12 +1,12 @@
-"""The site engine over the pages that changed alone, as a process: ``python part.py ENGINE LIST build …``.
+"""Runs a site engine over the changed pages only, as a process: ``python part.py ENGINE LIST build …``.
 
-Without a list it makes all of them, one after the other.
+Without a list it renders all pages, one after the other.
 
-mkdocs and what grew from it have ``--dirty``. That goes by times of files, gives pages that it did not read
-no title in the navigation, and writes a search index of the changed pages only; and it looks at every figure
-of every run, though none of them can change. A plug-in of this one process mends the three, and the engine is
-handed the pages alone, so that the site is the one that a whole build makes. Where mkdocs.yml names anything
-by which one page may depend on another, the process ends with `NEVER`, and all pages are asked for.
+mkdocs and its forks have the option ``--dirty``. It judges changes by file times, gives pages that it did not
+read no title in the navigation, writes a search index of the changed pages only, and examines every figure of
+every run. A plug-in that exists only in this process corrects this, so that the site is the same as after a
+full build. If mkdocs.yml names anything by which one page may depend on another, the process ends with the
+exit code `NEVER`, and all pages are rendered.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from typing import Any
 
 NEVER, NOT_NOW = 75, 76  # exit codes: this site cannot be made in parts, or not with these changes
 _PLUGINS = {"search", "offline", "material/search", "material/offline"}
-_STEPS = ("get_navigation", "_populate_page", "_build_page")  # of an engine whose builds can be eased
+_STEPS = ("get_navigation", "_populate_page", "_build_page")  # functions that `_one_by_one` replaces
 _READ_OTHER_FILES = ("pymdownx.snippets", "pymdownx.b64")
 
 
 def main(engine: str, listed: str, *arguments: str) -> None:
-    """Runs the command of an engine, over all pages where ``listed`` is empty. Else it is a JSON file: what
-    changed below docs, and all of docs."""
+    """Runs the command of an engine. ``listed`` is a JSON file with the changed files below docs, and all
+    files of docs; if it is empty, all pages are rendered."""
     command, plugins = import_module(f"{engine}.__main__"), import_module(f"{engine}.plugins")
     commands: Any = import_module(f"{engine}.commands.build")
     build_pages = commands.build
@@ -41,7 +41,7 @@ def main(engine: str, listed: str, *arguments: str) -> None:
         command.cli(arguments, prog_name=engine)
         return
     changed, docs = map(frozenset, json.loads(Path(listed).read_text("utf-8", "surrogateescape")))
-    last = plugins.event_priority(-50)  # between the index and its copy as a script
+    last = plugins.event_priority(-50)  # after the index is written, before it is copied as a script
     own = {"changed": changed, "on_post_build": last(ChangedPages.on_post_build)}
 
     def build(config: Any, **options: Any) -> None:
@@ -50,14 +50,14 @@ def main(engine: str, listed: str, *arguments: str) -> None:
 
     commands.build = build
     commands.get_files = partial(_pages_of, import_module(f"{engine}.structure.files"), docs)
-    # It warns of just what is mended here, and a warning fails a strict build.
+    # The engine warns of what is corrected here, and a warning would fail a strict build.
     logging.getLogger(commands.__name__).addFilter(lambda record: "dirty" not in record.getMessage())
     command.cli([*arguments, "--dirty"], prog_name=engine)
 
 
 def _one_by_one(commands: Any, build: Callable[..., None], config: Any, **options: Any) -> None:
-    """A build in the memory of one page: an engine holds all of them before it writes the first. Those of the
-    navigation, whose titles others show, are rendered first, as they are in any build."""
+    """A build that holds one page in memory at a time, where an engine would hold all of them. The pages of
+    the navigation, whose titles are on every page, are rendered first, as always."""
     navigation, populate, write = commands.get_navigation, commands._populate_page, commands._build_page
     listed, left = set[str](), dict[str, Callable[[], None]]()
 
@@ -85,7 +85,7 @@ def _one_by_one(commands: Any, build: Callable[..., None], config: Any, **option
 
 
 class ChangedPages:
-    """Renders what changed, the home page (it may tell the date), and pages that their text gives a title."""
+    """Renders changed pages, the home page (it may show the date), and pages with a title in their text."""
 
     changed: frozenset[str]
 
@@ -105,14 +105,14 @@ class ChangedPages:
 
     def on_nav(self, nav: Any, *, config: Any, files: Any) -> None:
         untitled = [page.file for page in nav.pages if page.title is None]
-        if any(file.src_uri in self.changed for file in untitled):  # every page shows its title
+        if any(file.src_uri in self.changed for file in untitled):  # every page shows these titles
             sys.exit(NOT_NOW)
         home = (page.file for page in nav.pages if page.is_homepage)
         missing = (file for file in files.documentation_pages() if file.url == "404.html")
         for file in (*untitled, *home, *missing):  # a theme writes its own 404.html with every build
             file.is_modified = partial(bool, True)
         for file in filter(_is_rendered, files.documentation_pages()):
-            Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be one file with that of the last site
+            Path(file.abs_dest_path).unlink(missing_ok=True)  # it may be hard-linked to the last site
 
     def on_env(self, env: Any, *, config: Any, files: Any) -> Any:
         env.bytecode_cache = None if sys.dont_write_bytecode else _compiled_templates()
@@ -128,14 +128,14 @@ class ChangedPages:
 
 
 def _compiled_templates() -> Any:
-    """The theme as an earlier such process compiled it, for jinja: that took a quarter of one. It lies where
-    Python keeps what it compiles of this package, so that whoever could write into it could write into the
-    package, and is known by the template's text. What cannot be read or written is compiled."""
+    """A cache of the theme's compiled templates for jinja, whose compilation takes a quarter of the time of
+    this process. It lies beside the bytecode of this package, so nobody can write into it who could not also
+    change the package. Templates are identified by their text; one that is not cached is compiled."""
     import jinja2
 
     class Compiled(jinja2.FileSystemBytecodeCache):
         def get_cache_key(self, name: str, filename: str | None = None) -> str:
-            return super().get_cache_key(name)  # by its name alone: workspaces have one theme
+            return super().get_cache_key(name)  # by name alone, because all workspaces have the same theme
 
         def load_bytecode(self, bucket: Any) -> None:
             with suppress(Exception):
@@ -152,8 +152,8 @@ def _compiled_templates() -> Any:
 
 
 def _pages_of(files: Any, docs: Collection[str], config: Any) -> Any:
-    """What the engine knows of build/docs: the pages, in its order; any other file when a link leads there.
-    The rest of the site is in its place already, so that the engine has nothing to copy."""
+    """The files that the engine knows of build/docs: the pages, in its order, and other files if a link leads
+    to them. The rest of the site is already in its place, so the engine has nothing to copy."""
 
     def known(path: str) -> Any:
         file = files.File(path, config.docs_dir, config.site_dir, config.use_directory_urls)
@@ -178,13 +178,13 @@ def _is_rendered(file: Any) -> bool:
 
 
 def _documents(index: Path) -> dict[str, list[Any]]:
-    """The documents of a search index by their page."""
+    """The documents of a search index, by page."""
     documents = json.loads(index.read_text("utf-8"))["docs"] if index.is_file() else []
     return {url: list(same) for url, same in groupby(documents, lambda d: d["location"].partition("#")[0])}
 
 
 def _pages_are_apart(config: Any) -> bool:
-    """Whether a page is made of its own text, mkdocs.yml, its theme and the packages alone."""
+    """Whether a page depends only on its own text, mkdocs.yml, the theme and the installed packages."""
     named = config.theme.name != "material" or config.hooks or config.extra_templates
     return (
         not (named or config.use_directory_urls)
@@ -195,7 +195,7 @@ def _pages_are_apart(config: Any) -> bool:
 
 
 def _theme_changed(config: Any, changed: Collection[str]) -> bool:
-    """Whether one of the ``changed`` files is laid over the theme, which every page is rendered with."""
+    """Whether one of the ``changed`` files overrides a part of the theme, which concerns every page."""
     folder, docs = config.theme.custom_dir, Path(config.docs_dir)
     return bool(folder) and any((docs / path).is_relative_to(folder) for path in changed)
 

@@ -1,6 +1,6 @@
-"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Cached by content.
+"""One run from its logs to its entry on disk: read, stitch, classify, draw, write. Entries are cached.
 
-`runs` gives the runs at paths, one after the other: for `chronicle.runs` and for the commands.
+`runs` finds the runs at some paths, for `chronicle.runs` and for the commands.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from chronicle.workspace.config import WorkspaceConfig, unknown
 from chronicle.workspace.folders import RunFolder, Workspace, path_words
 from chronicle.workspace.locks import remove
 
-READ_ON = "read-on"  # beside the entries: where logs that grow were left
+READ_ON = "read-on"  # folder beside the entries: how far growing logs have been read
 POINTS, _VIEW = "series.csv.gz", "view.js"
-_DATA_POINTS = 50_000  # of a page's CSV, in long form; of a longer run it has every k-th point of each metric
+_DATA_POINTS = 50_000  # rows of the CSV of a page; of a longer run it has every k-th point of each metric
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run: what is listed of its entry (`chronicle.pages.gallery.listed`), or what is
-    wrong with its logs. ``remarks`` are no problems.
+    """The result for one run: the part of its entry that lists show (`chronicle.pages.gallery.listed`), or
+    the ``problems`` of its logs. ``remarks`` are worth saying, but no problems.
 
-    ``files``, below ``folder``, belong to its page, with size, time and hash of each where it is kept for the
-    next build; ``names`` are the hosts and users that its texts number, which are not published.
+    ``files`` below ``folder`` belong to the page of the run, with size, time and hash if the next build may
+    use them. ``names`` maps the numbers in its texts to hosts and users; it is not published.
     """
 
     run_id: str
@@ -61,20 +61,20 @@ class Outcome:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def full_entry(self) -> Entry:
-        """All of the entry. Raises OSError or ValueError where it cannot be read."""
+        """The complete entry. Raises OSError or ValueError if it cannot be read."""
         return _read_entry(self.folder)
 
 
 @dataclass(frozen=True)
 class Product:
-    """One run and the folder its entry is kept in. Small and picklable: a worker gets nothing else."""
+    """One run and the folder of its entry. Small and picklable, because workers receive nothing else."""
 
     run: RunFolder
     config: WorkspaceConfig
     folder: Path
 
     def anywhere(self) -> Product:
-        """The same for a process that works in another folder."""
+        """The same with absolute paths, for a process with another working directory."""
         run = self.run
         logs, beside = (tuple(log.absolute() for log in logs) for logs in (run.logs, run.beside))
         return replace(self, run=replace(run, logs=logs, beside=beside), folder=self.folder.absolute())
@@ -85,7 +85,7 @@ class Product:
         return fingerprint(self.run, (code_sha256(), shared, self.run.config), self.folder)
 
     def cached(self) -> Outcome | None:
-        """The entry made before, if it was made from just this; an unusable cache counts as none."""
+        """The entry of an earlier build, if it was made from the same inputs; None if it cannot be used."""
         try:
             files = {} if self.run.problem else kept_files(self.folder, self.key())
             return self.outcome(files, cached=True) if files else None
@@ -93,7 +93,7 @@ class Product:
             return None
 
     def outcome(self, files: Rows, problems: Iterable[str] = (), *, cached: bool = False) -> Outcome:
-        """What was written of the run. Raises OSError, ValueError, KeyError or TypeError: no row."""
+        """The outcome as it was written. Raises OSError, ValueError, KeyError or TypeError: no usable row."""
         with open(f"{self.folder}/{ROW}", "rb") as stream:
             row = orjson.loads(stream.read())
         entry, published = entry_from_json(row["entry"]), {n: r for n, r in files.items() if n != ROW}
@@ -102,8 +102,8 @@ class Product:
 
 
 def produce(product: Product) -> Outcome:
-    """Makes the entry of one run anew. Whatever is wrong with its logs is in the outcome, never raised.
-    Raises OSError: the store cannot be written."""
+    """Makes the entry of one run. Problems of its logs are in the outcome and are never raised. Raises
+    OSError: the entry cannot be written."""
     run, folder = replace(product.run, seen={}), product.folder
     try:
         with contained(_logs_of(run)):
@@ -117,12 +117,12 @@ def produce(product: Product) -> Outcome:
 
 def _make(product: Product) -> Outcome:
     run, folder = product.run, product.folder
-    gc.freeze()  # what is there by now, the entries of all other runs say, is not looked at below
-    key = product.key()  # before anything is read: what comes in later is for the next build
+    gc.freeze()  # exclude existing objects, such as the entries of other runs, from the collection below
+    key = product.key()  # taken before reading: rows that arrive later are for the next build
     with kept_in(folder.parent.with_name(READ_ON), code_sha256()):
         timeline, diagnosis, problems = Run(run, product.config).diagnose()
 
-    def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # by their place in the run
+    def published(faults: Iterable[Fault]) -> tuple[Fault, ...]:  # with places relative to the run
         return tuple(relocated(fault, run.published) for fault in faults)
 
     attempts = tuple(replace(attempt, faults=published(attempt.faults)) for attempt in timeline.attempts)
@@ -134,28 +134,28 @@ def _make(product: Product) -> Outcome:
         if old.name != MEMORY:
             remove(old)
     entry = _write(product, timeline, diagnosis, problems, key, redact)
-    gc.collect()  # figures are full of cycles, and would wait for those of ten more runs
+    gc.collect()  # figures are full of reference cycles, and would stay until ten more runs are drawn
     drawn = [file for figure in entry.figures for file, _, _ in figure.files.values()]
     files: Rows = {name: [] for name in (*drawn, ENTRY, POINTS, _VIEW)}
-    if not problems and product.key() == key:  # else it is tried again next time
+    if not problems and product.key() == key:  # else the next build tries again
         files = note_kept(folder, key, (*files, ROW))
     return product.outcome(files, problems)
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run: where its logs are and what its run.toml says, with the settings of the workspace around."""
+    """One run: where its logs are, what its run.toml says, and the settings of its workspace."""
 
     folder: RunFolder
     settings: WorkspaceConfig = field(default_factory=WorkspaceConfig)
 
     @property
     def run_id(self) -> str:
-        """What the run is called: the name of its folder, of its log, or the one that its tracker gave it."""
+        """The id: from the name of its folder or log, or from the name that its tracker gave it."""
         return self.folder.run_id
 
     def read(self) -> tuple[list[Attempt], list[str]]:
-        """All attempts, with roles and units as the configuration declares them, and the problems."""
+        """All attempts, with the roles and units that the configuration declares, and the problems."""
         folder, stated, settings = self.folder, self.folder.config, self.settings
         aliases = [(name, Role(role)) for name, role in [*stated.roles.items(), *settings.roles.items()]]
         attempts: list[Attempt] = []
@@ -163,12 +163,12 @@ class Run:
         for log in (*folder.logs, *folder.beside):
             reading = None if aliases or folder.only else folder.readings.get(log)
             if reading and not all(Path(source).exists() for a in reading.attempts for source in a.sources):
-                reading = None  # what is gone meanwhile is told as gone
+                reading = None  # a log was removed since: read again, which reports it as missing
             only = folder.only if log in folder.logs else ""
             reading = reading or read_all(log, aliases=aliases, only=only)
             several = len(folder.logs) > 1 or log in folder.beside
             within = f"{log.name}/" if several and log.is_dir() else ""
-            attempts += [  # one whose folder is one log has its name already
+            attempts += [  # the attempt of a folder that is one log already has the name of the folder
                 a if f"{a.name}:".startswith(f"{log.name}:") else replace(a, name=f"{within}{a.name}")
                 for a in reading.attempts
             ]
@@ -190,12 +190,12 @@ class Run:
         return declared, [str(problem) for problem in problems]
 
     def timeline(self) -> Timeline:
-        """The run, read and stitched. Raises ChronicleError where nothing of it could be read."""
+        """The run, read and stitched. Raises ChronicleError if nothing of it can be read."""
         return self._stitched()[0]
 
     def diagnose(self) -> tuple[Timeline, Diagnosis, list[str]]:
-        """The run read, stitched and classified, and what was wrong with single logs of it. Raises
-        ChronicleError: nothing of the run could be read, or its configuration is wrong."""
+        """The run, read, stitched and classified, and the problems of single logs. Raises ChronicleError:
+        nothing of the run can be read, or its configuration is wrong."""
         timeline, problems = self._stitched()
         with contained(_logs_of(self.folder)):
             return timeline, classify(timeline, thresholds(self.settings)), problems
@@ -215,7 +215,7 @@ def _logs_of(run: RunFolder) -> str:
 
 
 def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
-    """What the last build in the workspace ``root`` said of a run, and "built", "not built" or "damaged"."""
+    """The entry of a run from the last build in ``root``, and its state: built, not built or damaged."""
     folder = root / "build" / "entries" / run_id
     try:
         return (None, "damaged") if damaged(folder, shortcut=True) else (_read_entry(folder), "built")
@@ -224,7 +224,7 @@ def last_entry(root: Path, run_id: str) -> tuple[Entry | None, str]:
 
 
 def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
-    """What the last build said of those of the runs that it read. Raises NothingToRead where it read none."""
+    """The entries of the runs that the last build has read. Raises NothingToRead if there are none."""
     entries = [last_entry(root, run.run_id)[0] for run in runs]
     built = [entry for entry in entries if entry is not None]
     if not built:
@@ -233,8 +233,8 @@ def last_entries(root: Path, runs: Iterable[RunFolder]) -> list[Entry]:
 
 
 def thresholds(config: WorkspaceConfig) -> Thresholds:
-    """The classifier's thresholds with those of chronicle.toml. Raises ConfigError: a name that it does not
-    have, or a rate of false alarms that was not measured."""
+    """The classifier's thresholds, with those of chronicle.toml. Raises ConfigError: an unknown threshold, or
+    a rate of false alarms for which no thresholds were measured."""
     valid = [field.name for field in fields(DEFAULTS)]
     for name in config.thresholds:
         if name not in valid:
@@ -254,14 +254,14 @@ def _write(
     key: str,
     redact: Redactor,
 ) -> Entry:
-    """Writes the entry, its figures, its points as a table, and as the script of the interactive view."""
+    """Writes the entry, its figures, its points as CSV, and the script of the interactive view."""
     from chronicle.figures import draw, view_script
 
     run, config, folder = product.run, redact.value(product.run.config), product.folder
     notes = [replace(note, text=redact(note.text)) for note in run.notes]
     x, warnings = _drawn_over(timeline, config.x or product.config.x, config.tokens_per_step)
     story = tell(timeline, diagnosis, config, notes)
-    name, edge = config.title or run.run_id, picture_edge(timeline, config)
+    title, edge = redact(run.title), picture_edge(timeline, config)
     entry = make_entry(
         run.run_id,
         timeline,
@@ -269,13 +269,14 @@ def _write(
         config,
         story=story,
         notes=notes,
-        figures=draw(timeline, diagnosis, folder, story.events, title=name, x=x, edge=edge),
+        title=title,
+        figures=draw(timeline, diagnosis, folder, story.events, title=title, x=x, edge=edge),
         warnings=[*problems, *warnings, *redact.withheld()],
         inputs_sha256=key,
         classifier_version=CLASSIFIER,
     )
     view = view_script(timeline, entry, config.tokens_per_step)
-    row = {"entry": to_json(listed(entry)), "names": redact.names}  # of the lists, with what was withheld
+    row = {"entry": to_json(listed(entry)), "names": redact.names}  # what lists show, and withheld names
     whole = json.dumps(to_json(entry), ensure_ascii=False, indent=1, allow_nan=False)
     for file, text in ((ROW, json.dumps(row, ensure_ascii=False)), (ENTRY, whole), (_VIEW, view)):
         (folder / file).write_text(text, "utf-8", errors="replace")
@@ -284,7 +285,7 @@ def _write(
 
 
 def _drawn_over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[OnAxis | None, list[str]]:
-    """The axis that the run is drawn over (None: steps), and why it is not the one that was asked for."""
+    """The axis of the figure (None: steps), and a warning if the requested axis cannot be used."""
     try:
         x = None if axis == "step" else on_axis(timeline, axis, tokens_per_step=tokens_per_step)
     except UsageError as err:
@@ -293,7 +294,7 @@ def _drawn_over(timeline: Timeline, axis: str, tokens_per_step: float) -> tuple[
 
 
 def write_points(file: Path, timeline: Timeline) -> None:
-    """The rows of `Timeline.frame`, times to the microsecond, without importing pandas: 60 MiB of memory."""
+    """Writes the rows of `Timeline.frame` without importing pandas, which would take 60 MiB of memory."""
     every = max(1, -(-sum(map(len, timeline.series.values())) // _DATA_POINTS))
     names = np.array([attempt.name for attempt in timeline.attempts], dtype=object)
     tracks = [track.pick(slice(None, None, every)) for track in timeline.series.values()]
@@ -302,7 +303,7 @@ def write_points(file: Path, timeline: Timeline) -> None:
     def clock(time: float) -> str:
         return "" if time != time else datetime.fromtimestamp(time, UTC).isoformat(" ", finest)
 
-    # packed to an eighth of the bytes, and no time of the build in them
+    # compressed to an eighth, with no time of the build, so that equal points give equal bytes
     with GzipFile(file, "wb", mtime=0) as packed, TextIOWrapper(packed, "utf-8", "replace", "") as text:
         table = csv.writer(text, lineterminator="\n")
         table.writerow(COLUMNS)
@@ -326,6 +327,6 @@ def runs(path: str | Path, *more: str | Path) -> list[Run]:
         UsageError: a path that does not exist.
         NothingToRead: no path holds a log.
     """
-    home = Workspace.find(Path.cwd())
-    settings = home.config if home else WorkspaceConfig()
+    workspace = Workspace.find(Path.cwd())
+    settings = workspace.config if workspace else WorkspaceConfig()
     return [Run(run, settings) for run in expand([local(place) for place in (path, *more)])]

@@ -1,16 +1,16 @@
-"""What is withheld before a run is published: secrets, and on request who and where.
+"""Withholds secrets, and on request identities, before a run is published.
 
-Logs hold configurations, command lines and environments, and those hold keys. Nothing here is certain: a
-secret that looks like any other word, under a name that says nothing, is published. Four things are looked
-for in every text of a run:
+Logs contain configurations, command lines and environments, which may contain keys. Detection cannot be
+complete: a secret that looks like a word, under a name that reveals nothing, is published. Four things are
+searched for in every text of a run:
 
-- what has the shape of a key: the rules of detect-secrets, and the shapes of `_SHAPES`;
-- what stands under a name of a secret (``api_key``, ``hub_token``, ``password``): as a fact, as
-  ``NAME=VALUE`` or as ``--name VALUE``;
-- what a program is known to take as a secret (``mysql -pVALUE``, ``curl -u NAME:VALUE``): `_ARGUMENTS`;
-- with ``identities``: hosts, users, e-mail and network addresses, and the folders of users.
+- text with the form of a key: the rules of detect-secrets, and `_SHAPES`; - values under the name of a secret
+(``api_key``, ``hub_token``, ``password``): in facts, in ``NAME=VALUE`` and
+  in ``--name VALUE``;
+- secret arguments of known programs (``mysql -pVALUE``, ``curl -u NAME:VALUE``): `_ARGUMENTS`;
+- with ``identities``: hosts, users, e-mail and network addresses, and home folders.
 
-Hosts and users get numbers (``host-1``), so that a page can still say that one node failed twice.
+Hosts and users get numbers (``host-1``), so that a page can still show that one node failed twice.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _SECRET = re.compile(
     r"|(?:api|access|auth|bearer|refresh|session|bot|hf|hub|huggingface|github|gitlab|wandb|slack|user) "
     r"token)"
 )
-# Last words of names that may be those of a secret: only where the value is one that no person would write.
+# Last words of names that may denote a secret, but only if the value looks generated.
 _MAYBE_SECRET = re.compile("tokens?|key|pass|pwd|auth|(?:re)?login|session|sig(?:nature)?")
 _MADE = re.compile(r"(?<![A-Za-z0-9])(?=[A-Za-z]*\d)(?=\d*[A-Za-z])[A-Za-z0-9]{16,}")
 _NO_SECRET = re.compile(r"(?i)none|null|true|false|auto|\*+|\.+|<.*>|\[.*\]|\$\{?\w+\}?|\(withheld\)")
 _NAME = r"[A-Za-z][\w.-]{2,60}"
-# A name and its value: in quotes to the one that closes them, else to a space or a sign that ends an item.
+# A name and its value, which ends at the closing quote, or else at a space or a separator.
 _ASSIGNED = re.compile(
     rf"(?P<before>(?:(?P<name>(?:[A-Za-z]{{1,20}} )?{_NAME})\\?[\"']?\s*(?:[=:]|,(?=\s*[\"']))\s*"
     rf"|--?(?P<option>{_NAME})[\"']?,?\s+"
@@ -53,11 +53,11 @@ _ASSIGNED = re.compile(
     r"(?P<value>(?(quote)(?:(?!(?P=quote)).)+|(?:(?i:basic|bearer|digest|token) +)?"
     r"(?:\(withheld\)|[^\s\"',;&)}\]]|[\"',;&)}\]](?=[\w@#$%^*!/+-])(?![\w.-]+[\"']?\s*[=:]))+))"
 )
-# Programs, and what stands before a secret among their arguments, which may be those of a printed list.
+# Programs, and what precedes a secret among their arguments, which may be printed as a list.
 _GAP, _ITEM = r"[\s\"',]+", r"[^\s\"',]+[\s\"',]+"
 _LATER = rf"[^\n]{{0,200}}?{_GAP}"  # up to another argument
 _APART_OR_NOT = rf"(?:{_GAP})?+"
-# The last argument of a command, after options alone: prose that names the command goes on.
+# The last argument of a command after its options: in prose that names the command, more words would follow.
 _LAST = (
     rf"{_GAP}(?:-[\w-]+(?:=[^\s\"',]*|{_GAP}\w+://[^\s\"',]*)?{_GAP})*+"
     r"(?=[^\s\"',-][^\s\"',]{7,}[\s\"',)\]]*\Z)(?!\w+://)"
@@ -92,7 +92,7 @@ _ARGUMENTS = {
     "poetry": rf"config{_GAP}(?:http-basic\.{_ITEM}|pypi-token\.){_ITEM}",
     "aws": rf"configure{_GAP}set{_GAP}[\w.]*(?:secret|token)\w*{_GAP}",
 }
-# Each program with the rest of its command (a sign between two others ends none), and what is sought there.
+# The text of a program's command (`|`, `;` and `&` end it only beside a space), and the secret in it.
 _COMMANDS = [
     (
         re.compile(rf"(?<![\w-])(?:{program})(?=[\s\"'])(?:[^\n|;&]|(?<=\S)[|;&](?=[^\s|;&]))*"),
@@ -104,7 +104,7 @@ _COMMANDS = [
     for program, before in _ARGUMENTS.items()
 ]
 _COMMAND = re.compile(rf"(?<![\w-])(?:{'|'.join(_ARGUMENTS)})(?=[\s\"'])")
-# How keys begin, and what follows.
+# Prefixes of keys, which random characters follow.
 _PREFIXES = (
     r"hf|r8|nvapi|dckr_pat|github_pat|gl(?:pat|ptt|dt)|xox[abeprs]|xapp|ya29|gsk|xai|pplx|fw|tgp_v1|wandb_v1"
     r"|lsv2_(?:pt|sk)|pcsk|npm|pypi|hv[sb]|dp\.pt|dop_v1|rpa|GOCSPX|vercel_blob_rw|[rs]k_(?:live|test)|shpat"
@@ -131,7 +131,7 @@ _SHAPES = (
 _HOSTS = {"host", "hostname", "hosts", "node", "nodes", "nodename", "nodelist", "fqdn"}
 _USERS = {"user", "username", "login", "email"}
 _COMMON = {"localhost", "root", "user", "users", "admin", "ubuntu", "host", "node", "none", "unknown"}
-_FEWEST = 4  # letters of a name that is looked for in other texts too
+_FEWEST = 4  # letters of a host or user name that is also withheld within other texts
 _HOME = re.compile(
     r"(?:(?<![\w.~-])(?:/[\w.-]+){0,3}/(?:home|Users|users)/|[A-Za-z]:\\Users\\)[^/\\\s:\"',;]+"
     r"|(?<![\w.~-])/root(?=/)"
@@ -143,8 +143,8 @@ _NUMBERS = re.compile(
 
 
 class Redactor:
-    """Withholds by the rules of chronicle.toml. ``texts`` counts what was changed, by what it held. ``names``
-    maps each number that stands for a host or a user back to it; it is never published."""
+    """Withholds text by the rules of chronicle.toml. ``texts`` holds the changed texts by the kind of what
+    was withheld. ``names`` maps each number of a host or user to its name; it is never published."""
 
     def __init__(self, rules: Redact, hosts: Iterable[str] = (), users: Iterable[str] = ()) -> None:
         self._secrets, self._identities = rules.secrets, rules.identities
@@ -169,7 +169,7 @@ class Redactor:
         return self._known[text]
 
     def fact(self, name: str, value: Any) -> Any:
-        """The value of a fact: withheld whole, with all that is in it, where its name is that of a secret."""
+        """The value of a fact, which is withheld completely if its name denotes a secret."""
         if _may_be_secret_name(name) and type(value) in (str, int, list, tuple, dict):
             text = str(value).strip("[]()") if isinstance(value, list | tuple) else str(value)
             if self._is_secret(name, text):
@@ -180,9 +180,9 @@ class Redactor:
         return self.value(value)
 
     def value(self, value: T) -> T:
-        """The same value with every text in it as it may be published; arrays are not looked at."""
+        """The same value with all texts in it as they may be published; arrays are not examined."""
         changed: Any = value
-        if type(value) is str:  # a StrEnum is a word of ours
+        if type(value) is str:  # not a StrEnum, which holds a word of chronicle
             changed = self(str(value))
         elif isinstance(value, Mapping):
             changed = {self.value(name): self.fact(str(name), item) for name, item in value.items()}
@@ -195,7 +195,7 @@ class Redactor:
         return cast(T, changed)
 
     def withheld(self) -> list[str]:
-        """What a page says of what was withheld: how much of which kind, and never what."""
+        """The sentences of a page on how many texts of which kind were withheld."""
         what = {"secret": "with what looks like a secret", "identity": "that told of a person or a machine"}
         texts = [f"{plural(len(texts), 'text')} {what[kind]}" for kind, texts in self.texts.items() if texts]
         return [f"Withheld by [redact] of chronicle.toml: {text}" for text in texts]
@@ -227,7 +227,7 @@ class Redactor:
         return new
 
     def _is_secret(self, name: str, value: str) -> bool:
-        """Whether ``value`` is to be withheld since it stands under ``name``."""
+        """Whether ``value`` is to be withheld because of its ``name``."""
         says_something = self._secrets and len(value) > 3 and not _NO_SECRET.fullmatch(value)
         named = says_something and _may_be_secret_name(name)
         sure = named and (_is_secret_name(name) or _MADE.search(value) is not None)
@@ -237,7 +237,7 @@ class Redactor:
         return match[0] if self._is_allowed(match[0]) else by
 
     def _arguments(self, text: str) -> str:
-        """The text without what programs take as secrets."""
+        """The text without secret arguments of programs."""
 
         def within(secret: re.Pattern[str], command: re.Match[str]) -> str:
             return secret.sub(withheld, command[0])
@@ -251,8 +251,8 @@ class Redactor:
         return text
 
     def _assignments(self, text: str) -> str:
-        """The text without the values that stand under names of secrets. What stands under another name is
-        looked into: a command line may, with keys among its options."""
+        """The text without values under names of secrets. Values under other names are searched too, since a
+        command line with keys among its options may be such a value."""
         parts, at = [], 0
         while match := _ASSIGNED.search(text, at):
             name = match["name"] or match["option"] or match["title"]
@@ -279,7 +279,7 @@ def redactor_of(
     faults: Sequence[Fault] = (),
     facts: Mapping[str, Any] = {},
 ) -> Redactor:
-    """The redactor of a run: it knows hosts and users that its logs and the ``facts`` of run.toml name."""
+    """The redactor of a run, with the hosts and users that its logs and the ``facts`` of run.toml name."""
     every = [item for table in (facts, *(attempt.facts for attempt in attempts)) for item in _stated(table)]
     hosts = {host for name, v in every if _last_word(name) in _HOSTS for host in hosts_of(v)}
     hosts |= {fault.host for fault in (*faults, *(f for attempt in attempts for f in attempt.faults))}

@@ -1,12 +1,11 @@
-"""The folder of a site: what it was made of, and how it is made beside the one that people read.
+"""The folder of a site: what the last site was made from, and how the new one takes its place.
 
-A build makes only what has changed since the last one. A file is known by its size and time, as a build left
-it. Whatever does not fit together (another mkdocs.yml or engine, a page that somebody edited in the site, a
-build that was killed) makes the whole site anew.
+A build renders only what has changed since the last build, judged by size and time of each file. After any
+other change (another mkdocs.yml or engine, a page edited in the site, a killed build) it renders everything.
 
-The new site is checked and put in its place in one step: until then yesterday's site is whole, whatever
-happens to a build; afterwards today's is. Only a folder that holds our mark is ever replaced, and what a
-person hid in it (`.git`, a name beginning with a dot) is kept.
+The new site is made in a folder of its own, checked, and exchanged with the old one in a single step, so that
+a complete site is there at every moment. Only a folder with our marker file is ever replaced, and hidden
+files that people put into it (such as `.git`) are kept.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ from chronicle.workspace.locks import remove
 
 MEMORY = "build/made.json"
 _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
-MARKER = ".chronicle-site"  # a folder without it is not ours, and is left alone
-# Where two folders cannot exchange their names: a mount point, a folder of others above, some systems.
+MARKER = ".chronicle-site"  # a folder without this file was not made by chronicle, and is left alone
+# Errors if two folders cannot exchange their names: at a mount point, without permission, on some systems.
 _NO_EXCHANGE = (
     errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY,
     errno.ENOSYS, errno.EINVAL, errno.EXDEV, errno.ENOTSUP,
@@ -40,11 +39,11 @@ _HERE, _EXCHANGE, _SWAP = -100, 2, 2  # AT_FDCWD and RENAME_EXCHANGE of Linux, R
 
 
 class SiteRecord(NamedTuple):
-    """The last site: engine, title, a ``key`` of all it is rendered with, the time it speaks of, the files of
-    build/docs, and a hash of what its own look like.
+    """What is known of the last site: engine, title, a ``key`` over everything that all pages are rendered
+    with, its time (``epoch``), the stamps of build/docs, and a hash of the stamps of the site.
 
-    ``in_parts`` says whether the engine can be asked for single pages of it (None: nobody has tried), and
-    ``parts`` what each page of build/docs was rendered from, where that is known.
+    ``in_parts``: whether the engine can render single pages of it (None: not tried yet). ``parts``: what each
+    page of build/docs was made from, as a hash.
     """
 
     engine: str = ""
@@ -59,7 +58,7 @@ class SiteRecord(NamedTuple):
 
 
 def last_record(root: Path) -> SiteRecord:
-    """What is known of the last site; nothing where there is none, or nothing that can be used."""
+    """The record of the last site; an empty one if there is none, or if it cannot be used."""
     try:
         record = SiteRecord(*json.loads((root / MEMORY).read_bytes()))
         within = all(path[0] != "/" and ".." not in path.split("/") for path in record.docs)
@@ -70,14 +69,14 @@ def last_record(root: Path) -> SiteRecord:
 
 
 def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str:
-    """Makes the site of build/docs, as far as that is not as ``before``; returns what the engine printed.
-    ``now`` says by which engine, of what time and of which files. The site appears at ``out`` in one step.
-    Errors are those of `chronicle.build.build`."""
+    """Renders what has changed in build/docs since the site of the record ``before``, and puts the new site
+    at ``out`` in one step; returns what the engine printed. ``now`` names the engine, the time and the files.
+    Raises what `chronicle.build.build` raises."""
     names = "build/next", "build/docs", MEMORY, "mkdocs.yml"
     new_site, docs, memory, config = (root / name for name in names)
     make_room(new_site, out)
     new_site.with_name(engines.LISTED).unlink(missing_ok=True)  # of a build that was killed
-    # All that every page is rendered with: mkdocs.yml, the engine, its packages, our own source.
+    # Everything that all pages are rendered with: mkdocs.yml, the engine, its packages, our own source.
     versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
     ours = now.engine, now.title, now.strict, engines.code_sha256(), config.read_bytes()
     now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
@@ -96,7 +95,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
         try:
             printed, in_parts = site(changed=changed, docs=now.docs), True
             for path in changed & now.docs.keys():
-                if not path.endswith(".md"):  # no page, and therefore the same in a site
+                if not path.endswith(".md"):  # files that are not pages are the same in the site
                     (new_site / path).parent.mkdir(parents=True, exist_ok=True)
                     engines.share(docs / path, new_site / path)
         except engines.NotInParts as err:
@@ -106,7 +105,7 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
         printed = site()
     made = engines.stamps(new_site)
     now = now._replace(site=_looks(made), in_parts=in_parts)
-    memory.unlink(missing_ok=True)  # until the new one is in its place nothing is known
+    memory.unlink(missing_ok=True)  # the record is invalid until the new site is in its place
     put_in_place(new_site, out, missing_pages(made, now.docs))
     engines.write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
@@ -117,7 +116,7 @@ def _looks(site: engines.Stamps) -> str:
 
 
 def _changed(before: engines.Stamps, now: engines.Stamps, docs: Path) -> set[str]:
-    """Files of ``docs`` that are not as they were, gone ones too, and pages that name what came or went."""
+    """Files of ``docs`` that changed, came or went, and pages that name a page that came or went."""
     came_or_went = {path for path in now.keys() ^ before.keys() if path.endswith(".md")}
     changed = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
     others = now.keys() - changed if came_or_went else ()
@@ -128,12 +127,11 @@ def _changed(before: engines.Stamps, now: engines.Stamps, docs: Path) -> set[str
 
 
 def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site: Path) -> None:
-    """Makes ``new_site`` hold what did not change of the site ``out``, and nothing else.
+    """Makes ``new_site`` hold exactly the unchanged files of the site ``out``.
 
-    Pages and figures become one file with those of ``out``: nobody writes them. What an engine writes anew
-    with every build (its index, its map of the site) is copied. What ``new_site`` was before is the site
-    before ``out``, which has nearly all of its files: those are left, so that a site of any size takes few
-    changes.
+    Pages and figures are hard-linked, because they are never changed in place. Files that an engine writes
+    with every build (its index, its map of the site) are copied. Since ``new_site`` is the site before
+    ``out``, it already has nearly all of these files, and only a few links are needed.
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
@@ -150,12 +148,12 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
 
 
 def _page_of(path: str) -> str:
-    """What an engine makes of a file of build/docs: a page of one of Markdown, the same of any other."""
+    """The file of the site that an engine makes from a file of build/docs."""
     return f"{path[:-3]}.html" if path.endswith(".md") else path
 
 
 def check_claim(out: Path) -> None:
-    """Raises UsageError where ``out`` may not become a site: it holds what chronicle did not make."""
+    """Raises UsageError if ``out`` may not be replaced: it is a file, or holds files of others."""
     if out.is_dir() and any(out.iterdir()) and not (out / MARKER).exists():
         problem = f"{out} is not empty and was not made by chronicle, and a build replaces its folder"
         raise UsageError(problem, remedy="name another --out, or remove the folder yourself")
@@ -164,7 +162,7 @@ def check_claim(out: Path) -> None:
 
 
 def missing_pages(site: engines.Stamps, docs: engines.Stamps) -> list[str]:
-    """Pages that ``docs`` has, and a site made of it has not: its home, and those of the runs."""
+    """Pages that are missing or empty in a site made from ``docs``, among Home and the pages of runs."""
     pages = [p for p in docs if p == "index.md" or (p.startswith("runs/") and p.endswith("/index.md"))]
     wanted = [f"{page[:-3]}.html" for page in pages]
     return [page for page in wanted if not (site.get(page) or [0])[0]]
@@ -173,12 +171,11 @@ def missing_pages(site: engines.Stamps, docs: engines.Stamps) -> list[str]:
 def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
     """Puts the site ``new_site`` in the place of ``out``, unless pages are ``missing`` in it.
 
-    What was there stays as ``new_site``, where the two have exchanged their names: the next site begins with
-    it.
+    If the two exchange their names, the old site stays as ``new_site``: the next build starts from it.
 
     Raises:
-        SiteError: pages are missing in it; ``out`` is as it was.
-        OSError: it cannot be put there; ``out`` is whole, old or new.
+        SiteError: pages are missing; ``out`` is unchanged.
+        OSError: it cannot be put there; ``out`` is complete, old or new.
     """
     if missing:
         named = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
@@ -192,7 +189,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
     except OSError as err:
         if err.errno not in _NO_EXCHANGE:
             raise
-        # The folder is filled file by file then: each page is old or new, never half.
+        # Fill the folder file by file: each page is old or new, never incomplete.
         files = (file for file in new_site.rglob("*") if file.is_file())
         content = ((file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files)
         engines.write_tree(out, content, engines.stamps(out))
@@ -203,15 +200,16 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
 
 
 def make_room(new_site: Path, out: Path) -> None:
-    """Makes room for a site that is to be made, of what a build that was killed left there. What people hid
-    goes on in ``out``; ``new_site`` may hold anything else afterwards."""
+    """Removes what a killed build left where a new site is to be made. Hidden files that people had put there
+    are moved to ``out``; ``new_site`` may still hold other files."""
     for left in (new_site, _new_site_beside(out)):
         hidden_to(out, left)
     remove(_new_site_beside(out))
 
 
 def hidden_to(out: Path, old: Path) -> None:
-    """Lets what people hid in the folder of an old site go on in ``out``; what is no folder is removed."""
+    """Moves hidden files that people put into the folder of an old site to ``out``. If ``old`` is not a
+    folder it is removed."""
     if not old.is_dir() or old.is_symlink():
         remove(old)
         return
@@ -229,7 +227,7 @@ def _new_site_beside(out: Path) -> Path:
 
 
 def _exchange(path: Path, other: Path) -> None:
-    """Lets two folders exchange their names in one step; where there is only one, it gets the other name."""
+    """Exchanges the names of two folders in one step; if ``other`` does not exist, ``path`` gets its name."""
     if not other.exists():
         path.rename(other)
         return

@@ -1,14 +1,14 @@
-"""Which runs there are: those that paths hold, and those that logs of machines belong to.
+"""Which runs there are at some paths, and to which runs the logs of machines belong.
 
-`dmesg` and job logs often lie in a folder of their own, apart from every training. They tell of a run that
-names the same job, or that was the only one to run when a fault happened (within an hour, on one of its
-nodes where it names them).
+Kernel logs (`dmesg`) and job logs often lie in a folder of their own. They concern a run that names the same
+job, or the only run that was active when a fault happened (within an hour, and on one of its nodes if it
+names them).
 
-Folders side by side may be attempts of one training: `train/`, `train_resume1/`; `PPO_1/`, `PPO_2/`. A name
-alone proves nothing: `lr0.1/` and `lr0.2/` are two runs, and so is what was restarted from nothing. Those
-whose names differ by a word of restarts, a number at the end, the time of day or an id that a tracker gave
-are read and stitched, and the logs decide: the steps of the later one go on from those of the earlier, by the
-same metrics, under one name where a tracker keeps it.
+Neighbouring folders may hold attempts of one training: `train/`, `train_resume1/`; `PPO_1/`, `PPO_2/`. Names
+alone do not prove it: `lr0.1/` and `lr0.2/` are two runs. Folders whose names differ only by a word for
+restarts, a number at the end, the time of day or the id of a tracker are read and stitched. They are one
+training if the later steps continue from the earlier ones, with the same metrics, and under one name if a
+tracker states it.
 """
 
 from __future__ import annotations
@@ -42,31 +42,31 @@ from chronicle.workspace import folders
 from chronicle.workspace.config import Confines
 from chronicle.workspace.folders import RunFolder, Workspace, path_words, safe_id, with_unique_ids
 
-_FETCHES = 4  # runs whose logs are fetched at a time
-_MOST_NAMED = 3  # runs that a remedy names
+_FETCHES = 4  # runs whose logs are fetched at the same time
+_MOST_NAMED = 3  # runs that a message names
 _NUMBER = re.compile(r"[-_. ]\d{1,3}$")
 _DATE_IN_NAME = re.compile(  # 20261122_073444, 2026-11-22-07-34, May04_12-00-00
     r"(?<!\d)(20\d\d[-_.]?[01]\d[-_.]?[0-3]\d|[A-Z][a-z]{2}[0-3]\d)[-_T]?[0-2]\d([-_.:]?[0-5]\d){1,2}(?!\d)"
 )
-_RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # that a tracker gave a launch
-_MOST_FOLDERS = 32  # folders of like names: of more, one would have to read too many
-_NEIGHBOURS = 8  # runs near each other of which two may be one
-_SHARED_METRICS = 0.5  # share of the metrics of the one with fewer that the other has too
+_RANDOM_ID = re.compile(r"(?<![0-9A-Za-z])[0-9a-f]{16,}(?![0-9A-Za-z])")  # the id of a tracker for a launch
+_MOST_FOLDERS = 32  # folders with similar names that are compared: more would take too long to read
+_NEIGHBOURS = 8  # runs in and below one folder that are compared as possible copies
+_SHARED_METRICS = 0.5  # share of the metrics of the smaller run that the other one must have too
 
 
 Readings = Mapping[Path, Reading]
-_Member = tuple[RunSource, Readings]  # a run, and what was read of it to tell it from others
+_Member = tuple[RunSource, Readings]  # a run, and what was read of its logs to compare it with others
 
 
 def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
     """The runs below ``paths``: logs, folders of logs, run folders (with a run.toml) and workspaces.
 
-    Two runs of one id are told apart by a number. Where they are not ``trusted``, no address and no link
-    of a run.toml or a folder is followed.
+    The second run of an id gets a number. If the paths are not ``trusted``, no address and no link in a
+    run.toml or a folder is followed.
 
     Raises:
-        UsageError: a path that does not exist.
-        NotALog: all that the paths hold is read with a log, and there is none.
+        UsageError: a path does not exist.
+        NotALog: the paths hold only files that belong beside a log.
         NothingToRead: no path holds a log.
     """
     aside = passed_over(paths)
@@ -80,7 +80,7 @@ def expand(paths: Sequence[Path], *, trusted: bool = True) -> list[RunFolder]:
 
 
 def passed_over(paths: Sequence[Path]) -> list[Path]:
-    """Those that hold nothing but what is read with a log beside it: `run/*` names such files too."""
+    """The paths that hold only files that belong beside a log: a pattern such as `run/*` names them too."""
     return [path for path in paths if _is_aside(path)]
 
 
@@ -94,13 +94,13 @@ def _is_aside(path: Path) -> bool:
 
 
 def no_logs(aside: Iterable[Path]) -> str:
-    """What is said of paths that were passed over."""
+    """The message about paths that were passed over."""
     paths = ", ".join(map(path_words, aside))
     return f"{paths}: no log, but what is read together with one that lies beside it"
 
 
 def must_exist(path: Path) -> None:
-    """Raises UsageError for a path that somebody named and that leads nowhere; a broken link is a log."""
+    """Raises UsageError if a path does not exist. A broken link passes: it is reported as a log."""
     if path.is_symlink():
         try:
             path.stat()
@@ -128,13 +128,14 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
         yield from spread(folders.run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
         for source, readings in joined(runs_below(local(path, confines))):
-            yield RunFolder(safe_id(source.run_id), source.paths, only=source.only, readings=readings)
+            run = RunFolder(safe_id(source.run_id), source.paths, only=source.only, name=source.run_id)
+            yield replace(run, readings=readings)
 
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:
-    """The runs, each store of several runs among their logs (a tracker's database) as its runs. ``entries``
-    holds what was kept of each by the last build: a folder that looks as it did then, when it held one run,
-    is not looked into."""
+    """The runs; a store of several runs (a tracker's database) among their logs is replaced by its runs. A
+    folder that has not changed since the last build, whose results are in ``entries``, is not opened if it
+    held one run."""
     runs, run_folders = list(runs), list[RunFolder]()
     folders_of_one_run = [run for run in runs if entries and run.logs == (run.folder,)]
     looks = ((run, last_seen(run, entries / run.run_id)) for run in folders_of_one_run if entries)
@@ -146,8 +147,10 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
             files = [file for log in logs for file in (sorted(log.iterdir()) if log.is_dir() else [log])]
             stores = {file: held for file in files if (held := runs_of_store(file, run.run_id))}
             for file, held in stores.items():
-                ids = ((safe_id(source.run_id), source.only) for source in held)
-                run_folders += [replace(run, run_id=name, logs=(file,), only=only) for name, only in ids]
+                of_store = replace(run, logs=(file,))
+                run_folders += [
+                    replace(of_store, run_id=safe_id(s.run_id), name=s.run_id, only=s.only) for s in held
+                ]
             rest = tuple(file for file in files if file not in stores and file not in run.own_files)
             if not stores or rest:
                 run_folders.append(replace(run, logs=rest) if stores else run)
@@ -155,7 +158,7 @@ def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFo
 
 
 def _with_logs(run: RunFolder) -> RunFolder:
-    """The run, with what lies behind an address; where that cannot be had, it is the run's problem."""
+    """The run, after its logs behind addresses were fetched; a failure becomes the run's problem."""
     try:
         for log in run.logs:
             local(folders.address_of(log) or log, run.confines)
@@ -165,7 +168,8 @@ def _with_logs(run: RunFolder) -> RunFolder:
 
 
 class _Presence:
-    """When (first and last Unix seconds of each attempt) and where a run was; empty where it does not say."""
+    """When (first and last Unix seconds of each attempt) and where a run was active, as far as it is
+    known."""
 
     def __init__(self, entry: Entry) -> None:
         self.run_id, rows = entry.run_id, entry.attempts
@@ -173,7 +177,7 @@ class _Presence:
         known = (ends for ends in times if all(ends))
         self.spans = [[datetime.fromisoformat(str(t)).timestamp() for t in ends] for ends in known]
         self.jobs = {row["job"] for row in rows if row.get("job")}
-        # Without their domains: logs write one name both ways.
+        # Without domains, because logs write the same name with and without.
         self.hosts = {h.partition(".")[0] for row in rows for h in hosts_of(row.get("nodes") or "")}
 
     def was_there(self, fault: Fault) -> bool:
@@ -191,7 +195,7 @@ def only_machines(entry: Entry) -> bool:
 
 
 def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[list[str], str]:
-    """The ids of the runs that machine logs tell of, by job or by time; where there are none, the problem."""
+    """The ids of the runs that machine logs concern, by job or by time; if there are none, the problem."""
     runs, jobs = [*map(_Presence, entries)], {str(log.facts.get("job")) for log in logs}
     faults = [fault for log in logs for fault in log.faults]
     present = [[run.run_id for run in runs if run.was_there(fault)] for fault in faults]
@@ -202,7 +206,7 @@ def runs_concerned(logs: Sequence[Attempt], entries: Iterable[Entry]) -> tuple[l
 
 
 def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
-    """The problem of machine logs that tell of no run for certain, with the runs that they may tell of."""
+    """The problem of machine logs that concern no run for certain, with the runs that are possible."""
     what = plural(len(faults), "fault")
     if faults:
         first = faults[0]
@@ -216,8 +220,8 @@ def _of_no_run(faults: Sequence[Fault], maybe: Sequence[str]) -> str:
 
 
 def joined(sources: Sequence[RunSource]) -> list[_Member]:
-    """The runs, those that go on from one beside them as one with it: under its id, with the logs of all. Of
-    a few runs, what was read of them is given too, so that it need not be read again."""
+    """The runs, after those that continue a neighbouring one were merged with it, under its id. For a few
+    runs the results of reading are returned too, so that they need not be read again."""
     groups: dict[tuple[str, str], list[RunSource]] = {}
     for source in sources:
         groups.setdefault((source.run_id, "") if source.only else _stem(source.run_id), []).append(source)
@@ -226,9 +230,9 @@ def joined(sources: Sequence[RunSource]) -> list[_Member]:
 
 
 def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
-    """The runs, with what two loggers of different formats told of one training as one run: the console of a
-    job beside the folder of its event files. Two of one format are two trainings, and a run of a store is
-    read from there alone."""
+    """The runs, after two logs of one training in different formats were merged, such as the console of a job
+    and the folder of its event files. Two logs of one format are two trainings, and a run of a store is read
+    only from there."""
     log_folders = {path.parent for run, _ in runs for path in run.paths if not path.is_dir()}
     near: dict[Path | None, list[_Member]] = {}
     for member in runs:
@@ -249,7 +253,7 @@ def _without_duplicates(runs: Sequence[_Member]) -> list[_Member]:
 
 
 def _merged(members: Iterable[_Member], belong_together: Callable[[_Member, _Member], bool]) -> list[_Member]:
-    """The runs, each that belongs to an earlier one as one with it: under its id, with the logs of both."""
+    """The runs, each merged with the first earlier one to which it belongs, under the id of that one."""
     runs: list[_Member] = []
     for source, readings in members:
         earlier = (k for k, run in enumerate(runs) if belong_together(run, (source, readings)))
@@ -279,7 +283,7 @@ def _are_copies(formats: Mapping[str, str], run: _Member, other: _Member) -> boo
 
 
 def _stem(run_id: str) -> tuple[str, str]:
-    """The folder around a run and its name, without what says that it was launched again."""
+    """The folder of a run, and its name without the parts that distinguish launches of one training."""
     around, _, name = run_id.rpartition("/")
     name = _RANDOM_ID.sub("*", _DATE_IN_NAME.sub("*", name))
     while (shorter := _NUMBER.sub("", AGAIN.sub("", name))) not in ("", name):
@@ -288,14 +292,14 @@ def _stem(run_id: str) -> tuple[str, str]:
 
 
 def _trainings(group: list[RunSource]) -> list[_Member]:
-    """The trainings in runs of one name, each launch with the one that it goes on from."""
+    """The trainings among runs with similar names, each launch merged with the one that it continues."""
     if not 1 < len(group) <= _MOST_FOLDERS:
         return [(source, {}) for source in group]
     return _merged(sorted(map(_read, group), key=_begun), _goes_on)
 
 
 def _read(source: RunSource, known: Readings | None = None) -> _Member:
-    """The run with what is read of its logs; none of it where one of them cannot be read."""
+    """The run with the results of reading its logs; without any if one of them cannot be read."""
     try:
         return source, known or {path: read_all(path) for path in source.paths}
     except (ChronicleError, OSError):
@@ -303,20 +307,20 @@ def _read(source: RunSource, known: Readings | None = None) -> _Member:
 
 
 def _attempts(readings: Readings) -> tuple[Attempt, ...]:
-    """All attempts, under names that tell them apart."""
+    """All attempts, with unique names."""
     read = ((path, attempt) for path, reading in readings.items() for attempt in reading.attempts)
     return tuple(replace(attempt, name=f"{path}/{attempt.name}") for path, attempt in read)
 
 
 def _begun(member: _Member) -> tuple[float, tuple[Any, ...]]:
-    """When the first attempt of a run began, the last of all where that is not known; then by name."""
+    """The key that orders runs by the begin of their first attempt (unknown ones last), then by name."""
     source, readings = member
     first = min((wall_clock(attempt)[0] for attempt in _attempts(readings)), default=math.nan)
     return math.inf if math.isnan(first) else first, natural(source.run_id)
 
 
 def _goes_on(earlier: _Member, later: _Member) -> bool:
-    """Whether the attempts of two runs are those of one training, none of which begins it anew."""
+    """Whether the attempts of two runs belong to one training, and none of them starts it again."""
     before, after = (_attempts(readings) for _, readings in (earlier, later))
     names, others = ({m for attempt in attempts for m in attempt.series} for attempts in (before, after))
     if len(names & others) < max(1, _SHARED_METRICS * min(len(names), len(others))):
@@ -334,7 +338,7 @@ def _goes_on(earlier: _Member, later: _Member) -> bool:
 
 
 def _resumes(timeline: Timeline, join: Join) -> bool:
-    """Whether a join leads on from steps that were logged, in a process of the same seed."""
+    """Whether a join continues from steps that were logged, in a process with the same seed."""
     before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
     assert before is not None and after is not None  # what is joined has points
     two = Pair(before, after, before)

@@ -1,13 +1,12 @@
-"""What is kept of each run in build/entries, and how it is known to be whole and made from just these inputs.
+"""The store of entries in build/entries: whether an entry is complete, and made from the present inputs.
 
-An entry is kept under a key, a hash over all that it was made from, and with the hash of each of its files.
-A log is known by the hash of its content. Size and times of a file are a shortcut that is only taken where it
-is safe: the time at which its inode changed cannot be set back, and it must lie well before the moment at
-which the content was hashed (what git calls a racy timestamp).
+An entry is stored with a key (a hash over everything that it was made from) and the hash of each of its
+files. Logs are identified by the hash of their content. Size and times of a file replace its hash only if
+this is safe: the change time of its inode, which cannot be set back, must be well before the moment at which
+the content was hashed (git calls a later one a racy timestamp).
 
-`chronicle check` believes nothing of that and reads all that a workspace holds, since a failing disk changes
-neither size nor time. What it finds damaged loses its mark of being kept, so that the next build makes it
-again.
+`chronicle check` does not rely on this and reads all files of a workspace, since a failing disk changes
+neither size nor time. A damaged entry is marked, so that the next build makes it again.
 """
 
 from __future__ import annotations
@@ -27,30 +26,28 @@ import orjson
 
 from chronicle.build.engines import code_sha256, stamp_of, stamps, write_bytes
 from chronicle.build.site import MARKER, missing_pages
-from chronicle.errors import message_of
 from chronicle.readers.side_files import side_files
 from chronicle.workspace.folders import RunFolder, Workspace
 from chronicle.workspace.locks import Say, locked
 from chronicle.workspace.notes import BESIDE, NOTES
 
 ENTRY = "entry.json"
-ROW = "row.json"  # what other pages than its own show of a run, and the names that are not published
+ROW = "row.json"  # the part of an entry that other pages show, and the names that are not published
 KEPT = "kept.json"  # the key of an entry, and the hashes of its files
-MEMORY = "inputs.json"  # the hash of each input, with what it looked like then
-Rows = dict[str, list[Any]]  # of each file its size, time (ns) and SHA-256
-Marks = list[int] | str  # size, times of content and inode (ns), inode, device; a word for what is not hashed
+MEMORY = "inputs.json"  # the hash of each input, with the size and times that it had then
+Rows = dict[str, list[Any]]  # size, time (ns) and SHA-256 of each file
+Marks = list[int] | str  # size, times of content and inode (ns), inode, device; a word for a file not hashed
 _PART_BYTES = 1 << 16  # hashed at a time: file_digest clears a buffer of four times that for each small file
 _RACY_NS = 2_000_000_000  # the coarsest clock of a file system (FAT)
-_HAS_CHANGE_TIME = os.name == "posix"  # elsewhere that field holds when a file was made
+_HAS_CHANGE_TIME = os.name == "posix"  # elsewhere the field holds the time of creation
 _REBUILD_REMEDY = "Remedy: chronicle build, which makes it again"
 
 
 def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
     """SHA-256 over the content of every input of a run and over ``settings`` (anything with a stable repr).
 
-    ``memory`` is a folder that keeps the hash of each file, so that a log of gigabytes is hashed once and
-    then only looked at; without it, or with an unusable one, all is hashed. What was ``seen`` of the run
-    is not looked at again.
+    The folder ``memory`` keeps the hash of each file, so that an unchanged log is not hashed again; without a
+    usable memory all files are hashed. Inputs that are in ``run.seen`` are not examined again.
     """
     roots = [f"{root}{os.sep}" for root in (run.folder, *run.logs, *run.beside) if root]
     total = hashlib.sha256(repr(settings).encode())
@@ -63,7 +60,8 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
 
 
 def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
-    """The hash of every input of a run, or a word for one that has none; ``memory`` is told what is new."""
+    """The hash of every input of a run, or a word for one that is not hashed; new hashes are kept in the
+    folder ``memory``."""
     known, now_ns = Memory(memory), time.time_ns()
     seen: Rows = {}
     digests = {file: known.digest(file, marks, seen) for file, marks in inputs(run).items()}
@@ -76,7 +74,7 @@ def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
 
 
 def last_seen(run: RunFolder, memory: Path) -> Rows:
-    """The inputs of a run where all look as when this chronicle hashed them last; else none."""
+    """The inputs of a run, if none has changed since this version of chronicle hashed them; else none."""
     known = Memory(memory)
     if known.code != code_sha256():
         return {}
@@ -86,15 +84,16 @@ def last_seen(run: RunFolder, memory: Path) -> Rows:
 
 
 def changed_unseen(memory: Path) -> list[Path]:
-    """Inputs that look as they did when they were hashed, and hold something else. Reads all of them."""
+    """Inputs whose content changed although size and times did not. Reads all of them."""
     known = Memory(memory)
     alike = {name: marks for name in known.seen if known.is_as_it_was(name, marks := _marks(name))}
     return [Path(name) for name in alike if Memory().digest(name, alike[name]) != known.seen[name][-1]]
 
 
 class Memory:
-    """What a folder remembers of the inputs of a run: in ``seen`` the `Marks` of each at ``at_ns`` with its
-    SHA-256, and in ``code`` who looked; nothing where it has no memory that can be used."""
+    """The hashes of the inputs of a run that a folder keeps: ``seen`` has the `Marks` of each file at the
+    time ``at_ns``, with its SHA-256; ``code`` is the version of chronicle that took them. All are empty if
+    the folder keeps nothing usable."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.seen: Rows = {}
@@ -102,12 +101,12 @@ class Memory:
         with suppress(OSError, ValueError, AttributeError, TypeError):
             with open(f"{folder}/{MEMORY}" if folder else os.devnull, "rb") as stream:
                 code, rows = json.loads(stream.read().decode("utf-8", "surrogateescape"))
-                at_ns = os.stat(stream.fileno()).st_mtime_ns  # not in the file: equal content is equal
+                at_ns = os.stat(stream.fileno()).st_mtime_ns  # not in the file, whose bytes stay the same
             if all(isinstance(row, list) and len(row) == 6 for row in rows.values()):
                 self.seen, self.at_ns, self.code = rows, at_ns, code
 
     def is_as_it_was(self, file: str, marks: Marks) -> bool:
-        """Whether a file has changed since, as far as its looks tell: never, where they might not."""
+        """Whether a file is certainly unchanged, judged by its size and times."""
         before = self.seen.get(file)
         if before is None or before[:-1] != marks or not _HAS_CHANGE_TIME:  # a look may have missed a change
             return False
@@ -266,13 +265,11 @@ def _of_run(run: RunFolder) -> Iterator[str]:
             elif path.is_file() and not os.access(path, os.R_OK):
                 yield f"{path}: cannot be read. Remedy: check its permissions"
     try:
-        if run.notes_file and run.notes_file.is_file():
+        if run.notes_file and os.access(run.notes_file, os.R_OK):
             run.notes_file.read_text("utf-8-sig")
     except UnicodeDecodeError as err:
         what = "is no UTF-8; a page shows a sign in its place"
         yield f"{run.notes_file}@{err.start}: {what}. Remedy: save it as UTF-8"
-    except OSError as err:
-        yield f"{run.run_id}: {message_of(err)}"
 
 
 def _of_entry(folder: Path) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Processes that work for a build: those that make entries, and the site engine. All end with their parent,
-but for a cluster of the user's own.
+"""The processes of a build: workers that make entries, and the site engine.
 
-However a build ends (SIGKILL and SIGTERM too), each sees the end of a pipe that only its parent holds open.
+They end with their parent, however that ends (even by SIGKILL), because each of them waits for the end of a
+pipe that only the parent holds open. The workers of a dask cluster belong to the user and keep running.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from typing import Any, TypeVar
 from chronicle.errors import MissingExtra, UsageError
 from chronicle.workspace.locks import leave_nothing, sweep
 
+_CONNECT_TIMEOUT = "10s"  # a scheduler that is there answers in milliseconds
+
 T = TypeVar("T")
 R = TypeVar("R")
 
-# A module as a process of its own, whose standard input is a pipe that ends with its parent.
+# Runs a module or a file in a process that ends when its standard input, a pipe of the parent, ends.
 _WATCHED = (
     "import os, runpy, sys, threading\n"
     "threading.Thread(target=lambda: (os.read(0, 1), os._exit(1)), daemon=True).start()\n"
@@ -58,9 +60,9 @@ def run_module(
 def in_processes(
     work: Callable[[T], R], items: Sequence[T], workers: int, lost: Callable[[T], R]
 ) -> Generator[R, None, None]:
-    """``work`` of each item, in the order in which they are done; each is looked at in one of ``workers``.
-    Where a worker was killed, whatever had not been done is done again, one by one, each in a worker of its
-    own: ``lost`` stands for an item whose worker is killed then too."""
+    """The results of ``work`` for all items, in the order in which they finish, from a pool of ``workers``
+    processes. If a worker is killed, the unfinished items are repeated one by one, each in a new process; an
+    item whose process is killed again gives ``lost(item)``."""
     done: set[int] = set()
     try:
         for number, result in _pooled(work, items, range(len(items)), workers):
@@ -78,21 +80,22 @@ def in_processes(
 def on_cluster(
     work: Callable[[T], R], items: Sequence[T], address: str, lost: Callable[[T], R]
 ) -> Generator[R, None, None]:
-    """``work`` of each item on the dask cluster of the scheduler at ``address``, in the order of their ends.
+    """The results of ``work`` for all items from the dask cluster at ``address``, in the order in which they
+    finish.
 
-    Its workers have this package, and the files at the same paths. What a worker that was killed had begun is
-    begun again on another one; ``lost`` stands for an item that has killed several.
+    The workers must have this package installed, and the files at the same paths. The items of a killed
+    worker are repeated on another one; an item that has killed several workers gives ``lost(item)``.
 
     Raises:
         MissingExtra: the package distributed is not installed.
         UsageError: no scheduler answers.
     """
     try:
-        distributed: Any = import_module("distributed")  # what it says of its types is not whole
+        distributed: Any = import_module("distributed")  # its type annotations are incomplete
     except ImportError as err:
         raise MissingExtra("--dask", "dask", "distributed") from err
     try:
-        client = distributed.Client(address)
+        client = distributed.Client(address, timeout=_CONNECT_TIMEOUT)
     except (OSError, ValueError) as err:
         problem = f"--dask {address}: no scheduler answers"
         raise UsageError(problem, remedy="name the address that `dask scheduler` prints") from err
@@ -119,15 +122,15 @@ def _pooled(
             if child.pid not in before:
                 child.kill()
                 child.join()
-        sweep()  # of what they had unpacked
+        sweep()  # remove the files that the workers had unpacked
         raise
     pool.shutdown()
 
 
 def end_with_parent() -> None:
-    """Lets this worker end as soon as its parent has ended, and leave nothing."""
+    """Lets this worker end, and remove its temporary files, as soon as its parent has ended."""
     parent = parent_process()
-    assert parent  # it is a worker
+    assert parent  # only workers call this
 
     def watch() -> None:
         wait([parent.sentinel])
@@ -142,9 +145,10 @@ _ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Nothing ends this process while it starts others, which would wait for the rest of what it tells them
-    and print a traceback; what came is done afterwards. A terminal does not interrupt those that are started.
-    A mask alone does not hold a signal back: another thread (of linear algebra, say) may take it."""
+    """Holds back signals that end this process while it starts workers, and delivers them afterwards: workers
+    that are only half started would print a traceback. Workers inherit a mask for SIGINT, so that a terminal
+    does not interrupt them. The mask alone would not suffice, because another thread (of a linear algebra
+    library, for example) may receive the signal."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

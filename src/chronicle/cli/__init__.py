@@ -81,22 +81,22 @@ def go_through_runs(runs: tuple[str, ...], author: str) -> None:
     from chronicle.cli.triage import go_through
     from chronicle.workspace.notes import author_in
 
-    home = workspace_here()
-    go_through(home, runs, author or author_in(home.root))
+    workspace = workspace_here()
+    go_through(workspace, runs, author or author_in(workspace.root))
 
 
 def _write(run: str, text: str, kind: str, event: str, step: int | None, at: str | None, author: str) -> None:
-    """Adds a note to a run, and says where and what is odd about it."""
+    """Adds a note to a run, prints where, and warns if it does not fit the run."""
     from chronicle.build.produce import last_entry
     from chronicle.cli.terminal import outside, printable
     from chronicle.model import Note
     from chronicle.workspace.notes import author_in, iso_time, write_note
 
-    home = workspace_here()
-    written = Note(text, iso_time(at), kind, step, author or author_in(home.root), event)
-    file = home.run(run).notes_file
+    workspace = workspace_here()
+    written = Note(text, iso_time(at), kind, step, author or author_in(workspace.root), event)
+    file = workspace.run(run).notes_file
     assert file is not None  # runs of a workspace have a folder
-    warning = outside(written, last_entry(home.root, run)[0])
+    warning = outside(written, last_entry(workspace.root, run)[0])
     write_note(file, written)
     click.echo(f"noted in {printable(str(file))}")
     if warning:

@@ -56,10 +56,10 @@ else:
 class _Path(click.Path):
     """A path, or an address (`s3://bucket/run`), which is fetched."""
 
-    may_be_address = True  # not of what is made
+    may_be_address = True  # false for folders that a command makes
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if not value:  # of a variable that is not set: the current folder is not meant
+        if not value:  # an unset variable of a shell; `Path` would take it for the current folder
             raise UsageError("a path is empty", remedy="name a file or folder; the current one is `.`")
         if isinstance(value, str) and folders.is_address(value):
             from chronicle.readers import local
@@ -71,18 +71,19 @@ class _Path(click.Path):
 
 
 class Words(click.Choice[str]):
-    """One of the words that a module of chronicle lists, which is loaded when they are first asked for."""
+    """A choice of words that a module of chronicle lists; it is loaded when they are first needed."""
 
     def __init__(self, module: str, name: str) -> None:
-        self._home, self.case_sensitive = (module, name), True
+        self._source, self.case_sensitive = (module, name), True
 
     @property
     def choices(self) -> tuple[str, ...]:  # type: ignore[override]
-        module, name = self._home
+        module, name = self._source
         return tuple(map(str, getattr(import_module(f"chronicle.{module}"), name)))
 
 
-PATH, MADE = _Path(path_type=Path), _Path(path_type=Path)
+# The readers report a path that cannot be read, with a remedy.
+PATH, MADE = _Path(path_type=Path, readable=False), _Path(path_type=Path, readable=False)
 MADE.may_be_address = False
 PRESETS, DAY = Words("score.presets", "PRESETS"), click.DateTime(["%Y-%m-%d"])
 
@@ -93,7 +94,7 @@ FAIL_ON = click.option("--fail-on", type=Words("model", "Verdict"), help=GRAVE)
 ENGINE = click.option("--engine", type=Words("workspace.config", "ENGINES"), help="Site engine to use.")
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(context_settings=CONTEXT, invoke_without_command=True)
 @click.version_option(chronicle.__version__, prog_name="chronicle")
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -106,6 +107,8 @@ def cli(context: click.Context) -> None:
     """
     if os.environ.get("NO_COLOR"):
         context.color = False
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @cli.command(short_help="Make a workspace.")
@@ -181,6 +184,8 @@ def export(first: datetime | None, last: datetime | None, run: Path | None, find
         return
     if finding or dark:
         raise UsageError("--finding and --dark go with --png RUN", remedy="name a run with --png")
+    if first and last and first > last:
+        raise UsageError("--from is a day after --to", remedy="exchange the two")
     workspace = workspace_here()
     built = produce.last_entries(workspace.root, workspace.runs())
     ends = (day.date().isoformat() if day else "" for day in (first, last))
@@ -310,11 +315,11 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
 
     With --untrusted no template, pattern page, mkdocs.yml, address or link of the workspace is used.
     """
-    home = folders.Workspace.find(Path.cwd())
-    if not paths and home is None:
+    around = folders.Workspace.find(Path.cwd())
+    if not paths and around is None:
         raise UsageError(NO_WORKSPACE, remedy="name logs to build, or chronicle init DIR")
     trusted = not options["untrusted"]
-    workspace = home or folders.Workspace(Path.cwd())
+    workspace = around or folders.Workspace(Path.cwd())
     workspace = workspace if trusted else workspace.untrusted()
     own = [] if paths else sources.spread(workspace.runs(), workspace.entries)
     runs = sources.expand(paths, trusted=trusted) if paths else own
@@ -332,7 +337,7 @@ def build(paths: tuple[Path, ...], out: Path | None, as_json: bool, quiet: bool,
             progress=progress,
             say=terminal.say,
         )
-    for run_id, problem in report.unreadable:  # a single log is often called as its run is
+    for run_id, problem in report.unreadable:  # a single log often has the name of its run
         terminal.complain(problem if problem.startswith(f"{run_id}:") else f"{run_id}: {problem}")
     terminal.say(*(remark for outcome in report.outcomes for remark in outcome.remarks))
     if options["verbose"] and report.engine_output:
@@ -407,7 +412,7 @@ def completion(shell: str) -> None:
 
 
 def predict(folder: Path) -> dict[str, Any]:
-    """The diagnosis of one labelled run for `chronicle score`, made without a look at its label."""
+    """The diagnosis of one labelled run for `chronicle score`, without its label."""
     with scoring.unlabelled(folder) as copy:
         try:
             judged = ((run.run_id, run.diagnose()[1]) for run in produce.runs(copy))
@@ -417,8 +422,8 @@ def predict(folder: Path) -> dict[str, Any]:
 
 
 class _JudgedRuns:
-    """The runs of ``paths``, each read, judged and described. What cannot be read is said on stderr, and
-    makes ``unreadable`` true; the other runs go on."""
+    """Reads, classifies and describes the runs of ``paths`` one by one. A log that cannot be read is reported
+    on stderr and sets ``unreadable``; the other runs are still processed."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self.paths, self.unreadable = paths, False
@@ -429,6 +434,7 @@ class _JudgedRuns:
         for run in run_folders:
             try:
                 timeline, diagnosis, problems = run.diagnose()
+                notes = run.folder.notes
             except (ConfigError, UsageError):
                 raise
             except NotALog as err:
@@ -437,19 +443,19 @@ class _JudgedRuns:
             except ChronicleError as err:
                 problems = [str(err)]
             else:
-                story = telling.tell(timeline, diagnosis, run.folder.config, run.folder.notes)
+                story = telling.tell(timeline, diagnosis, run.folder.config, notes)
                 yield run, timeline, diagnosis, story
             self.unreadable |= terminal.complain(*problems)
 
 
 def _named(*runs: Path) -> tuple[Path, ...]:
-    """Where runs are: the folder of a run of the workspace that has such an id, else the path as it is.
-    Raises UsageError, with the nearest id, for what is neither."""
-    home = folders.Workspace.find(Path.cwd())
-    known = {folder.run_id: folder.folder for folder in home.runs()} if home else {}
+    """The paths of runs that are given by their id in the workspace, or by a path. Raises UsageError, with
+    the nearest id, for a name that is neither."""
+    workspace = folders.Workspace.find(Path.cwd())
+    known = {folder.run_id: folder.folder for folder in workspace.runs()} if workspace else {}
     for run in runs:
-        if home and str(run) not in known and not run.exists() and len(run.parts) == 1:
-            home.run(str(run))
+        if workspace and str(run) not in known and not run.exists() and len(run.parts) == 1:
+            workspace.run(str(run))
     return tuple(known.get(str(run)) or run for run in runs)
 
 

@@ -136,7 +136,7 @@ def outside(note: model.Note, entry: Entry | None) -> str:
     known = {name for event in entry.events for name in (event.id, *event.also)}
     if note.event and note.event not in known:
         ids = [event.id for event in entry.events]
-        hint = nearest(note.event, ids, f"Its events: {', '.join(ids)}")
+        hint = nearest(note.event, ids, f"Remedy: name one of {', '.join(ids)}")
         raise UsageError(f"{entry.run_id} has no event {note.event!r}. {hint}")
     steps = [row[name] for row in entry.attempts for name in ("first_step", "last_step")]
     ends = [step for step in steps if step is not None]
@@ -229,7 +229,7 @@ def explain(
     chosen = [e for e in findings if which in ("", e.mark, e.id, *e.also, *e.patterns)]
     if not chosen and which:
         have = ", ".join(f"{e.mark} {e.patterns[0]}" for e in findings) or "none"
-        raise UsageError(f"no finding {which!r}. Findings of this run: {have}")
+        raise UsageError(f"no finding {which!r}", remedy=f"name one of this run: {have}")
     by_id = {finding.id: finding for finding in diagnosis.findings}
     for event in chosen:
         yield f"{event.mark}  {event.sentence}"

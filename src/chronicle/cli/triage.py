@@ -30,17 +30,17 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a braille cha
 class _Answers:
     """Writes what a person answers, and counts it."""
 
-    home: Workspace
+    workspace: Workspace
     author: str
     judged: int = 0
 
     def write(self, entry: Entry, text: str, kind: str, event: str = "") -> None:
-        file = self.home.run(entry.run_id).notes_file
+        file = self.workspace.run(entry.run_id).notes_file
         assert file is not None  # runs of a workspace have a folder
         write_note(file, Note(text, iso_time(None), kind, None, self.author, event))
 
 
-def go_through(home: Workspace, run_ids: Sequence[str], author: str) -> None:
+def go_through(workspace: Workspace, run_ids: Sequence[str], author: str) -> None:
     """Asks for every finding that `unjudged` lists, and writes the answers to the notes of its run.
 
     Keys come from the terminal, or one by one from standard input where that is none; its end quits.
@@ -49,15 +49,15 @@ def go_through(home: Workspace, run_ids: Sequence[str], author: str) -> None:
         UsageError: a run that the workspace does not have.
         NothingToRead: none of the runs was built.
     """
-    chosen = [home.run(run_id) for run_id in run_ids] or home.runs()
-    worst_first = sorted(last_entries(home.root, chosen), key=lambda entry: -entry.verdict.rank)
-    waiting = [(entry, unjudged(entry, home.run(entry.run_id).notes)) for entry in worst_first]
+    chosen = [workspace.run(run_id) for run_id in run_ids] or workspace.runs()
+    worst_first = sorted(last_entries(workspace.root, chosen), key=lambda entry: -entry.verdict.rank)
+    waiting = [(entry, unjudged(entry, workspace.run(entry.run_id).notes)) for entry in worst_first]
     waiting = [(entry, events) for entry, events in waiting if events]
-    answers = _Answers(home, author)
+    answers = _Answers(workspace, author)
     for entry, events in waiting:
         if not _ask_run(answers, entry, events):
             break
-    left = sum(len(unjudged(entry, home.run(entry.run_id).notes)) for entry, _ in waiting)
+    left = sum(len(unjudged(entry, workspace.run(entry.run_id).notes)) for entry, _ in waiting)
     summary = f"{plural(answers.judged, 'finding')} judged, {count(left)} left."
     if not waiting:
         summary = "Nothing is left to judge."
@@ -79,7 +79,7 @@ def _ask_run(answers: _Answers, entry: Entry, events: Sequence[Event]) -> bool:
     click.echo(f"\n{click.style(printable(entry.run_id), bold=True)}  {badge(entry.verdict, entry.badge)}")
     judged_before = answers.judged
     for event in events:
-        click.echo("\n".join([*event_lines(event), *_drawn(answers.home, entry, event)]))
+        click.echo("\n".join([*event_lines(event), *_drawn(answers.workspace, entry, event)]))
         if not _ask_event(answers, entry, event):
             return False
     if answers.judged > judged_before:
@@ -121,13 +121,13 @@ def _line(prompt: str) -> str:
     return text
 
 
-def _drawn(home: Workspace, entry: Entry, event: Event) -> Iterator[str]:
+def _drawn(workspace: Workspace, entry: Entry, event: Event) -> Iterator[str]:
     """The loss around a finding, or the series that it speaks of, as far as the last build kept it."""
     parts = [f for f in entry.diagnosis.findings if f.id in event.parts]
     finding = next((f for f in parts if f.start_step == event.step), next(iter(parts), None))
     losses = [str(row["metric"]) for row in entry.metrics if row["role"] == "loss"]
     metric = finding.metric if finding and finding.metric else next(iter(losses), "")
-    points = pd.read_csv(home.root / "build" / "entries" / entry.run_id / POINTS)
+    points = pd.read_csv(workspace.root / "build" / "entries" / entry.run_id / POINTS)
     points = points[points["metric"] == metric]
     if event.attempt in set(points["attempt"]):
         points = points[points["attempt"] == event.attempt]

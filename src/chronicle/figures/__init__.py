@@ -99,7 +99,8 @@ def picture(
         raise UsageError(_NO_METRIC)
     numbered = {str(item.number): item for item in run.findings}
     if mark and mark not in numbered:
-        raise UsageError(f"no finding {mark!r}. Findings of this run: {', '.join(numbered) or 'none'}")
+        remedy = f"name one of this run: {', '.join(numbered) or 'none'}"
+        raise UsageError(f"no finding {mark!r}", remedy=remedy)
     plan = zoom_plan(run, numbered[mark], WIDE) if mark else whole_plan(run, WIDE)
     return plan.paint().png(2, DARK if dark else LIGHT)
 

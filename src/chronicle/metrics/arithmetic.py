@@ -30,6 +30,7 @@ _COARSEST_ROUNDING = 0.1  # of what is told: a coarser rounding would make anyth
 _NEAR = 1e-4  # beside the total, by which even terms that nearly cancel out in single precision are not off
 _MOST_VALUES = 0.95  # share of the values of a curve
 _LEAST_SHARE = 1e-4  # of the total, from which on a part is one
+_WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
 
 
 def median(values: NDArray[Any]) -> float:
@@ -48,7 +49,7 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     """The groups of metrics that are shares of a mixture: logged at the same steps under names that differ in
     one place, within [0, 1], and summing to one in every row. Settings that never change are none."""
     group_of: dict[str, tuple[str, ...]] = {}
-    begin_as_one = (n for n, s in series.items() if len(s) >= FEWEST_ROWS and 0 <= s.values[0] <= 1)
+    begin_as_one = (n for n, s in series.items() if len(s.steps) >= FEWEST_ROWS and 0 <= s.values[0] <= 1)
     for family in _families(tuple(begin_as_one)):
         at_equal_steps: dict[bytes, list[str]] = {}
         for name in family:
@@ -161,12 +162,31 @@ def _in_unit_interval(series: Series) -> bool:
 def _families(names: tuple[str, ...]) -> list[list[str]]:
     """Groups of names that differ in their last part, their last word, their first word, or altogether."""
     families = list[list[str]]()
-    for differing in (r"[^/.:]+$", r"(?<=[_\W])[^\W_]+$|\d+$", r"^[^\W_]+(?=[_\W])"):
-        groups, without = dict[str, list[str]](), re.compile(differing).sub
+    for shared_by in (_without_last_part, _without_last_word, _without_first_word):
+        groups = dict[str, list[str]]()
         for name in names:
-            groups.setdefault(without("", name), []).append(name)
+            groups.setdefault(shared_by(name), []).append(name)
         families += (group for group in groups.values() if 1 < len(group) <= _MOST_SHARES)
     return families
+
+
+def _without_last_part(name: str) -> str:
+    return name[: max(map(name.rfind, "/.:")) + 1]
+
+
+def _without_last_word(name: str) -> str:
+    """The name without its last word, or without the digits at its end if it is a single word. The name is
+    searched backwards, because a pattern that ends at the end of a text takes the square of its length."""
+    backwards = name[::-1]
+    word = _WORD.match(backwards)
+    if word and word.end() == len(name):
+        word = _DIGITS.match(backwards)
+    return name[: len(name) - word.end()] if word else name
+
+
+def _without_first_word(name: str) -> str:
+    word = _WORD.match(name)
+    return name[word.end() :] if word and word.end() < len(name) else name
 
 
 def _sum_to_one(group: Sequence[Series]) -> bool:

@@ -52,7 +52,12 @@ _is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
     """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
-    return Role.OTHER if len(metric) > _LONGEST_NAME else _role_of_numbered(_LONG_NUMBER.sub("00", metric))
+    return Role.OTHER if len(metric) > _LONGEST_NAME else _role_of_numbered(without_numbers(metric))
+
+
+def without_numbers(metric: str) -> str:
+    """The name with 00 for every number of several digits: those of layers, heads and experts."""
+    return _LONG_NUMBER.sub("00", metric)
 
 
 @lru_cache(maxsize=4096)

@@ -17,7 +17,16 @@ import numpy as np
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import is_retold, parts_of, shares
-from chronicle.metrics.names import LOSSES, is_of_opponent, names_a_loss, part_rank, plain, role_of, words_of
+from chronicle.metrics.names import (
+    LOSSES,
+    is_of_opponent,
+    names_a_loss,
+    part_rank,
+    plain,
+    role_of,
+    without_numbers,
+    words_of,
+)
 from chronicle.model import Floats, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -114,6 +123,8 @@ def by_values(series: Log) -> dict[str, ByValues]:
         listed = ", ".join(family[:_MOST_NAMED]) + (", …" if len(family) > _MOST_NAMED else "")
         why = f"lies in [0, 1] and sums to one with {listed}"
         decided |= {name: ByValues(Role.RATIO, why) for name in family}
+    if not totals:
+        return decided
     phases = (aliases.OF_TRAINING, aliases.OF_EVALUATION)
     of_phases = {f"{phase} {plain(bare)}" for bare in totals for phase in phases[0] | phases[1]}
     beside = (name for name in series if plain(name) in of_phases)
@@ -141,23 +152,30 @@ def by_values(series: Log) -> dict[str, ByValues]:
 def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of a log that decide nothing, and those that say that they are the whole loss; where none
     does, those that say that they are a whole."""
-    losses = [n for n in names if role_of(n) is Role.LOSS and not re.search(aliases.AN_ERROR, plain(n))]
+    roles = {name: role_of(name) for name in names}
+    losses = [n for n in _named(roles, Role.LOSS) if not re.search(aliases.AN_ERROR, plain(n))]
     totals = tuple(name for name in losses if not words_of(plain(name)))
     in_part = set(losses) - set(totals)
-    unknown = [name for name in names if role_of(name) is Role.OTHER or name in in_part]
+    unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
     return tuple(unknown), totals or tuple(name for name in unknown if plain(name) in ("total", "sum"))
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
 def _by_names(names: tuple[str, ...], given: tuple[tuple[str, Role], ...]) -> dict[str, Role]:
-    """The roles that the names of a whole log tell, beside those that are given."""
-    known = dict(given)
-    logged = {plain(name) for name in names}
+    """The roles that the names of a whole log tell, beside those that are given. Unknown names that differ
+    only in a number (layers, heads, experts) are decided together: a table may have 100,000 columns."""
+    known, first_alike = dict(given), dict[str, str]()
+    stands_for = {
+        name: name if name in known or role is not Role.OTHER else first_alike.setdefault(numberless, name)
+        for name, role, numberless in ((name, role_of(name), without_numbers(name)) for name in names)
+    }
+    logged = {plain(name) for name in stands_for.values()}
     won = {name: name.replace("losses", "wins").replace("loss rate", "win rate") for name in logged}
     of_games = {name for name in logged if won[name] != name and won[name] in logged}  # `losses`: lost games
-    roles = {name: Role.OTHER if plain(name) in of_games else role_of(name) for name in names}
+    roles = {n: Role.OTHER if plain(n) in of_games else role_of(n) for n in stands_for.values()}
     errors = _errors(_phases(roles | known), known)
-    return _totals(_objectives(_losses(errors, known), known) | known, Role.GRAD_NORM, Role.OTHER)
+    roles = _totals(_objectives(_losses(errors, known), known) | known, Role.GRAD_NORM, Role.OTHER)
+    return {name: roles[first] for name, first in stands_for.items()}
 
 
 def _matches(pattern: str, metric: str) -> bool:

@@ -137,7 +137,7 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
         if is_address(path):
             return fetch(path, confines)
     path = Path(path)
-    if (path / _AIM).is_dir() and find_spec("aim") and not any(scan(path, is_log).all_logs()):
+    if os.path.isdir(path / _AIM) and find_spec("aim") and not any(scan(path, is_log).all_logs()):
         if confines and not confines.addresses:
             raise LogError(str(path), _UNTRUSTED_AIM)
         return local(f"aim://{path.resolve()}", confines)
@@ -173,7 +173,7 @@ def _whole_store(file: Path, size: int, time_ns: int) -> list[Attempt]:
 
 def what_to_do(path: Path) -> str:
     """What to do where nothing at a path is a log: look at the texts there, or name a log."""
-    if path.name == _AIM or (path / _AIM).is_dir():
+    if path.name == _AIM or os.path.isdir(path / _AIM):
         return _LACKS_AIM
     texts_seen: list[Path] = []
 

@@ -101,6 +101,17 @@ def _own_having(name: str) -> list[Reader]:
     return [reader for reader in READERS if hasattr(reader, name)]
 
 
+def hooks(name: str) -> list[Callable[[Path], Any]]:
+    """The optional functions of this name, for what is asked of every file of a folder: they may raise
+    anything."""
+    return [*_own_hooks(name), *(getattr(reader, name) for reader in plugins()[0] if hasattr(reader, name))]
+
+
+@lru_cache
+def _own_hooks(name: str) -> list[Callable[[Path], Any]]:
+    return [getattr(reader, name) for reader in _own_having(name)]
+
+
 def hook(reader: Reader, name: str) -> Callable[[Path], Any]:
     """An optional function of a reader; without it, one that tells nothing. Raises Defect where it fails."""
     function = getattr(reader, name, None)

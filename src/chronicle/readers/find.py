@@ -17,7 +17,7 @@ from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook
+from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, hooks
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
@@ -100,7 +100,7 @@ def is_log(path: Path) -> bool:
     An event file or a run file of W&B of no bytes (a job that died at once) is none.
     """
     try:
-        info = path.stat()
+        info = os.stat(path)
         if stat.S_ISDIR(info.st_mode):
             return bool(folder_claims(path))
         if is_side_file(path):
@@ -176,7 +176,8 @@ def _stores(start: Head) -> list[Reader]:
 def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
     try:
-        return next((key for reader in having("run_key") if (key := hook(reader, "run_key")(path))), "")
+        with contained(str(path)):
+            return next((key for run_key_of in hooks("run_key") if (key := run_key_of(path))), "")
     except (LogError, OSError):
         return ""
 
@@ -305,7 +306,7 @@ def runs_in(folder: Folder, prefix: str = "") -> list[RunSource]:
         return [RunSource(run_id, (folder.path,))]
     if parts or len(families) == 1:
         families = {"": [*logs, *(part.path for part in parts)]}
-    ids = (f"{prefix}/{name}".strip("/") if len(families) > 1 else run_id for name in families)
+    ids = (f"{prefix}/{name}".lstrip("/") if name else run_id for name in families)
     return [*map(RunSource, ids, map(tuple, families.values())), *runs]
 
 
@@ -347,15 +348,29 @@ def home_of_scalars(folder: str, tag: str) -> tuple[str, str] | None:
 
 
 def _families(logs: list[Path]) -> dict[str, list[Path]]:
-    """The logs of one folder by run: by their key, else by the name that they share without their parts."""
+    """The logs of one folder by run: by their key, else by the name that they share without their parts.
+    Where names tell runs apart, a log whose name only says what it is (`slurm.out`) is a run of that name;
+    several that are parts of one training (`train.csv` and `val.csv`) are the run of the folder ("")."""
     by_name: dict[str, list[Path]] = {}
     for log in logs:
         by_name.setdefault(run_key(log) or _shared_name(log).lower(), []).append(log)
     if sum(map(bool, by_name)) < 2:
         return {"": logs} if logs else {}
-    return {
-        name and (run_key(family[0]) or _shared_name(family[0])): family for name, family in by_name.items()
-    }
+    families: dict[str, list[Path]] = {}
+    unnamed = by_name.pop("", [])
+    for family in by_name.values():
+        families[run_key(family[0]) or _shared_name(family[0])] = family
+    parts = [log for log in unnamed if _is_part_of_training(log)]
+    for log in unnamed:
+        name = "" if len(parts) > 1 and log in parts else _stem(log)
+        families.setdefault(name, []).append(log)
+    return families
+
+
+def _is_part_of_training(log: Path) -> bool:
+    """Whether a log holds a phase or a part of a training, by a name that does not say of which one."""
+    word = _first_word(log)
+    return word in WRITERS or _is_part_of_loss(log, word) or "tfevents" in log.name
 
 
 def _shared_name(log: Path) -> str:
@@ -364,14 +379,21 @@ def _shared_name(log: Path) -> str:
     >>> [_shared_name(Path(name)) for name in ("adam-2.csv", "bert_val.csv", "llama-7b.log", "0.monitor.csv")]
     ['adam', 'bert', 'llama-7b', '']
     """
-    stem = _stem(log)
-    word = re.split(r"[-_.\s\d]", _RANKS.sub("", stem.lower()), maxsplit=1)[0]
-    is_part = word in COMPONENTS and names_a_loss(log.stem)
-    if "tfevents" in log.name or word in _COMMON_WORDS or is_part or _ATTEMPT.match(stem):
+    stem, word = _stem(log), _first_word(log)
+    says_what = word in _COMMON_WORDS or _is_part_of_loss(log, word)
+    if "tfevents" in log.name or says_what or _ATTEMPT.match(stem):
         return ""
     while (shorter := _without_last_word(AGAIN.sub("", stem))) not in ("", stem):
         stem = shorter
     return stem
+
+
+def _first_word(log: Path) -> str:
+    return re.split(r"[-_.\s\d]", _RANKS.sub("", _stem(log).lower()), maxsplit=1)[0]
+
+
+def _is_part_of_loss(log: Path, first_word: str) -> bool:
+    return first_word in COMPONENTS and names_a_loss(log.stem)
 
 
 def _without_last_word(name: str) -> str:

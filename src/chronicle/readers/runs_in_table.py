@@ -129,16 +129,17 @@ def grid_columns(columns: Columns, n_rows: int) -> list[str]:
         return []
     whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
     for name, steps in whole.items():
-        if columns[name].is_text or steps[0] != np.floor(steps[0]) or not _may_count(name):
-            continue
-        if not np.array_equal(steps, np.floor(steps)):
+        may_count = not columns[name].is_text and float(steps[0]).is_integer() and _may_count(name)
+        if not may_count or not np.array_equal(steps, np.floor(steps)):
             continue
         begins = np.flatnonzero(steps[1:] <= steps[:-1]) + 1
+        if len(begins) + 1 < FEWEST_ITEMS:
+            continue
         parts = np.split(steps, begins)
         longest = max(parts, key=len)
         gaps = np.diff(longest)
         logged = longest[0] in (0, 1, *gaps[:1]) and bool((gaps == gaps[:1]).all())
-        if len(parts) >= FEWEST_ITEMS and len(longest) < _RANKED and not logged:
+        if len(longest) < _RANKED and not logged:
             return [n for n, cells in whole.items() if n != name and _is_setting(n, cells, begins)]
     return []
 
@@ -449,9 +450,10 @@ def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Colum
     ):
         own = {n for n in columns if is_counter(n) or names_an_evaluation(n) or role_of(n) in OF_BOTH}
         columns = {n if n in own else f"{path.stem}/{n}": column for n, column in columns.items()}
-    loss = loss_of(path)
+    if not (loss := loss_of(path)):
+        return {"": columns}
     metrics = [name for name in columns if not is_counter(name)]
-    if not loss or any(map(names_a_loss, metrics)):
+    if any(map(names_a_loss, metrics)):
         return {"": columns}
     silent = [name for name in metrics if role_of(name) is Role.OTHER and not _is_aside(name, columns[name])]
     if len(silent) > 1 and len(silent) == len(metrics) and all(map(says_nothing, silent)):

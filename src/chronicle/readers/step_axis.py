@@ -90,7 +90,7 @@ class Column:
 
     @property
     def is_text(self) -> bool:
-        return bool(self.values.dtype == object)
+        return bool(self.values.dtype.hasobject)
 
     def only(self, rows: Steps) -> Column:
         return self.where(np.isin(self.rows, rows))
@@ -145,7 +145,7 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     that goes up and down, or stands still, is an amount (`steps` of an episode), and counts nothing; so is
     one that falls again and again while episodes are counted on."""
     counts = {name: "step" if name in declared else counted_by(name) for name in columns}
-    counting = [name for name in columns if counts[name]]
+    counting = [name for name, counted in counts.items() if counted]
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
     episodes = next((c for name, c in columns.items() if column_key(name) in LAUNCH_NAMES), NO_COLUMN)

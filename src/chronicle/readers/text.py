@@ -71,7 +71,7 @@ class Head:
     @cached_property
     def opens(self) -> bytes:
         """The first byte that is no blank, and no mark of the encoding; b"" where it is not known."""
-        return b"" if encoding_of(self.start) == "utf-16" else self.start.lstrip(_BLANKS)[:1]
+        return b"" if _is_utf16(self.start) else self.start.lstrip(_BLANKS)[:1]
 
     @property
     def is_of_words(self) -> bool:
@@ -87,7 +87,7 @@ class Head:
     def is_clean(self) -> bool:
         """Whether there are no zeros at the start but those of UTF-16, or what stands beside them is text: a
         file system fills with zeros what was never written of one."""
-        if b"\0" not in self.start or encoding_of(self.start) == "utf-16":
+        if b"\0" not in self.start or _is_utf16(self.start):
             return True
         written = self.start.replace(b"\0", b"")
         n_controls = len(written) - len(written.translate(None, _CONTROLS))
@@ -97,11 +97,13 @@ class Head:
     def lines(self) -> list[str]:
         """Whole lines at the start; [] where the bytes are no text. One long line is given cut. A file system
         may fill with zeros what was never written before a crash: lines before them are text."""
-        start, encoding = self.start, encoding_of(self.start)
-        if encoding != "utf-16" and b"\0" in start:
+        start = self.start
+        if b"\0" in start and not _is_utf16(start):
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
-            return [] if _CONTROL.search(whole) else whole.decode(encoding, errors="replace").splitlines()
-        lines = start.decode(encoding, errors="replace").splitlines()
+            if not whole or _CONTROL.search(whole):
+                return []
+            return whole.decode(encoding_of(start), errors="replace").splitlines()
+        lines = start.decode(encoding_of(start), errors="replace").splitlines()
         return lines[:-1] if len(start) == HEAD_BYTES and len(lines) > 1 else lines
 
 
@@ -124,9 +126,13 @@ def _start_of(file: BinaryIO) -> bytes:
 def encoding_of(start: bytes) -> str:
     """UTF-16 where its mark says so, GB 18030 where a Chinese Windows wrote it, else UTF-8 with or without a
     mark."""
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if _is_utf16(start):
         return "utf-16"
     return "utf-8-sig" if start.isascii() or not _is_chinese(start) else "gb18030"
+
+
+def _is_utf16(start: bytes) -> bool:
+    return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
 # Two bytes of a character in common use, and of the marks beside them; in other bytes few pairs look so.

@@ -91,8 +91,8 @@ def labelled(folder: Path) -> list[Path]:
     """The folders below ``folder`` that hold a label, by name; NothingToRead where there is none."""
     folders = sorted(f for f in folder.iterdir() if f.is_dir() and _label_file(f)) if folder.is_dir() else []
     if not folders:
-        hint = "A labelled run is a folder with its logs and a label.toml"
-        raise NothingToRead(f"{folder}: no labelled runs. {hint}")
+        remedy = "put a label.toml beside the logs in the folder of each run"
+        raise NothingToRead(f"{folder}: no labelled runs", remedy=remedy)
     return folders
 
 

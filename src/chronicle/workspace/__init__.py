@@ -1,1 +1,1 @@
-"""What a team keeps: runs with their facts and notes, settings, and where logs and shipped files lie."""
+"""What a team keeps: runs with facts and notes, settings, and the places of logs and of shipped files."""

@@ -3,11 +3,10 @@
 The field metadata below are the documentation: `docs/configuration.md` is tested against them, and an
 unknown key is an error that names the nearest valid one.
 
-And what a workspace may read: its own folder, and what chronicle.toml allows beside it. A run.toml, a link
-and an address may come from a stranger, by a pull request say, and what they lead to is read, copied and
-published. So each is followed only within the workspace, to a folder that `allow` names, or to a store that
-asks for credentials of its own (`s3://`, `gs://`, `hf://`). What a person names on the command line is not
-confined.
+The module also says what a workspace may read. A run.toml, a link and an address may come from a stranger (in
+a pull request, for example), and what they lead to is read, copied and published. They are therefore followed
+only within the workspace, to folders that `allow` names, or to stores that require credentials (`s3://`,
+`gs://`, `hf://`). Paths on the command line are not confined.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ RELATIONS = ("", "attempts", "seeds")
 
 T = TypeVar("T")
 Text = Annotated[str, "text"]
-"""Words of a table that people write freely: never empty, and a number counts as its digits."""
+"""Free text in a table: never empty; a number is taken as its digits."""
 
 _SCALARS: dict[Any, tuple[str, tuple[type, ...]]] = {
     str: ("a string", (str,)),
@@ -47,7 +46,7 @@ _SCALARS: dict[Any, tuple[str, tuple[type, ...]]] = {
 
 
 def key(default: Any, doc: str, unit: str = "", choices: Iterable[str] = ()) -> Any:
-    """A configuration key: its default, what it means, the unit of its value, the words it accepts."""
+    """A configuration key: its default, meaning, unit, and accepted words."""
     metadata = {"doc": doc, "unit": unit, "choices": tuple(choices)}
     if isinstance(default, list | dict):
         return field(default_factory=lambda: type(default)(default), metadata=metadata)
@@ -56,7 +55,7 @@ def key(default: Any, doc: str, unit: str = "", choices: Iterable[str] = ()) -> 
 
 @dataclass(frozen=True)
 class Redact:
-    """[redact] of chronicle.toml: what is withheld before a run is published."""
+    """The table [redact] of chronicle.toml: what is withheld before a run is published."""
 
     secrets: bool = key(True, "Whether anything that looks like a key, token or password is withheld.")
     identities: bool = key(
@@ -78,7 +77,7 @@ class Redact:
 
 @dataclass(frozen=True)
 class WorkspaceConfig:
-    """chronicle.toml: what holds for a whole workspace."""
+    """The settings of a workspace, from chronicle.toml."""
 
     title: str = key("chronicle", "Title of the site.")
     runs: str = key("runs", "Folder with one subfolder for each run.")
@@ -134,7 +133,7 @@ class WorkspaceConfig:
 
 @dataclass(frozen=True)
 class RunConfig:
-    """run.toml: what is known of one run and cannot be read from its logs."""
+    """The settings and facts of one run that its logs do not contain, from run.toml."""
 
     title: str = key("", "Title of the run's page; by default the name of its folder.")
     project: str = key("", "Project or model the run belongs to; a facet of the gallery.")
@@ -171,24 +170,26 @@ class RunConfig:
 
 
 def load(kind: type[T], file: Path, name: str = "") -> T:
-    """Reads a TOML file into ``kind``; a missing file gives the defaults. Raises ConfigError: unreadable, no
-    TOML, an unknown key, a value of the wrong type. It names the file, the key and the nearest valid one."""
+    """Reads a TOML file into ``kind``; a missing file gives the defaults. Raises ConfigError with file, key
+    and the nearest valid key: the file cannot be read, is no TOML, has an unknown key or a value of a wrong
+    type."""
     name = name or file.name
     try:
         table = tomllib.loads(file.read_text("utf-8-sig"))
     except FileNotFoundError:
         return kind()
     except OSError as err:
-        raise ConfigError(name, "", f"cannot be read ({err.strerror})") from err
+        problem = f"cannot be read ({err.strerror})"
+        raise ConfigError(name, "", problem, remedy="check its permissions") from err
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as err:
         raise ConfigError(name, "", f"is not valid TOML: {err}") from err
     return from_table(kind, table, name)
 
 
 def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any) -> T:
-    """The dataclass that a table of TOML, YAML or JSON holds, every key and value checked by its type.
-    ``known`` are values of fields that no table may hold. A null counts as absent. Errors (as in `load`) name
-    ``file`` and the key below ``at``."""
+    """A dataclass from a table of TOML, YAML or JSON; keys and types are checked. ``known`` are values of
+    fields that the table may not contain. A null counts as absent. Errors (as in `load`) name ``file`` and
+    the key below ``at``."""
     if not isinstance(table, Mapping):
         raise ConfigError(file, at, f"must be a table, not {table!r}")
     specs, hints = _fields_of(kind)  # type: ignore[arg-type]
@@ -210,13 +211,13 @@ def from_table(kind: type[T], table: Any, file: str, at: str = "", **known: Any)
 
 
 def unknown(word: str, valid: Iterable[str]) -> str:
-    """The words of an unknown-key error, with the nearest valid key."""
+    """The message about an unknown key, with the nearest valid one."""
     valid = sorted(valid)
-    return "unknown key. " + nearest(word, valid, f"Valid keys: {', '.join(valid)}")
+    return "unknown key. " + nearest(word, valid, f"Remedy: use one of {', '.join(valid)}")
 
 
 def nearest(word: str, valid: Iterable[str], otherwise: str) -> str:
-    """``Did you mean 'kick'?``, or ``otherwise`` where no valid word is near."""
+    """``Did you mean 'kick'?``, or ``otherwise`` if no valid word is similar."""
     near = difflib.get_close_matches(word, list(valid), 1, 0.5)
     return f"Did you mean {near[0]!r}?" if near else otherwise
 
@@ -227,7 +228,7 @@ def _fields_of(kind: Any) -> tuple[dict[str, Field[Any]], dict[str, Any]]:
 
 
 def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
-    """A plain value as the type that ``hint`` names."""
+    """A plain value, converted to the type that ``hint`` names."""
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return value
@@ -246,7 +247,7 @@ def _checked(hint: Any, value: Any, file: str, key: str) -> Any:
         return {word: _checked(args[1], item, file, f"{key}.{word}") for word, item in value.items()}
     if origin in (list, tuple):
         return _items(origin, args, value, file, key)
-    words = args or tuple(hint)  # of a Literal, or an Enum
+    words = args or tuple(hint)  # the words of a Literal, or the members of an Enum
     if value not in words:
         raise ConfigError(file, key, f"{value or ''!r} is none of {', '.join(words)}")
     return words[words.index(value)]
@@ -269,9 +270,8 @@ _LOCAL = ("file", "local")
 
 @dataclass(frozen=True)
 class Confines:
-    """Where the logs of a workspace may lie: below ``root``, and where ``allow`` says. ``addresses`` and
-    ``links`` are false where nothing of a workspace is trusted: then no address is fetched, and no link is
-    followed even within it."""
+    """Where the logs of a workspace may lie: below ``root``, and in the places of ``allow``. ``addresses``
+    and ``links`` are false for an untrusted workspace: then no address is fetched and no link followed."""
 
     root: Path
     allow: tuple[str, ...] = ()
@@ -279,8 +279,8 @@ class Confines:
     links: bool = True
 
     def require_path(self, path: Path, source: str) -> Path:
-        """The path with its links resolved. ``source`` is the file that names it, for the message. Raises
-        ConfigError: it lies outside."""
+        """The path with links resolved. ``source`` is the file that names it. Raises ConfigError: it lies
+        outside."""
         resolved = path.resolve()
         allowed = ((self.root / place).expanduser() for place in self.allow if "://" not in place)
         if any(resolved.is_relative_to(folder.resolve()) for folder in (self.root, *allowed)):
@@ -289,7 +289,7 @@ class Confines:
         raise ConfigError(source, "", f"leads out of the workspace, to {path.name}", remedy=remedy)
 
     def require_address(self, address: str, source: str) -> str:
-        """The address, if it may be fetched (errors as in `require_path`)."""
+        """The address. Raises ConfigError: it may not be fetched."""
         scheme = address.partition("://")[0]
         if scheme in _LOCAL:
             raise ConfigError(source, "paths", f"{address}: write the path itself, without {scheme}://")
@@ -300,8 +300,7 @@ class Confines:
 
     def allows(self, address: str) -> bool:
         """Whether `allow` names the address, or a folder or host above it. A scheme alone (`https://`) names
-        every host that is not one of a private network. What leads upwards, which servers and libraries
-        resolve, is within nothing."""
+        every host outside of private networks. An address with parts that lead upwards (`..`) is refused."""
         if any(re.fullmatch(r"(?i)(?:\.|%(?:25)*2e){1,2}", part) for part in _parts(address)):
             return False
         around = [place for place in self.allow if _parts(address)[: len(_parts(place))] == _parts(place)]

@@ -1,8 +1,8 @@
-"""A workspace: the folder that holds chronicle.toml and runs/, the runs in it, and how one is added.
+"""A workspace (the folder that holds chronicle.toml and runs/), its runs, and how a run is added.
 
-Of a run that is added all appears at once, or nothing: its logs are copied into a folder that nobody sees,
-which then gets the name of the run. Links are left out, since what they lead to may be anything, and a
-workspace is kept in git; `follow` copies what they lead to.
+A run is added completely or not at all: its logs are copied into a hidden folder, which is then renamed.
+Links are left out, since their targets may be anything and a workspace is kept in git; `follow` copies the
+targets.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ _OF_WINDOWS = frozenset(("con", "prn", "aux", "nul", *(f"{p}{n}" for p in ("com"
 
 @dataclass(frozen=True)
 class RunFolder:
-    """One run to read: where its logs are, and what people say of it.
+    """One run to read: where its logs are, and what people say about it.
 
-    ``folder`` is None for a bare path that belongs to no workspace; ``only`` is the name of one run in a
-    store of several; ``beside`` are machine logs from elsewhere that tell of it. ``confines`` say what its
-    run.toml may point at; None where a person named the logs. ``readings`` are those of its logs that were
-    read already, by name alone; ``seen`` has every input, where all are as the last build hashed them.
+    ``folder`` is None for a bare path outside of any workspace. ``only`` is the name of one run in a store of
+    several. ``beside`` are machine logs from elsewhere that concern the run. ``confines`` say what its
+    run.toml may point at (None if a person named the logs). ``readings`` are the results for logs that were
+    already read without any settings. ``seen`` has the hashes of all inputs, if none has changed since the
+    last build. ``name`` is the name of its folder or log, from which the id is made.
     """
 
     run_id: str
@@ -55,15 +56,23 @@ class RunFolder:
     confines: Confines | None = None
     readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
     seen: Mapping[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
+    name: str = ""
+
+    @property
+    def title(self) -> str:
+        """What people call the run, on one line: as run.toml says, else its name if that tells it from all
+        others, else its id."""
+        title = self.config.title or (self.name if safe_id(self.name) == self.run_id else self.run_id)
+        return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in title)
 
     @property
     def own_files(self) -> list[Path]:
-        """run.toml, label.toml and the files of notes, as far as they exist."""
+        """The files run.toml, label.toml and notes, as far as they exist."""
         own = [self.folder / name for name in (RUN_CONFIG, LABEL)] if self.folder else []
-        return [file for file in (*own, *self._notes_files) if file.is_file()]
+        return [file for file in (*own, *self._notes_files) if os.path.isfile(file)]
 
     def published(self, text: str) -> str:
-        """A text as it is published: its own logs by their place in the run, not on this machine."""
+        """A text for publication: paths of the run's logs are relative to the run, not to this machine."""
         places = (log if log.is_dir() else log.parent for log in (*self.logs, *self.beside))
         for root in filter(None, (self.folder, *places)):
             if root.is_absolute() and root.name:
@@ -73,7 +82,7 @@ class RunFolder:
 
     @property
     def notes_file(self) -> Path | None:
-        """Where notes on this run are kept, if it has a folder of its own."""
+        """The file of notes on this run, if it has a folder of its own."""
         return self.folder / NOTES if self.folder else None
 
     @property
@@ -84,14 +93,15 @@ class RunFolder:
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What people noted on this run, in its notes.md and in NOTES.log in the folder of a log."""
+        """What people noted on this run, in its notes.md and in NOTES.log in the folder of a log. Raises
+        LogError: a file of notes cannot be read."""
         return tuple(note for file in self._notes_files for note in read_notes(file))
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """``root`` is the folder of chronicle.toml; every path of the configuration is relative to it. One that
-    is not ``trusted`` uses nothing of the folder but its runs and their own words: see `untrusted`."""
+    """``root`` is the folder of chronicle.toml, to which all paths of the configuration are relative. If it
+    is not ``trusted``, only its runs are used: see `untrusted`."""
 
     root: Path
     config: WorkspaceConfig = field(default_factory=WorkspaceConfig)
@@ -99,10 +109,10 @@ class Workspace:
 
     @classmethod
     def find(cls, start: Path) -> Workspace | None:
-        """The workspace that ``start`` lies in: the nearest folder upwards with a chronicle.toml."""
+        """The workspace around ``start``: the nearest folder upwards with a chronicle.toml."""
         start = start.resolve()
         for folder in [start, *start.parents]:
-            if (folder / CONFIG).is_file():
+            if os.path.isfile(folder / CONFIG):
                 return cls(folder, load(WorkspaceConfig, folder / CONFIG, CONFIG))
         return None
 
@@ -112,7 +122,7 @@ class Workspace:
 
     @property
     def entries(self) -> Path | None:
-        """What the last build kept of each run; None where it may be of a stranger."""
+        """The store of the last build; None if the workspace is not trusted."""
         return self.root / "build" / "entries" if self.trusted else None
 
     @property
@@ -126,12 +136,12 @@ class Workspace:
         return self._shared(self.config.gallery, "gallery")
 
     def _shared(self, own: str, stock: str) -> list[Path]:
-        """Those that exist, each once (in this repository the workspace's folder is the shipped one)."""
+        """The existing folders without duplicates (in this repository both are the same folder)."""
         folders = [*[self.root / own] * self.trusted, shipped_file(stock)]
         return list(dict.fromkeys(folder.resolve() for folder in folders if folder.is_dir()))
 
     def runs(self) -> list[RunFolder]:
-        """All runs, in the order of their ids; a bad run.toml is kept as that run's problem."""
+        """All runs, ordered by folder name; an invalid run.toml is the problem of its run."""
         if not self.runs_folder.is_dir():
             return []
         names = sorted(name for name in os.listdir(self.runs_folder) if not name.startswith("."))
@@ -140,20 +150,20 @@ class Workspace:
 
     @property
     def confines(self) -> Confines:
-        """What the runs may point at."""
+        """The places and addresses that the runs may point at."""
         return Confines(self.root, tuple(self.config.allow), self.trusted, self.trusted)
 
     def untrusted(self) -> Workspace:
-        """The same workspace as a stranger's: runs, roles, units and thresholds, and nothing that can act. No
-        templates, pattern pages or site configuration of its own, no addresses, no links, and nothing that
-        its chronicle.toml allows or publishes."""
+        """The workspace as it may be built for a stranger: runs, roles, units and thresholds, but no
+        templates, pattern pages, site configuration, addresses or links, and nothing that its chronicle.toml
+        allows."""
         names = "title", "x", "roles", "units", "false_alarms", "thresholds", "strict", "fail_on"
         kept = {name: getattr(self.config, name) for name in names}
         redact = replace(self.config.redact, secrets=True, allow=[])
         return Workspace(self.root, WorkspaceConfig(**kept, redact=redact), trusted=False)
 
     def run(self, run_id: str) -> RunFolder:
-        """One run by its id; UsageError with the nearest id if there is none."""
+        """The run of an id. Raises UsageError with the nearest id if there is none."""
         runs = {r.run_id: r for r in self.runs()}
         if run_id not in runs:
             hint = nearest(run_id, runs, "Remedy: name one that `chronicle list` shows")
@@ -162,13 +172,13 @@ class Workspace:
 
 
 def is_run_folder(path: Path) -> bool:
-    """Whether somebody has described the run in a folder: it has a run.toml, or notes."""
-    return any((path / name).is_file() for name in (RUN_CONFIG, NOTES))
+    """Whether a folder holds a run that somebody has described: it has a run.toml, or notes."""
+    return any(os.path.isfile(path / name) for name in (RUN_CONFIG, NOTES))  # False where it is not readable
 
 
 def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
-    """The run that a folder below runs/ holds: its own logs, and those that run.toml points at. What leads
-    out of ``confines`` (by default the folder itself) is the run's problem."""
+    """The run of a folder below runs/: its logs, and those that run.toml points at. A path that leads out of
+    ``confines`` (by default the folder itself) is the problem of the run."""
     run_id, confines = safe_id(folder.name), confines or Confines(folder)
     name = f"{folder.name}/{RUN_CONFIG}"
     elsewhere = []
@@ -180,16 +190,16 @@ def run_in(folder: Path, confines: Confines | None = None) -> RunFolder:
             place = folder / Path(path).expanduser()
             elsewhere.append(mirror_of(path) if is_mirrored else confines.require_path(place, name))
     except ConfigError as err:
-        return RunFolder(run_id, (folder,), folder, problem=err)
+        return RunFolder(run_id, (folder,), folder, problem=err, name=folder.name)
     own = any(name not in OUR_FILES and not name.startswith(".") for name in os.listdir(folder))
     logs = ((folder,) if own or not elsewhere else ()) + tuple(elsewhere)
-    return RunFolder(run_id, logs, folder, config, confines=confines)
+    return RunFolder(run_id, logs, folder, config, confines=confines, name=folder.name)
 
 
 def safe_id(name: str) -> str:
-    """A run id that is safe as a file name and in an address: letters, digits, dot, dash, underscore. A name
-    that holds anything else, or that Windows would not keep, is spelled with dashes and ends in a few digits
-    of its hash. `with_unique_ids` sees to it that no two runs have one id."""
+    """A run id that is safe in file names and addresses: letters, digits, dots, dashes and underscores. In a
+    name with other characters these become dashes, and some digits of its hash are added, as to a name that
+    Windows reserves. `with_unique_ids` makes ids unique."""
     plain = re.fullmatch(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9_-])?", name)
     if plain and name.lower() != _OF_SITE and name.lower().partition(".")[0] not in _OF_WINDOWS:
         return name
@@ -199,8 +209,8 @@ def safe_id(name: str) -> str:
 
 
 def with_unique_ids(runs: Iterable[RunFolder]) -> list[RunFolder]:
-    """The runs in their order, no two of one id, whatever the case of its letters. The first of an id keeps
-    it; each other one gets the lowest number that makes an id no run has."""
+    """The runs in their order, with ids that are unique even if case is ignored. The first run of an id keeps
+    it; every other one gets the lowest number that makes its id unique."""
     runs = list(runs)
     taken = {run.run_id.lower() for run in runs}
     seen: set[str] = set()
@@ -215,7 +225,7 @@ def with_unique_ids(runs: Iterable[RunFolder]) -> list[RunFolder]:
 
 
 def init(folder: Path) -> list[Path]:
-    """Makes a workspace in ``folder``; returns the files it made. What exists is left as it is."""
+    """Makes a workspace in ``folder`` and returns the new files. Existing files are left unchanged."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file", remedy="name a folder that is to become the workspace")
     (folder / "runs").mkdir(parents=True, exist_ok=True)
@@ -229,14 +239,15 @@ def init(folder: Path) -> list[Path]:
 
 
 def facts_of(pairs: Sequence[str]) -> dict[str, Any]:
-    """``["project=demo"]`` as a dict; UsageError for one without an equals sign."""
+    """``["project=demo"]`` as a dict. Raises UsageError: one has no name, or no equals sign."""
     for pair in pairs:
-        if "=" not in pair:
-            raise UsageError(f"--fact {pair!r} has no equals sign", remedy="write it as KEY=VALUE")
+        if not pair.partition("=")[0].strip() or "=" not in pair:
+            problem = f"--fact {pair!r} has no {'name' if '=' in pair else 'equals sign'}"
+            raise UsageError(problem, remedy="write it as KEY=VALUE")
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-# Logs behind an address (`s3://bucket/run`) are read from a folder of this machine that mirrors it, and told
+# Logs behind an address (`s3://bucket/run`) are read from a mirror, a folder of this machine, and reported
 # under their address. `chronicle.readers.remote` fetches them.
 CACHE = "CHRONICLE_CACHE"  # environment variable: where mirrors are kept
 _ADDRESS = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)", re.DOTALL)
@@ -255,7 +266,7 @@ def cache() -> Path:
 
 
 def mirror_of(address: str) -> Path:
-    """Where what lies behind an address is kept: below `cache`, whatever the address says."""
+    """The mirror of an address: always below `cache`, whatever the address contains."""
     match = _ADDRESS.fullmatch(address)
     if not match:
         raise ValueError(f"{address!r} is no address")
@@ -263,7 +274,7 @@ def mirror_of(address: str) -> Path:
 
 
 def safe_path(name: str) -> Path:
-    """The name of an object as a relative path that leads nowhere else: `..` and the like are spelled out."""
+    """The name of an object as a relative path; parts such as `..` are percent-encoded."""
 
     def coded(match: re.Match[str]) -> str:
         return "".join(f"%{byte:02X}" for byte in match[0].encode()) or "%"
@@ -281,7 +292,7 @@ def address_of(path: Path) -> str:
 
 
 def path_words(path: Path) -> str:
-    """How a path is told to people: by its address where it has one."""
+    """A path as it is shown to people: as an address if it is a mirror."""
     return address_of(path) or str(path)
 
 
@@ -296,7 +307,7 @@ _OWN_KEYS = ("title", "project", "description", "source", "licence")
 
 
 class Added(NamedTuple):
-    """The folder of the run that was made, and what in the logs was no file to copy."""
+    """The folder of the new run, and the paths that were not copied because they are no files."""
 
     folder: Path
     left_out: tuple[Path, ...] = ()
@@ -311,19 +322,20 @@ def add(
     link: bool = False,
     follow: bool = False,
 ) -> Added:
-    """Makes runs/<name>/ from logs, copied in, or pointed at by run.toml when ``link`` is true.
+    """Makes runs/<name>/ from logs, which are copied, or named in run.toml if ``link`` is true.
 
-    A single folder becomes that of the run. Logs of one name keep it, each in a folder named after its own.
-    With ``follow`` what links lead to is copied too.
+    A single folder becomes the folder of the run. Logs with the same name are put into folders named after
+    their own folders. ``follow`` also copies the targets of links.
 
     Raises:
-        UsageError: a log that does not exist, two that cannot be told apart, a loop of links, or a run of
-            that name that exists.
-        ConfigError: a log that is to be pointed at, and that the workspace does not allow.
-        OSError: something cannot be read or written; nothing has been made.
+        UsageError: a log does not exist, two logs cannot be distinguished, links form a loop, or a run of
+            that name exists.
+        ConfigError: the workspace does not allow a log that is to be linked.
+        OSError: something cannot be read or written; no run was made.
     """
     _must_be_allowed(workspace, logs, link)
-    folder = workspace.runs_folder / safe_id(name or logs[0].resolve().stem)
+    name = name or logs[0].resolve().stem
+    folder = workspace.runs_folder / safe_id(name)
     _must_be_free(folder)
     workspace.runs_folder.mkdir(parents=True, exist_ok=True)
     left_out: list[Path] = []
@@ -332,6 +344,8 @@ def add(
         made.mkdir()
         for log, relative in _places(logs).items() if not link else ():
             left_out += _copy_named(log, made / relative, follow)
+        if name != folder.name and not (made / RUN_CONFIG).exists():
+            facts = {"title": name, **facts}
         if text := _run_toml([log.resolve() for log in logs] if link else [], facts):
             if (made / RUN_CONFIG).exists():
                 problem = f"{RUN_CONFIG} is among the logs already, and says what the run is"
@@ -340,13 +354,14 @@ def add(
         try:
             made.rename(folder)
         except OSError:
-            _must_be_free(folder)  # another has made it meanwhile
+            _must_be_free(folder)  # another process may have made it meanwhile
             raise
     return Added(folder, tuple(left_out))
 
 
 def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> None:
-    """Logs exist; none that is copied holds the workspace, and none that is pointed at lies out of bounds."""
+    """Raises UsageError if a log is missing or contains the workspace, ConfigError if it may not be
+    linked."""
     missing = [str(log) for log in logs if not log.exists()]
     if missing:
         raise UsageError(f"no such file or folder: {', '.join(missing)}", remedy="check the path")
@@ -361,7 +376,7 @@ def _must_be_allowed(workspace: Workspace, logs: Sequence[Path], link: bool) -> 
 
 
 def _must_be_free(folder: Path) -> None:
-    """Whatever the case of its letters: a workspace may be cloned where that makes no difference."""
+    """Raises UsageError if the folder exists, also in other case: not all file systems distinguish it."""
     for name in os.listdir(folder.parent) if folder.parent.is_dir() else ():
         if name.casefold() == folder.name.casefold():
             remedy = "choose another --name, or put the logs into that folder yourself"
@@ -369,12 +384,11 @@ def _must_be_free(folder: Path) -> None:
 
 
 def _places(logs: Sequence[Path]) -> dict[Path, Path]:
-    """Where each log goes in the folder of its run; each once, however often it is given. Raises UsageError
-    where two would go to one place."""
+    """The place of each log in the folder of its run. Raises UsageError if two logs get the same place."""
     named_logs = list(dict.fromkeys(Path(os.path.abspath(log)) for log in logs))
     if len(named_logs) == 1 and named_logs[0].is_dir():
         return {named_logs[0]: Path()}
-    n_parts = dict.fromkeys(named_logs, 1)  # of its path, that name it
+    n_parts = dict.fromkeys(named_logs, 1)  # how many of the last parts of its path name a log
     while True:
         places = {log: _placed(log, n) for log, n in n_parts.items()}
         times = Counter(str(place).casefold() for place in places.values())
@@ -389,13 +403,12 @@ def _places(logs: Sequence[Path]) -> dict[Path, Path]:
 
 
 def _placed(log: Path, n_parts: int) -> Path:
-    """The last parts of a path, its folders without the dots that would hide them."""
-    *folders, name = log.parts[-n_parts:]
-    return Path(*(folder.lstrip(".") or "_" for folder in folders), name)
+    """The last parts of a path, without the dots that would hide them from a build."""
+    return Path(*(part.lstrip(".") or "_" for part in log.parts[-n_parts:]))
 
 
 def _copy_named(log: Path, to: Path, follow: bool) -> Iterator[Path]:
-    """Copies what somebody named, also where it is a link; gives what is left out of a folder."""
+    """Copies a log that somebody named, even if it is a link; yields the paths that are not copied."""
     to.parent.mkdir(parents=True, exist_ok=True)
     if log.is_file():
         _copy_file(log, to)
@@ -423,7 +436,7 @@ def _reraise(err: OSError) -> None:
 
 
 def _write_durably(to: Path, content: BinaryIO) -> None:
-    """Writes a file that a power cut does not take back. Raises OSError, also where it exists."""
+    """Writes a new file and waits until it is on disk. Raises OSError, also if it exists."""
     with to.open("xb") as out:
         shutil.copyfileobj(content, out, 1 << 20)
         out.flush()

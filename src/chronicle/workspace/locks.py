@@ -1,7 +1,7 @@
-"""What two processes must not do at once, and what one that is killed would leave behind.
+"""Locks between processes, and temporary folders that do not outlive a killed process.
 
-Both rest on the locks of the operating system (flock; on Windows a locked byte). Such a lock ends with its
-holder, however that ends, so none is ever stale: what a killed holder left is seen by its lock being free.
+Both use locks of the operating system (flock; on Windows a locked byte). Such a lock ends with the process
+that holds it, so it is never stale: a folder whose lock is free was left behind by a killed process.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ else:
     import fcntl
 
 Say = Callable[[str], None]
-_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF)  # where there are none
-_LOCKED_BYTE = 1 << 30  # of Windows: the locked byte must not be one that says who holds the lock
+_NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EBADF)  # not supported
+_LOCKED_BYTE = 1 << 30  # on Windows: far behind the text that says who holds the lock
 _SCRATCH_NAME = re.compile(r"\.chronicle-scratch-[0-9a-f]{16}")
-_own_folders: dict[Path, int] = {}  # scratch folders of this process, and what holds each
+_own_folders: dict[Path, int] = {}  # scratch folders of this process, with the descriptors of their locks
 _swept_folders: set[Path] = set()
 
 
 @contextmanager
 def locked(file: Path, what: str, say: Say) -> Iterator[None]:
-    """Holds the lock ``file`` (made where it is missing, never removed), waiting for whoever has it. ``what``
-    is what it guards, as in "the workspace". ``say`` is told who is waited for, with id and age, and what is
-    taken over from a holder that was killed."""
+    """Holds the lock ``file``, after waiting for its present holder. The file is created if necessary and
+    never removed. ``what`` names what it guards ("the build in …"). ``say`` gets one line about the process
+    that is waited for, or about a killed one whose work is taken over."""
     file.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0)  # it is emptied
     with os.fdopen(os.open(file, flags, 0o644), "a+b") as stream:
@@ -56,8 +56,8 @@ def locked(file: Path, what: str, say: Say) -> Iterator[None]:
 
 @contextmanager
 def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
-    """A function that adds bytes to the end of a file whole or not at all; nobody else does meanwhile. Where
-    nothing could be added to a file that was not there, there is none afterwards."""
+    """A function that appends bytes to a file completely or not at all, while no other process appends. If
+    the file did not exist and nothing could be written, it does not exist afterwards."""
 
     def add(data: bytes) -> None:
         size = os.fstat(stream.fileno()).st_size
@@ -69,22 +69,22 @@ def appending(file: Path) -> Iterator[Callable[[bytes], None]]:
         except BaseException:
             os.truncate(stream.fileno(), size)
             if not size:
-                with suppress(OSError):  # Windows removes no file that is open
+                with suppress(OSError):  # Windows does not remove an open file
                     file.unlink()
             raise
 
     while True:
         with file.open("ab", buffering=0) as stream:
             _wait(stream.fileno())
-            if file.exists() and os.path.samefile(file, stream.fileno()):  # else its holder has removed it
+            if file.exists() and os.path.samefile(file, stream.fileno()):  # else the last holder removed it
                 yield add
                 return
 
 
 @contextmanager
 def scratch(parent: Path | None = None) -> Iterator[Path]:
-    """A new folder of this process alone, below ``parent`` or where temporary files belong; gone afterwards.
-    What killed processes left there is removed the first time. Raises OSError."""
+    """A new temporary folder of this process, below ``parent`` or in the system's temporary folder, removed
+    afterwards. At the first use, folders left there by killed processes are removed. Raises OSError."""
     place = parent or Path(tempfile.gettempdir())
     if place not in _swept_folders:
         _swept_folders.add(place)
@@ -94,7 +94,7 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
         folder = place / f".chronicle-scratch-{os.urandom(8).hex()}"
         folder.mkdir(0o700)
         held = _held(folder)
-        if held is not None and folder.is_dir():  # a sweep may have come between the two
+        if held is not None and folder.is_dir():  # a sweep may have removed it before it was locked
             _own_folders[folder] = held
     try:
         yield folder
@@ -103,34 +103,35 @@ def scratch(parent: Path | None = None) -> Iterator[Path]:
 
 
 def leave_nothing() -> None:
-    """Removes the scratch folders of this process, for one that ends at once."""
+    """Removes the scratch folders of this process, before it ends without unwinding."""
     for folder in list(_own_folders):
         _leave(folder, _own_folders.pop(folder))
 
 
 def sweep(place: Path | None = None) -> int:
-    """Removes what killed processes left where temporary files belong, or in ``place``; how many there were.
-    Only folders of just the name that `scratch` gives, of this user, that no process holds."""
+    """Removes the folders that killed processes left in ``place`` (default: the system's temporary folder),
+    and returns their number. Only folders that are named as `scratch` names them, belong to this user, and
+    are held by no process are removed."""
     removed = 0
     try:
         entries = [e for e in os.scandir(place or tempfile.gettempdir()) if _SCRATCH_NAME.fullmatch(e.name)]
     except OSError:
         return 0
     for entry in entries:
-        with suppress(OSError):  # another removes it
+        with suppress(OSError):  # another process removes it at the same time
             info, folder = entry.stat(follow_symlinks=False), Path(entry.path)
             own = sys.platform == "win32" or (
                 info.st_uid == os.getuid() and stat.S_IMODE(info.st_mode) == 0o700
             )
             held = _held(folder) if own and entry.is_dir(follow_symlinks=False) else None
-            if held is not None and held >= 0:  # where a folder has no lock, nobody can tell
+            if held is not None and held >= 0:  # without locks a folder may still be in use
                 _leave(folder, held)
                 removed += 1
     return removed
 
 
 def remove(path: Path) -> None:
-    """Removes a file, a folder with all in it, or a link, never what that leads to; there may be none."""
+    """Removes a file, a folder with its contents, or a link, but never a link's target. It may be missing."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -144,7 +145,8 @@ def _leave(folder: Path, held: int) -> None:
 
 
 def _held(folder: Path) -> int | None:
-    """A descriptor that holds the lock of a folder; -1 where folders have none, None if another holds it."""
+    """A descriptor that holds the lock of a folder; -1 if folders cannot be locked here, None if another
+    process holds it."""
     if sys.platform == "win32":
         return -1
     try:
@@ -158,7 +160,7 @@ def _held(folder: Path) -> int | None:
 
 
 def _lock(descriptor: int, *, wait: bool = False) -> bool | None:
-    """Takes the lock of what is open; false where another holds it, None where there are no locks."""
+    """Takes the lock of an open file or folder. False: another holds it. None: it cannot be locked here."""
     try:
         if sys.platform == "win32":
             os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
@@ -177,11 +179,11 @@ def _wait(descriptor: int) -> None:
 
 def _write(descriptor: int, text: bytes) -> None:
     os.ftruncate(descriptor, 0)
-    os.write(descriptor, text)  # opened to append: at the start of what is empty
+    os.write(descriptor, text)  # the file is empty now, and opened for appending
 
 
 def _holder(file: Path) -> str:
-    """Who wrote into a lock that it holds it, with the age of that in seconds; "" where nobody did."""
+    """The process that holds a lock by its own account, with the age of the lock; "" if the file is empty."""
     text = file.read_bytes()[:1000]
     try:
         who = json.loads(text)

@@ -1,4 +1,4 @@
-"""What people say of a run: notes and reviews, one a line, in files that only people and two commands write.
+"""Notes and reviews of people about a run, a line each, in files that only people and two commands write.
 
 A line that `chronicle note` or `chronicle review` adds to runs/<id>/notes.md looks like this, and may be
 edited by hand:
@@ -6,10 +6,9 @@ edited by hand:
     - 2026-11-18T22:41+01:00 · ada · decision · step 58900 · event rise-a1-59000: Back to 56 000.
     - 2026-11-19T09:05+01:00 · jonas · review bad: The level shift never went away.
 
-Everything else in the file is a note too, one a paragraph, without a date. Build reads notes and never writes
-them. They are plain text: nothing in them is ever interpreted, neither as Markdown nor as HTML. `NOTES.log`,
-in the folder of a log, is read in the same way.
-"""
+Every other paragraph of the file is a note without a date. A build reads notes and never writes them. They
+are plain text, and never interpreted as Markdown or HTML. `NOTES.log`, in the folder of a log, is read in the
+same way."""
 
 from __future__ import annotations
 
@@ -22,13 +21,13 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from chronicle.errors import UsageError
+from chronicle.errors import LogError, UsageError
 from chronicle.metrics.values import moment
 from chronicle.model import Note, Verdict
 from chronicle.workspace.locks import appending
 
 NOTES = "notes.md"
-BESIDE = "NOTES.log"  # notes of people who keep them with the log
+BESIDE = "NOTES.log"  # notes in the folder of a log
 NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
 STANCES = ("confirmed", "disputed")  # what a review says of one event
 JUDGEMENTS = (*map(str, Verdict), *STANCES)
@@ -41,10 +40,15 @@ _NOTE = re.compile(
 
 
 def read_notes(file: Path | None) -> tuple[Note, ...]:
-    """The notes of a file in its order; none where there is no file. Bytes that are no UTF-8 are replaced."""
-    if file is None or not file.is_file():
+    """The notes of a file in its order; none if there is no file. Bytes that are not UTF-8 are replaced.
+    Raises LogError: the file cannot be read."""
+    if file is None or not os.path.isfile(file):
         return ()
-    text = file.read_text("utf-8-sig", errors="replace")
+    try:
+        text = file.read_text("utf-8-sig", errors="replace")
+    except OSError as err:
+        problem = f"cannot be read ({err.strerror})"
+        raise LogError(str(file), problem, remedy="check its permissions") from err
     notes: list[Note] = []
     paragraph: list[str] = []
     for line in [*text.splitlines(), ""]:
@@ -64,20 +68,20 @@ def read_notes(file: Path | None) -> tuple[Note, ...]:
 
 
 def verdict_of(note: Note) -> Verdict | None:
-    """What a review of the whole run says; None for every other note."""
+    """The verdict of a review of the whole run; None for every other note."""
     word, _, verdict = note.kind.partition(" ")
     return Verdict(verdict) if word == "review" else None
 
 
 def last_review(notes: Iterable[Note]) -> Note | None:
-    """The latest review of the whole run; of two of one time the one that was written last."""
+    """The latest review of the whole run; of two with the same time, the one that stands last."""
     reviews = (note for note in notes if verdict_of(note) is not None)
     return max(reversed([*reviews]), key=lambda note: moment(note.at_time), default=None)
 
 
 def write_note(file: Path, note: Note) -> None:
-    """Adds one note at the end of the file, whole or not at all; what stands there is not touched. Raises
-    UsageError: an author or event that would be read as something else."""
+    """Appends one note to the file, completely or not at all. Raises UsageError: the author or event would
+    not be read back unchanged."""
     match = _NOTE.fullmatch(line_of(note).split("\n")[0])
     if not match or ((match["author"] or "").strip(), match["event"] or "") != (note.author, note.event):
         named = f"author {note.author!r}" + (f" or event {note.event!r}" if note.event else "")
@@ -98,7 +102,7 @@ def line_of(note: Note) -> str:
 
 
 def author_in(folder: Path) -> str:
-    """Who writes: user.name of git as ``folder`` has it, else the user of this machine, else empty."""
+    """The author of notes: user.name of git in ``folder``, else the user of this machine, else empty."""
     name = ""
     with suppress(OSError):  # git is not installed
         command = ["git", "-C", str(folder), "config", "user.name"]
@@ -108,8 +112,8 @@ def author_in(folder: Path) -> str:
 
 
 def iso_time(at: str | None) -> str:
-    """``at`` as ISO 8601 to the minute, with the zone of this machine if it names none; now if None. A day
-    alone stays a day. Raises UsageError: not ISO 8601."""
+    """``at`` (default: now) as ISO 8601 to the minute, with the time zone of this machine if it has none. A
+    date stays a date. Raises UsageError: not ISO 8601."""
     try:
         moment = datetime.fromisoformat(at) if at else datetime.now()
     except ValueError:
