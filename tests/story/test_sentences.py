@@ -149,7 +149,7 @@ GOLDEN = [
     (
         "lab-schedule-too-short",
         "1",
-        "The loss stopped falling at step 450, with the learning rate as good as zero.",
+        "The loss stopped falling at step 450, when the learning rate was nearly zero.",
     ),
     (
         "lab-overfitting",
@@ -184,7 +184,7 @@ GOLDEN = [
     (
         "104B-en-fail",
         "1",
-        "None of 8 attempts held.",
+        "All 8 attempts failed.",
     ),
     (
         "lab-nan",
@@ -249,13 +249,13 @@ GOLDEN = [
         "lab-repeat-data",
         "B",
         "The run went back from step 659 to step 560, and 99 steps were discarded. The run did not go "
-        "back far enough: the data repeat had begun at step 400, and came again at step 560.",
+        "back far enough: the data repeat had begun at step 400, and it came again at step 560.",
     ),
     (
         "104B-en-fail",
         "A",
         "The run went back from 6\u202f587 to 3\u202f476 million tokens, and 3\u202f111 million tokens were "
-        "discarded. It was taken up 2\u202f229 million tokens before the divergence began.",
+        "discarded. It restarted 2\u202f229 million tokens before the divergence began.",
     ),
     (
         "lab-lost-nodes",
@@ -267,7 +267,7 @@ GOLDEN = [
     (
         "llama-7b-grokking",
         "1",
-        "The loss fell by 18 % within 11 steps at step 3\u202f387.",
+        "At step 3\u202f387, the loss fell by 18 % within 11 steps.",
     ),
     (
         "algoperf-criteo-nan",

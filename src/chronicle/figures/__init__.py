@@ -76,9 +76,9 @@ def draw(
     over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
     plans = {variant: whole_plan(over, width) for variant, width in _WIDTHS.items()}
-    alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, plans["wide"])
+    alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, *plans.values())
     if x is not None and x.axis != "step":
-        caption += f" x axis: {x.axis}s ({one_line(x.how)})."
+        caption += f" The x axis counts {x.axis}s ({one_line(x.how)})."
     figures = [Figure("whole", _written("whole", plans, folder), alt, caption), *_zooms(run, folder, marked)]
     small, shared = thumbnail(run), preview_plan(over).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
@@ -109,9 +109,9 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         name = f"finding-{item.number}"
         plans = {variant: zoom_plan(run, item, width) for variant, width in _WIDTHS.items()}
         plan = plans["wide"]
-        shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
-        as_whole = "Bands and numbers as in the figure of the whole run."
-        caption = " ".join([*shared, as_whole, *_reading(plan)])
+        shared = [f"All panels have the same {plan.axis} axis."] if len(plan.curves) > 1 else []
+        as_whole = "Bands and numbers are those of the figure of the whole run."
+        caption = " ".join([*shared, as_whole, *_how_to_read(*plans.values())])
         yield Figure(name, _written(name, plans, folder), zoom_alt(item.number, marked, plan), caption)
 
 
@@ -138,11 +138,12 @@ def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
     return f"{one_line(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
 
 
-def whole_caption(run: Scene, plan: Plan) -> str:
-    """How to read the figure of the whole run."""
+def whole_caption(run: Scene, *plans: Plan) -> str:
+    """How to read the figure of the whole run; ``plans`` are those of its widths, the widest first."""
     unnumbered = sum(not item.badge for item in run.findings)
-    lesser = [f"{plural(unnumbered, 'lesser finding')} without a number."] if unnumbered else []
-    return " ".join([f"{_metrics(plan)}, whole run.", *_reading(plan), *lesser])
+    have = "has" if unnumbered == 1 else "have"
+    lesser = [f"{plural(unnumbered, 'lesser finding')} {have} no number."] if unnumbered else []
+    return " ".join([f"{_metrics(plans[0])} over the whole run.", *_how_to_read(*plans), *lesser])
 
 
 def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
@@ -151,16 +152,21 @@ def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
     return f"Finding {number}, {f'{event.title}: {event.short}. ' if event else ''}{_shown(plan)}."
 
 
-def _reading(plan: Plan) -> Iterator[str]:
-    strokes = [stroke for curves in plan.curves for stroke in curves.strokes]
-    shaded = any(stroke.low is not None for stroke in strokes)
-    yield "Line: median of a pixel column; shade: minimum to maximum." if shaded else "Every logged point."
-    if any(curves.clips for curves in plan.curves):
-        yield "Triangle: the curve goes on to the value beside it."
-    if plan.faults.marks:
-        yield "Crosses: faults of machines and jobs, listed below."
-    if any(not stroke.live for stroke in strokes):
-        yield "Grey and dashed: overtaken after a restart."
+def _how_to_read(*plans: Plan) -> Iterator[str]:
+    """Sentences about what stands on a figure, which has a plan for each of its widths, the widest first."""
+    strokes = [[stroke for curves in plan.curves for stroke in curves.strokes] for plan in plans]
+    is_shaded = [any(stroke.low is not None for stroke in drawn) for drawn in strokes]
+    columns = "each pixel column shows its median, shaded from minimum to maximum."
+    if is_shaded[0]:
+        yield columns.capitalize()
+    else:
+        yield "Every logged point is drawn" + (f"; on a narrow screen, {columns}" if any(is_shaded) else ".")
+    if any(curves.clips for curves in plans[0].curves):
+        yield "A triangle marks where a curve leaves the panel, and the value that it reaches."
+    if plans[0].faults.marks:
+        yield "Crosses mark faults of machines and jobs, which are listed below."
+    if any(not stroke.live for stroke in strokes[0]):
+        yield "Grey dashed lines were discarded at a restart."
 
 
 def _metrics(plan: Plan) -> str:

@@ -236,25 +236,32 @@ def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> It
     """Sentences about a pattern in this archive, each with its n and an interval of 95 %."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:
-        yield f"{_share(shown, runs)} of the {count(runs)} runs here show it."
+        show = "shows" if shown == 1 else "show"
+        yield f"{_share_of(shown, runs, 'runs here')} {show} it{_share(shown, runs)}."
     if pattern in OVERALL | having(Trait.WHOLE_RUN):  # these have no end of their own
         return
     closed = [row.event for row in happened if row.event.step is not None and row.event.end_step is not None]
     if len(happened) >= FEWEST:
-        over = _share(len(closed), len(happened))
-        yield f"{over} of its {count(len(happened))} events were over when the log ended."
+        over, n = len(closed), len(happened)
+        were = "was" if over < 2 else "were"
+        yield f"{_share_of(over, n, 'events')} {were} over when the log ended{_share(over, n)}."
     of_steps = [row.event for row in happened if all(row.get("axis") == "step" for row in row.entry.attempts)]
     taken = sorted(e.end_step - e.step for e in of_steps if e.end_step is not None and e.step is not None)
     if len(taken) > FEWEST:
         low, high = median_interval(len(taken))
         middle = taken[len(taken) // 2]
         ends = f"{count(taken[low])} to {count(taken[high])}"
-        yield f"Half of {count(len(taken))} took {count(middle)} steps or fewer (95 % interval {ends})."
+        yield f"Half of these {count(len(taken))} took {count(middle)} steps or fewer (95 % interval {ends})."
+
+
+def _share_of(part: int, n: int, things: str) -> str:
+    """``4 of the 68 runs here``; ``None of the 5 events``."""
+    return f"{count(part) if part else 'None'} of the {count(n)} {things}"
 
 
 def _share(part: int, n: int) -> str:
     low, high = wilson(part, n)
-    return f"{count(100 * part / n)} % (95 % interval {count(100 * low)} to {count(100 * high)} %)"
+    return f" ({count(100 * part / n)} %; 95 % interval {count(100 * low)} to {count(100 * high)} %)"
 
 
 def wilson(part: int, n: int) -> tuple[float, float]:

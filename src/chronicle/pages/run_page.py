@@ -119,6 +119,11 @@ class Ranked(NamedTuple):
     against: tuple[str, ...]
     not_logged: tuple[str, ...]
 
+    @property
+    def is_assessed(self) -> bool:
+        """Whether there is anything to say of it for this run."""
+        return bool(self.speaks_for or self.against or self.not_logged)
+
 
 class Advice(NamedTuple):
     """Of one event: the page its causes are from, the causes in order, what decides between the first two."""

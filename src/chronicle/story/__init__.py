@@ -33,7 +33,7 @@ _MOST_FINDINGS = 6  # findings in the first paragraph
 _MOST_DECISIONS = 2  # of people that the story quotes: the latest
 _MOST_JOINS = 4
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
-_ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
+_ENDS = {"in NaN": "in NaN", "cut off": "in an incomplete record"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
 _MOST_ALIKE = 2  # events of one title told one by one
 
@@ -106,7 +106,7 @@ def _quoted(note: Note) -> str:
 def _review_sentence(review: Note, diagnosis: Diagnosis) -> str:
     who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
     verdict, classifier = verdict_of(review), diagnosis.verdict
-    stance = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
+    stance = "as the classifier does" if verdict is classifier else f"where the classifier says {classifier}"
     words = f": {_quoted(review)}" if review.text.strip() else "."
     return f"{who} judged this run {verdict}{day}, {stance}{words}"
 

@@ -120,9 +120,9 @@ def _reach_words(axis: Axis, join: Join) -> str:
     if "inside_start_step" in evidence:
         begun = axis.place(evidence["inside_start_step"])
         reach = f" The run did not go back far enough: {undone} had begun at {begun}"
-        reach += f", and{again}." if again else "."
+        reach += f", and it{again}." if again else "."
     elif "left_start_step" in evidence:
-        reach = f" It was taken up {axis.span(evidence['margin_steps'])} before {undone} began"
+        reach = f" It restarted {axis.span(evidence['margin_steps'])} before {undone} began"
         reach += f", which{again}." if again else "."
     elif again:
         reach = f" {undone[:1].upper()}{undone[1:]}{again}."

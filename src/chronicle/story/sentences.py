@@ -194,16 +194,15 @@ class Sentences(FindingView):
             slower = self.number_words("slower", before / after, times)
             sentence += f": it fell {slower} more slowly from there"
         if self.value("learning_rate_share", 1.0) < 0.01:
-            sentence += ", with the learning rate as good as zero"
+            sentence += ", when the learning rate was nearly zero"
         return Words(sentence, f"flat from {self.start}")
 
     def failed_run(self) -> Words:
         if self.is_measured("attempts"):
-            none = self.value("died", 0) == self.value("attempts")
+            failed = "all" if self.value("died", 0) == self.value("attempts") else "{died:count} of"
             of_one = self.run.n_trainings < 2 or self.run.timeline.joins
-            number = "{attempts:attempts}" if of_one else "{attempts:trainings}"
-            held = f"none of {number} held" if none else f"{{died:count}} of {number} were lost"
-            return self.words(held, held)
+            sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
+            return self.words(sentence, sentence)
         known = self.samples[1][np.isfinite(self.samples[1])]
         if len(known) < 2:
             return Words("the run did not learn", "did not learn")
@@ -234,8 +233,9 @@ class Sentences(FindingView):
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
-        words = self.words("{what} fell by {drop_log:fallen}", "{drop_log:fallen} lower at {start}")
-        return words._replace(sentence=f"{words.sentence}{took} at {self.start}")
+        return self.words(
+            f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}", "{drop_log:fallen} lower at {start}"
+        )
 
     def reinitialised(self) -> Words:
         risen, short = self.risen("jumped")

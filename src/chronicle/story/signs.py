@@ -275,7 +275,7 @@ class Sign(StrEnum):
     FIRST_SAMPLE = "first-sample", "highest in the first sample", "it grows after the first sample"
     RATE_ROSE = "rate-rose", "the learning rate rose", "the learning rate did not rise", "learning rate"
     RATE_LOST = "rate-lost", "the rate was not restored", "the rate was restored", "learning rate"
-    RATE_ZERO = "rate-zero", "the learning rate is as good as zero", "the rate is not zero", "learning rate"
+    RATE_ZERO = "rate-zero", "the learning rate is nearly zero", "the rate is not zero", "learning rate"
     GRADIENT_LED = "gradient-led", "the gradient norm rose first", "the gradient norm did not lead", \
         "gradient norm"
     GRADIENT_JUMPED = "gradient-jumped", "the gradient norm jumped in the same step", \
@@ -296,7 +296,7 @@ class Sign(StrEnum):
     VALIDATION_STILL = "validation-still", "validation did not move", "validation moved with it", \
         "validation loss"
     OTHERS_MOVE = "others-move", "other series go on", "no other series goes on", "another series"
-    DECIMAL = "decimal", "steps of a decimal", "steps of no decimal"
+    DECIMAL = "decimal", "rounded to a decimal place", "not rounded to a decimal place"
     LEARNED_BEFORE = "learned-before", "the training data had been learned before", \
         "the training loss itself fell"
     OBJECTIVE = "objective", "it is a reward that was lost or never earned", "it is a loss"

@@ -49,7 +49,7 @@ _END_SENTENCES = {
     "no storage": "A fault of the storage ended the training after {}.",
     "CUDA error": "A CUDA error ended the training after {}.",
     "NCCL error": "An NCCL error ended the training after {}.",
-    "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
+    "cut off": "The last record, at {}, is incomplete: the training is still running, or it was killed.",
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
 _EVENT_KINDS = list(EventKind)
