@@ -153,9 +153,9 @@ def test_words_say_what_the_picture_says(rollback):
         "A run: loss over steps 0 to 599. 1 Fast-recovering spike: 2.86 → 2.88 nats/token at step 100; "
         "2 Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. 1 restart."
     )
-    assert (
-        whole.caption
-        == "loss over the whole run. Every logged point is drawn. Grey dashed lines were discarded at a restart."
+    assert whole.caption == (
+        "loss over the whole run. Every logged point is drawn; on a narrow screen, each pixel column shows "
+        "its median, shaded from minimum to maximum. Grey dashed lines were discarded at a restart."
     )
     assert zoom.alt == (
         "Finding 2, Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. "
