@@ -156,11 +156,10 @@ def _how_to_read(*plans: Plan) -> Iterator[str]:
     """Sentences about what stands on a figure, which has a plan for each of its widths, the widest first."""
     strokes = [[stroke for curves in plan.curves for stroke in curves.strokes] for plan in plans]
     is_shaded = [any(stroke.low is not None for stroke in drawn) for drawn in strokes]
-    columns = "each pixel column shows its median, shaded from minimum to maximum."
     if is_shaded[0]:
-        yield columns.capitalize()
-    else:
-        yield "Every logged point is drawn" + (f"; on a narrow screen, {columns}" if any(is_shaded) else ".")
+        yield "Each pixel column shows its median, shaded from minimum to maximum."
+    elif not any(is_shaded):
+        yield "Every logged point is drawn."
     if any(curves.clips for curves in plans[0].curves):
         yield "A triangle marks where a curve leaves the panel, and the value that it reaches."
     if plans[0].faults.marks:

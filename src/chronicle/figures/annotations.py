@@ -35,7 +35,7 @@ _DOTTED = (1, 2.2)
 _FAULTS_APART_PX = 16.0  # faults nearer than this are one mark
 _CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
 _MOST_FAULT_LINES = 12  # of more faults than this none has a line through the panels
-_BAR_ROW_PX, _STRIP_PX = 25, 240  # of one attempt, and of all of them
+_BAR_ROW_PX, _STRIP_PX = 20, 240  # of one attempt, and of all of them
 _NARROWEST_BAR_PX = 2
 
 

@@ -201,7 +201,7 @@ def inner_px(width: float) -> float:
 
 def whole_plan(run: Scene, width: float) -> Plan:
     """The whole run at a width in CSS pixels: findings numbered, joins lettered, attempts as bars."""
-    alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
+    alone, first, other = (250, 200, 100) if width >= WIDE else (190, 170, 90)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
     panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
     return Plan(run, width, run.ends, panels, with_bars=True)

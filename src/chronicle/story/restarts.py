@@ -73,7 +73,7 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         event_id(join),
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{run.in_training(name, sentence)}.{_move_words(axis, join)}{_reach_words(axis, join)}",
+        f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{_move_words(axis, join)}",
         short,
         letter,
         step=join.to_step,
