@@ -510,7 +510,7 @@ def test_a_held_out_score_that_was_lost_is_told_by_its_highest_value() -> None:
     assert finding_words(RunView(timeline, judged), lost)[0][:2] == (
         "The validation score was highest at step 52 and fell by 39 % from there, while the training loss "
         "fell by a factor of 4.1.",
-        "39 % below its best at step 52",
+        "validation score: 39 % below its best at step 52",
     )
 
 

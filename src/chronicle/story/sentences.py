@@ -1,8 +1,8 @@
-"""One sentence for each pattern, with the numbers of this run: past tense, plain units, ratios.
+"""A sentence for each finding, with the numbers of this run: past tense, plain units, ratios.
 
-A pattern's sentence stands in its row (`chronicle.classify.patterns`), or is a method of its name here where
-what is told depends on more than which numbers were measured. A number is put into words once, by
-`FindingView.number_words`, and both the sentence and its short form use these words.
+The sentence of a pattern is in its row (`chronicle.classify.patterns`). If it depends on more than which
+numbers were measured, a method of `Sentences` with the pattern's name makes it. A number is put into words
+once, by `FindingView.number_words`, for the sentence and its short form.
 """
 
 from __future__ import annotations
@@ -37,11 +37,20 @@ _DOWNWARDS = {
     "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
 }  # fmt: skip
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
-_MOST_DATASETS = 4  # data sets that a sentence names
+_BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
+    "nan-inf",
+    "frozen-metric",
+    "quantised-loss",
+    "grokking",
+    "plateau",
+    "overfitting",
+    "reward-hacking",
+}  # patterns whose short form does not say which metric it is about
+_MOST_DATASETS = 4  # data sets that a sentence names one by one
 
 
 def noun(pattern: str) -> str:
-    """A pattern inside a sentence, such that an s makes it plural: ``level shift``, ``KL blow-up``."""
+    """A pattern inside a sentence; an added s makes it plural: ``level shift``, ``KL blow-up``."""
     row = BY_ID.get(pattern)
     title = row.title if row else clipped(pattern, 80)
     lower = title[:1].lower() + title[1:] if title[1:2].islower() else title
@@ -49,7 +58,7 @@ def noun(pattern: str) -> str:
 
 
 class Words(NamedTuple):
-    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
+    """A sentence, its short form for a card, and how the event ended (empty for what has no end)."""
 
     sentence: str
     short: str
@@ -57,11 +66,12 @@ class Words(NamedTuple):
 
 
 class Sentences(FindingView):
-    """Of a pattern whose row has no sentence the method of its name, which says what was found."""
+    """The methods make the sentences of the patterns after which they are named."""
 
     def formatted(self, form: str) -> str:
-        """A form with words ``{start}`` and numbers ``{factor:times}`` of this finding; ``[one|other]`` is
-        the first of both whose numbers were all measured. Nothing that a log names is read as a form."""
+        """A form in which ``{start}`` is an attribute of this finding, ``{factor:times}`` a number of its
+        evidence in words, and ``[one|other]`` the first alternative whose numbers were all measured. Names
+        from the log are inserted and never read as a form."""
 
         def chosen(match: re.Match[str]) -> str:
             ways = match[1].split("|")
@@ -90,21 +100,21 @@ class Sentences(FindingView):
         return Words(f"{self.what} {risen} and {self.stayed()}", short, "not fully recovered")
 
     def stayed(self, partly: bool = True) -> str:
-        """What became of a rise that was not over: it stayed, or came back in part."""
+        """How a rise that is not over ended: it stayed up, or it came back in part."""
         if not partly:
             return "did not come down again"
         words, left = "came back only in part", self.value("residual_log")
         return f"{words}: {self.last_seen} it stood {self.above(left)}" if left > 0 else words
 
     def above(self, left: float) -> str:
-        """How far above its earlier course it stayed, of log units: ``16 % above ..``."""
+        """How far above its earlier course it stayed, from log units: ``16 % above its earlier course``."""
         many = left > FACTOR_LOG
         over = self.number_words("left", left, (lambda log: times(math.exp(log))) if many else percent)
         return f"{'at ' if many else ''}{over} {'' if many else 'above '}its earlier course"
 
     @property
     def came_back(self) -> bool:
-        """Whether it came most of its way back, in log units."""
+        """Whether it came back by more than half of its height, in log units."""
         return self.value("residual_log") < self.value("height_log") / 2
 
     def divergence_after_spike(self) -> Words:
@@ -137,6 +147,7 @@ class Sentences(FindingView):
         tallest = heights[-1] if heights else self
         names = [self.run.name(metric) for metric in moved]
         risen, short = tallest.risen("rose")
+        short = tallest.named(short)
         ended, ending = self.ended()
         if len(moved) == 1:
             rest = int(self.value("of", 1)) - 1
@@ -254,7 +265,7 @@ class Sentences(FindingView):
         known = np.flatnonzero(np.isfinite(values))
         if not len(known):
             return Words("nothing stood out", "nothing stood out")
-        # The last rows of trainings beside each other.
+        # The logs of several trainings may lie side by side: the last row of each.
         ends_of = known[np.diff(steps[known], append=-np.inf) < 0]
         rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
         first, last = values[rows].tolist()
@@ -280,15 +291,17 @@ def listed(words: Sequence[str]) -> str:
 
 
 def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
-    """The words of a finding, and the numbers in them."""
+    """The sentence about a finding, and the numbers in it."""
     view, pattern, row = Sentences(run, finding), finding.pattern, BY_ID.get(finding.pattern)
     if row and row.says:
         words = view.words(row.says, row.short)
     elif tell := getattr(view, pattern.replace("-", "_"), None) if row else None:
         words = tell()
-    else:  # a pattern of a rule of one's own
+    else:  # a pattern that a user's own rule found
         words = Words(f"{noun(pattern)} at {view.start}", f"at {view.start}")
-    if pattern in RISES | {"plateau"} and view.falls:  # what ought to rise, falls
+    if pattern in RISES | {"plateau"} and view.falls:  # the metric should rise: the sentence is turned over
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
+    if pattern in _BARE_SHORTS:
+        words = words._replace(short=view.named(words.short))
     sentence = run.in_training(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
     return words._replace(sentence=sentence), tuple(dict.fromkeys(view.numbers))
