@@ -149,7 +149,7 @@ hide: [navigation]
 
 <section>
 <h3>2 · <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a></h3>
-<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>How to tell</th></tr></thead><tbody>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>In general</th><th>How to tell</th></tr></thead><tbody>
 <tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td>Look at the batches before it.</td></tr>
 </tbody></table></div>
 </section>

@@ -154,7 +154,7 @@ GOLDEN = [
     (
         "lab-overfitting",
         "1",
-        "The validation loss was lowest at step 350 and rose by 54 % from there, while the "
+        "The validation loss was lowest at step 350 and rose by 67 % from there, while the "
         "training loss fell by 62 %.",
     ),
     (
@@ -508,9 +508,9 @@ def test_a_held_out_score_that_was_lost_is_told_by_its_highest_value() -> None:
     judged = classify(timeline)
     (lost,) = (f for f in judged.findings if f.pattern == "overfitting")
     assert finding_words(RunView(timeline, judged), lost)[0][:2] == (
-        "The validation score was highest at step 52 and fell by 39 % from there, while the training loss "
+        "The validation score was highest at step 60 and fell by 43 % from there, while the training loss "
         "fell by a factor of 4.1.",
-        "validation score: 39 % below its best at step 52",
+        "validation score: 43 % below its best at step 60",
     )
 
 
@@ -533,7 +533,8 @@ def test_a_calm_course_of_several_trainings_is_that_of_the_farthest() -> None:
     calm_finding = replace(finding("near-perfect", 0, 59), attempt=None)
     run = RunView(stitch(logs, relation="seeds"), diagnosis(calm_finding))
     assert finding_words(run, calm_finding)[0].sentence == (
-        "The loss fell from 4.00 to 1.00 over steps 0 to 59, and nothing disturbed it for long."
+        "In the first of 2 trainings, the loss fell from 4.00 to 1.00 over steps 0 to 59, and nothing "
+        "disturbed it for long."
     )
 
 
@@ -563,4 +564,37 @@ def test_repeated_data_without_a_level_has_no_number_for_it() -> None:
     assert sentence(steps, loss, repeat) == (
         "After the restart at step 20 the run was fed 3 steps of data that it had seen before: the loss "
         "jumped by 10 % at step 23, where new data began."
+    )
+
+
+def test_a_calm_course_that_ends_far_above_its_lowest_level_names_it() -> None:
+    """A loss that fell to 0.5 and rose to 1.5 again was told by its ends alone."""
+    loss = [*np.linspace(4, 0.5, 40), *np.linspace(0.5, 1.5, 40)]
+    assert calm(loss) == (
+        "The loss fell from 4.00 to 1.50 over steps 0 to 79, with its lowest level, 0.590, near step 40, and "
+        "nothing disturbed it for long."
+    )
+
+
+def test_no_share_is_told_of_a_level_at_or_below_zero() -> None:
+    """A loss of -1.5 that ended at 4.1 was said to stand 4 % above its earlier course."""
+    loss = [*np.linspace(-1.4, -1.5, 20), *np.linspace(160, 4.1, 20)]
+    spike = replace(finding("spike-no-full-recovery", 20, None), evidence={"residual_log": 0.04})
+    view = RunView(run(np.arange(40), loss), diagnosis(spike))
+    assert finding_words(view, spike)[0].sentence == (
+        "The loss jumped from −1.48 to 160 at step 20 and came back only in part: when the log ended it "
+        "stood at 8.20."
+    )
+
+
+def test_a_score_below_zero_is_told_by_its_values() -> None:
+    """It was said to have fallen by 137 %, while the training loss fell by 0 %."""
+    reward = [*np.linspace(0, 740, 20), *np.linspace(740, -591, 20)]
+    lost = replace(finding("overfitting", 19, None, "return/test"), evidence={"training_fall_log": 0.0})
+    timeline = run(np.arange(40), reward, "return/test", role=Role.VALIDATION_SCORE)
+    words, _ = finding_words(RunView(timeline, diagnosis(lost)), lost)
+    assert words[:2] == (
+        "The validation score was highest at step 19 and fell from 740 to −591 from there, while the "
+        "training loss did not fall.",
+        "740 → −591 from step 19",
     )

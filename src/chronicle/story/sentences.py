@@ -17,9 +17,9 @@ import numpy as np
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics import values
-from chronicle.metrics.values import FACTOR_LOG, clipped, count, percent, plainly, plural, times
-from chronicle.model import Finding, Quantity
-from chronicle.story.measured import RISES, FindingView, RunView, is_cut_off
+from chronicle.metrics.values import FACTOR_LOG, clipped, count, ordinal, percent, plainly, plural, times
+from chronicle.model import Finding, Floats, Quantity, Steps
+from chronicle.story.measured import BEFORE, RISES, FindingView, RunView, final_level, is_cut_off
 
 _OF_VALUES = "times percent fallen share plainly stated count duration"
 _COUNTED = "value", "logged value", "spike", "attempt", "training"
@@ -46,6 +46,9 @@ _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
     "overfitting",
     "reward-hacking",
 }  # patterns whose short form does not say which metric it is about
+_NO_CHANGE_LOG = 0.005  # a smaller change would be told as 0 %
+_LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0  # a calm course that ends so far, and so many noise scales,
+# from its best level is told with that level
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
 
 
@@ -107,7 +110,12 @@ class Sentences(FindingView):
         return f"{words}: {self.last_seen} it stood {self.above(left)}" if left > 0 else words
 
     def above(self, left: float) -> str:
-        """How far above its earlier course it stayed, from log units: ``16 % above its earlier course``."""
+        """How far above its earlier course it stayed, from log units: ``16 % above its earlier course``; if a
+        level is not positive, ``at 4.1``."""
+        inside = (self.samples[0] >= self.finding.start_step) & (self.samples[0] <= self.last_step)
+        level = final_level(self.samples[1][inside & np.isfinite(self.samples[1])])
+        if self.rise is not None and min(self.rise.before, level) <= 0:
+            return f"at {self.number_words('left', level, plainly)}"
         many = left > FACTOR_LOG
         over = self.number_words("left", left, (lambda log: times(math.exp(log))) if many else percent)
         return f"{'at ' if many else ''}{over} {'' if many else 'above '}its earlier course"
@@ -208,6 +216,29 @@ class Sentences(FindingView):
             sentence += ", when the learning rate was nearly zero"
         return Words(sentence, f"flat from {self.start}")
 
+    def overfitting(self) -> Words:
+        """Tells logged values, which a reader can check, and not the smoothed ones of the evidence."""
+        known = np.isfinite(self.samples[1])
+        steps, values = self.samples[0][known], self.samples[1][known]
+        if not len(values):
+            return Words(f"{self.what} was best at {self.start}", f"best at {self.start}")
+        row = int(values.argmax() if self.falls else values.argmin())
+        best, last, at = float(values[row]), float(values[-1]), self.run.axis.place(int(steps[row]))
+        extreme, turned = ("highest", "fell") if self.falls else ("lowest", "rose")
+        if min(best, last) > 0:
+            moved = self.number_words("moved", math.log(last / best), percent)
+            by, short = (
+                f"by {moved}",
+                f"{moved} {'below its best' if self.falls else 'above its lowest'} at {at}",
+            )
+        else:  # there is no share of a value at or below zero
+            ends = [self.number_words(*end, plainly) for end in (("best", best), ("last", last))]
+            by, short = "from {} to {}".format(*ends), "{} → {}".format(*ends) + f" from {at}"
+        fall = self.value("training_fall_log")
+        meanwhile = "did not fall" if abs(fall) < _NO_CHANGE_LOG else "fell by {training_fall_log:fallen}"
+        training = f", while the training loss {meanwhile}" if math.isfinite(fall) else ""
+        return self.words(f"{{what}} was {extreme} at {at} and {turned} {by} from there{training}", short)
+
     def failed_run(self) -> Words:
         if self.is_measured("attempts"):
             failed = "all" if self.value("died", 0) == self.value("attempts") else "{died:count} of"
@@ -261,21 +292,21 @@ class Sentences(FindingView):
         return self.words(sentence, "batch {batch_factor:times} as large")
 
     def near_perfect(self) -> Words:
-        steps, values = self.samples
+        where, (steps, values) = self._longest_training()
         known = np.flatnonzero(np.isfinite(values))
         if not len(known):
             return Words("nothing stood out", "nothing stood out")
-        # The logs of several trainings may lie side by side: the last row of each.
-        ends_of = known[np.diff(steps[known], append=-np.inf) < 0]
-        rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
-        first, last = values[rows].tolist()
-        cut, unit = is_cut_off(values, int(rows[0]), self.run.edge), self.unit
+        first, last = values[known[[0, -1]]].tolist()
+        cut, unit = is_cut_off(values, int(known[0]), self.run.edge), self.unit
         start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
         end = self.number_words("last", last, plainly)
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
-        sentence = f"{self.what} {course}{unit} over {self.run.axis.place(*steps[rows].tolist())}"
+        sentence = (
+            f"{where}{self.what} {course}{unit} over {self.run.axis.place(*steps[known[[0, -1]]].tolist())}"
+        )
+        sentence += self._best_before(steps[known], values[known])
         if self.finding.pattern == "noisy-healthy":
             noise = self.evidence_words("noise", "noise_log", percent)
             sentence += f", scattering by about {noise} from value to value"
@@ -283,6 +314,33 @@ class Sentences(FindingView):
         return Words(f"{sentence}, and nothing disturbed it for long", short)
 
     noisy_healthy = near_perfect
+
+    def _longest_training(self) -> tuple[str, tuple[Steps, Floats]]:
+        """Of several trainings the one that reached the last step: ``in the first of 5 trainings, `` and its
+        live samples; of a single training nothing and all samples."""
+        track, n_trainings = self.track, self.run.n_trainings
+        if self.at is not None or track is None or n_trainings < 2:
+            return "", self.samples
+        trainings = np.array(self.run.training_of)[track.attempt]
+        number = int(trainings[np.where(track.live, track.steps, -1).argmax()])
+        rows = track.live & (trainings == number)
+        where = f"in the {ordinal(number)} of {count(n_trainings)} trainings, "
+        return where, (track.steps[rows], track.values[rows])
+
+    def _best_before(self, steps: Steps, values: Floats) -> str:
+        """The best level of a calm course that did not end at it: ``, after 0.0066 at step 20``."""
+        whole = len(values) - len(values) % BEFORE
+        levels = np.median(values[:whole].reshape(-1, BEFORE), axis=1)
+        if len(levels) < 2:
+            return ""
+        best = int(levels.argmax() if self.falls else levels.argmin())
+        level, last = float(levels[best]), final_level(values)
+        least_log = max(_LOST_LOG, _NOISY_SCALES * self.value("noise_log", 0.0))
+        if min(level, last) <= 0 or abs(math.log(last / level)) < least_log:
+            return ""
+        extreme = "highest" if self.falls else "lowest"
+        words = self.number_words(extreme, level, plainly)
+        return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[best * BEFORE]))}"
 
 
 def listed(words: Sequence[str]) -> str:

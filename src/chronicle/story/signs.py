@@ -66,12 +66,15 @@ class EventContext:
         return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
-        """What came shortly before, ``40 steps after the batch change``; events of one step together."""
-        words = []
+        """What came shortly before, ``40 steps after the batch change``; events of one step together, and of
+        several with one name only the nearest."""
+        words, named = [], set[str]()
         for before, others in groupby(self.shortly_before, itemgetter(0)):
             when = f"{self.run.axis.span(before)} after" if before else "together with"
             names = dict.fromkeys(f"the {event_name(other)}" for _, other in others)
-            words.append(f"{when} {listed([*names])}")
+            if new := [name for name in names if name not in named]:
+                words.append(f"{when} {listed(new)}")
+            named.update(new)
         return tuple(words)
 
     def values_before(self, series: Series | None, samples: int = _USUAL_SAMPLES) -> Floats:
