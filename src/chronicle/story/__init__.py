@@ -194,7 +194,7 @@ def _restarts_sentence(run: RunView) -> str:
     kinds = listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
     lost = sum(join.discarded_steps for join in joins)
     discarded = f", and {run.axis.lost(lost)}" if lost else ""
-    have = "They have" if run.n_trainings > 1 else "The run has"
+    have = "The trainings have" if run.n_trainings > 1 else "The run has"
     return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
