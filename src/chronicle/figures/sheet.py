@@ -17,9 +17,9 @@ import unicodedata
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from html import escape
 from operator import attrgetter
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
 
 import numpy as np
 from matplotlib import font_manager
@@ -182,7 +182,9 @@ class Words(NamedTuple):
         weight = ' font-weight="700"' if self.bold else ""
         name = self.token + " h" * self.halo
         place = f'x="{_tenths(round(10 * self.x))}" y="{_tenths(round(10 * self.y))}"'
-        return f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words)}</text>\n'
+        return (
+            f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words, quote=False)}</text>\n'
+        )
 
     def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")

@@ -17,10 +17,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from itertools import dropwhile, groupby, islice, takewhile
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
-from xml.sax.saxutils import escape, quoteattr
 
 from chronicle.metrics.values import clipped, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
@@ -106,8 +106,9 @@ def atom(site: SiteData) -> str:
     """The Atom feed of the newest events that have a time."""
     items, title = list(_items(site)), escape(plain(site.title))
     newest = items[0]["date_published"] if items else _time(0.0)
-    home = f"<link rel='alternate' href={quoteattr(site.site_url or './')}/>"
-    own = f"<link rel='self' href={quoteattr(site.site_url + ATOM)}/>" if site.site_url else ""
+    address = escape(site.site_url or "./")
+    home = f'<link rel="alternate" href="{address}"/>'
+    own = f'<link rel="self" href="{address}{ATOM}"/>' if site.site_url else ""
     return "\n".join([
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
@@ -120,10 +121,12 @@ def atom(site: SiteData) -> str:
 
 def _atom_entry(item: Mapping[str, Any]) -> str:
     names = "".join(f"<author><name>{escape(who['name'])}</name></author>" for who in item.get("authors", ()))
-    title, text = escape(item["title"]), escape(item["content_text"])
+    title, text, url, tag = (
+        escape(v) for v in (item["title"], item["content_text"], item["url"], item["tags"][0])
+    )
     return (
         f"<entry><id>{item['id']}</id><title>{title}</title><updated>{item['date_published']}</updated>"
-        f"<link href={quoteattr(item['url'])}/>{names}<category term={quoteattr(item['tags'][0])}/>"
+        f'<link href="{url}"/>{names}<category term="{tag}"/>'
         f"<content>{text}</content></entry>"
     )
 
