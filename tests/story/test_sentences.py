@@ -598,3 +598,16 @@ def test_a_score_below_zero_is_told_by_its_values() -> None:
         "training loss did not fall.",
         "740 → −591 from step 19",
     )
+
+
+def test_a_short_form_names_a_metric_that_is_not_the_judged_one() -> None:
+    """A card said "NaN at step 5" of a validation loss beside the curve of a training loss that was fine."""
+    nan = np.where(np.arange(40) == 5, np.nan, 2.0)
+    validation = series("val_loss", np.arange(40), nan, role=Role.VALIDATION_LOSS)
+    timeline = stitch([attempt("a.csv", series("loss", np.arange(40), np.full(40, 2.0)), validation)])
+    found = replace(finding("nan-inf", 5, 5, "val_loss"), evidence={"nan_samples": 1})
+    view = RunView(timeline, diagnosis(found))
+    assert finding_words(view, found)[0][:2] == (
+        "The validation loss was NaN for one logged value at step 5.",
+        "validation loss: NaN at step 5",
+    )

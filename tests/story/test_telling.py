@@ -405,6 +405,8 @@ def test_a_story_has_the_latest_decisions_and_outcome_of_people_and_what_is_open
     )
     undated = Note("Back.", kind="decision")
     assert tell(LONG, diagnosis(lost), RunConfig(), [undated]).paragraphs == ("The decision was: “Back.”",)
+    undated = replace(undated, text="Back")  # a quotation ends a sentence in any case
+    assert tell(LONG, diagnosis(lost), RunConfig(), [undated]).paragraphs == ("The decision was: “Back”.",)
 
 
 def test_every_end_that_a_log_can_state_has_its_sentence() -> None:
