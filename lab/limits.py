@@ -10,66 +10,18 @@ place. The policy follows the advantage over the mean of 64 answers, in units of
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from lab.logs import Log
+from lab.numpy_training import NumpyTraining
 
 SEED = 11
-CLOCK_START, STEP_S = 1_790_000_000.0, 2.0
+TAGS = ("simulated clock",)
 INPUTS, HIDDEN, BATCH, NOISE = 16, 32, 64, 0.05
 CLIPPED_STEPS, RATE, INTERVAL = 1500, 0.1, 10
-LIMITS = {"clip-saturation": 0.02, "clip-seldom": 0.5}
 FEATURES, DRAWN, DISTANCE = 8, 64, 2.0
 POLICY_STEPS, POLICY_RATE, RISES_FROM, RISE = 1200, 0.05, 800, 1.015
-TAGS = ("simulated clock",)
-TITLES = {
-    "clip-saturation": "A gradient that is clipped at every step",
-    "clip-seldom": "The same gradient, seldom clipped",
-    "kl-blow-up": "A policy that runs away from its reference",
-    "kl-kept": "The same policy at a constant rate",
-}
-CAUSES = {
-    "clip-saturation": "gradients are clipped at a norm of 0.02, a ninth of what is usual",
-    "clip-seldom": "none: as clip-saturation, clipped at a norm of 0.5",
-    "kl-blow-up": f"the learning rate rises by 1.5 % with each step from step {RISES_FROM} on",
-    "kl-kept": "none: as kl-blow-up, at a constant rate",
-}
-KNOWN = {
-    "clip-saturation": "The limit lies below the usual norm",
-    "kl-blow-up": "The learning rate is too high",
-}
-DESCRIPTIONS = {
-    "clip-saturation": (
-        "A small network trained by plain descent, its gradients clipped at a norm that nearly all of them "
-        "exceed. Every step then has the same length, whatever the gradient says: the learning rate has "
-        "become another one. The loss falls all the same, and later. The clock is simulated."
-    ),
-    "clip-seldom": (
-        "The control of lab-clip-saturation: the same network, data and seed, clipped at a norm that few "
-        "gradients reach. The clock is simulated."
-    ),
-    "kl-blow-up": (
-        "Reinforcement learning in small. The policy finds the rewarded place; then the learning rate grows, "
-        "the policy oversteps it by more and more, and its divergence from the start grows without end while "
-        "the reward is lost. The clock is simulated."
-    ),
-    "kl-kept": (
-        "The control of lab-kl-blow-up: the same reward and seed at a constant rate. The divergence settles "
-        "where the reward is best. The clock is simulated."
-    ),
-}
-
-
-def train(name: str, log: Log) -> int:
-    """Trains one of the four into a log; returns the number of parameters."""
-    rng = np.random.default_rng(SEED)
-    rows = _clipped(rng, LIMITS[name]) if name in LIMITS else _policy(rng, name == "kl-blow-up")
-    for step, values in enumerate(rows):
-        now = {"time": CLOCK_START + STEP_S * (step + 1)}
-        log.write(step, {k: float(v) for k, v in values.items()} | now)
-    log.close()
-    return INPUTS * HIDDEN + HIDDEN if name in LIMITS else FEATURES
 
 
 def _clipped(rng: np.random.Generator, limit: float) -> Iterator[dict[str, float]]:
@@ -111,3 +63,55 @@ def _policy(rng: np.random.Generator, rises: bool) -> Iterator[dict[str, float]]
         }
         rate *= RISE if rises and step >= RISES_FROM else 1.0
         mean += rate * gradient
+
+
+TRAININGS = (
+    NumpyTraining(
+        "clip-saturation",
+        "A gradient that is clipped at every step",
+        "gradients are clipped at a norm of 0.02, a ninth of what is usual",
+        "A small network trained by plain descent, its gradients clipped at a norm that nearly all of them "
+        "exceed. Every step then has the same length, whatever the gradient says: the learning rate has "
+        "become another one. The loss falls all the same, and later. The clock is simulated.",
+        TAGS,
+        SEED,
+        INPUTS * HIDDEN + HIDDEN,
+        partial(_clipped, limit=0.02),
+        "The limit lies below the usual norm",
+    ),
+    NumpyTraining(
+        "clip-seldom",
+        "The same gradient, seldom clipped",
+        "none: as clip-saturation, clipped at a norm of 0.5",
+        "The control of lab-clip-saturation: the same network, data and seed, clipped at a norm that few "
+        "gradients reach. The clock is simulated.",
+        TAGS,
+        SEED,
+        INPUTS * HIDDEN + HIDDEN,
+        partial(_clipped, limit=0.5),
+    ),
+    NumpyTraining(
+        "kl-blow-up",
+        "A policy that runs away from its reference",
+        f"the learning rate rises by 1.5 % with each step from step {RISES_FROM} on",
+        "Reinforcement learning in small. The policy finds the rewarded place; then the learning rate grows, "
+        "the policy oversteps it by more and more, and its divergence from the start grows without end while "
+        "the reward is lost. The clock is simulated.",
+        TAGS,
+        SEED,
+        FEATURES,
+        partial(_policy, rises=True),
+        "The learning rate is too high",
+    ),
+    NumpyTraining(
+        "kl-kept",
+        "The same policy at a constant rate",
+        "none: as kl-blow-up, at a constant rate",
+        "The control of lab-kl-blow-up: the same reward and seed at a constant rate. The divergence settles "
+        "where the reward is best. The clock is simulated.",
+        TAGS,
+        SEED,
+        FEATURES,
+        partial(_policy, rises=False),
+    ),
+)

@@ -21,15 +21,15 @@ DOCS = Path(__file__).parent.parent / "docs"
 WIDTH, HEIGHT, SIZE = 1280, 860, (896, 602)  # CSS pixels of the window, and pixels of a picture
 QUALITY = 55
 
-# A kind of page: what it is for, and its address in the reference gallery and in the archive.
+# For each kind of page: its caption, and its address in the reference gallery and in the archive.
 KINDS = {
-    "home": ("Home: what asks for somebody, what is new, what trains", "index.html", "index.html"),
+    "home": ("Home: which runs need attention, what is new, what is in training", "index.html", "index.html"),
     "browse": ("Browse: all runs, with filters", "browse.html#verdict=bad", "browse.html"),
     "chronicle": ("Chronicle: what happened in all runs, by day", "chronicle.html", "chronicle.html"),
     "experiments": (
         "Experiments: what was changed, why, and what came of it", "experiments.html", "experiments.html",
     ),
-    "run": ("A run: headline, figure, key", "runs/104B-en-fail/index.html", "runs/atlas-1b-nodes/index.html"),
+    "run": ("A run: its headline, its figure, and the key to it", "runs/104B-en-fail/index.html", "runs/atlas-1b-nodes/index.html"),
     "events": (
         "A run, further down: its story, its events, and what people said of them",
         "runs/bloom-176B-success/index.html#story", "runs/atlas-7b-kick/index.html#story",
@@ -39,7 +39,7 @@ KINDS = {
         "assets/view.html#run=lab-lost-nodes", "assets/view.html#run=atlas-7b-kick",
     ),
     "compare": (
-        "Runs over each other",
+        "Several runs in one view",
         "assets/view.html#run=lab-healthy&run=lab-lr-kick",
         "assets/view.html#run=atlas-7b-a&run=atlas-7b-kick",
     ),
@@ -49,10 +49,10 @@ KINDS = {
         "patterns/divergence-no-spike.html", "patterns/spike-no-full-recovery.html#here",
     ),
     "cases": ("Logbooks of public trainings", "cases/index.html", "cases/index.html"),
-    "case": ("One of them, row by row", "cases/opt-175b.html", "cases/bloom-176b.html"),
-    "reviews": ("Reviews: where people say something else", "", "reviews.html"),
+    "case": ("One of these logbooks, row by row", "cases/opt-175b.html", "cases/bloom-176b.html"),
+    "reviews": ("Reviews: where people disagree with the classifier", "", "reviews.html"),
     "guide": ("The guide", "guide/index.html", "guide/reading.html"),
-    "404": ("An address that is gone", "404.html", "404.html"),
+    "404": ("The page for an address that does not exist", "404.html", "404.html"),
 }  # fmt: skip
 SITES = {"gallery": "reference gallery", "archive": "team's archive"}
 

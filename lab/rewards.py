@@ -12,68 +12,20 @@ GRPO), and divided among the tokens of an answer, or not.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from lab.logs import Log
+from lab.numpy_training import NumpyTraining
 
 SEED = 5
-CLOCK_START, STEP_S = 1_790_000_000.0, 2.0
+TAGS = ("reinforcement learning", "simulated clock")
 FEATURES, DRAWN, JUDGED, DISTANCE = 8, 64, 24, 2.0
 HACKING_STEPS, HACKING_RATE, PENALTY = 1200, 0.05, 0.08
 QUESTIONS, GROUP, LIMIT = 32, 8, 512
 LENGTH_STEPS, LENGTH_RATE, MEAN_LENGTH = 1500, 0.3, 50.0
 BEYOND, RIGHT = 0.12, (0.7, 0.15)  # sure of a hard question; right where it is sure, and at a loss
 LEARNED = 1.0  # rate at which the easy questions are learned
-TAGS = ("reinforcement learning", "simulated clock")
-TITLES = {
-    "reward-hacked": "A reward that is beaten, and not earned",
-    "reward-anchored": "The same reward, with a leash",
-    "length-explosion": "Answers that get longer and no better",
-    "length-kept": "The same answers, each token counted alike",
-}
-CAUSES = {
-    "reward-hacked": "the reward is a line fitted to answers near the start; nothing holds the policy there",
-    "reward-anchored": "none: as reward-hacked, with a penalty of 0.08 times the divergence from the start",
-    "length-explosion": "the advantage of an answer is divided by its length: long wrong answers cost little",
-    "length-kept": "none: as length-explosion, divided by one length for all answers",
-}
-KNOWN = {
-    "reward-hacked": "The policy has left the answers that the reward was made from",
-    "length-explosion": "The loss of an answer is divided by its length",
-}
-DESCRIPTIONS = {
-    "reward-hacked": (
-        "Reinforcement learning in small, against a reward model that is right near the start alone. The "
-        "reward rises without end, past 1, which is the most an answer can be worth; the judge's score "
-        "rises at first, and then falls to nothing. The clock is simulated."
-    ),
-    "reward-anchored": (
-        "The control of lab-reward-hacked: the same reward, judge and seed, and a penalty for the divergence "
-        "from the start. The reward stays lower; the judge's score stays. The clock is simulated."
-    ),
-    "length-explosion": (
-        "Reinforcement learning in small. An answer's advantage is shared out over its tokens, so that a "
-        "wrong answer costs each of its tokens less the longer it is. Where the policy does not know the "
-        "answer, its answers get longer without end, and the reward stays as it was. The clock is simulated."
-    ),
-    "length-kept": (
-        "The control of lab-length-explosion: the same questions and seed, and every token counted alike. "
-        "The answers keep their length. The clock is simulated."
-    ),
-}
-
-
-def train(name: str, log: Log) -> int:
-    """Trains one of the four into a log; returns the number of parameters."""
-    rng = np.random.default_rng(SEED)
-    by_line = name.startswith("reward")
-    rows = _judged(rng, PENALTY if name == "reward-anchored" else 0.0) if by_line else _lengths(rng, name)
-    for step, values in enumerate(rows):
-        now = {"time": CLOCK_START + STEP_S * (step + 1)}
-        log.write(step, {k: float(v) for k, v in values.items()} | now)
-    log.close()
-    return FEATURES if by_line else 2 + QUESTIONS
 
 
 def _judged(rng: np.random.Generator, penalty: float) -> Iterator[dict[str, float]]:
@@ -102,7 +54,7 @@ def _judge(answers: np.ndarray, target: np.ndarray) -> np.ndarray:
     return worth
 
 
-def _lengths(rng: np.random.Generator, name: str) -> Iterator[dict[str, float]]:
+def _lengths(rng: np.random.Generator, by_length: bool) -> Iterator[dict[str, float]]:
     stop = np.array([-3.0, -3.0])  # logit of stopping after a token: sure, and at a loss
     easy = np.arange(QUESTIONS) < QUESTIONS / 2
     known = np.zeros(QUESTIONS)  # logit of being sure of a question
@@ -116,7 +68,7 @@ def _lengths(rng: np.random.Generator, name: str) -> Iterator[dict[str, float]]:
         right = ended & (rng.random(lost.shape) < np.array(RIGHT)[lost])
         gain = right - right.mean(1, keepdims=True)
         gain /= right.std(1, keepdims=True) + 1e-4
-        share = gain / (length if name == "length-explosion" else MEAN_LENGTH)
+        share = gain / (length if by_length else MEAN_LENGTH)
         slope = share * (ended * (1 - stops) - (length - ended) * stops)
         gradient = np.bincount(lost.ravel(), slope.ravel(), minlength=2) / lost.size
         stop += LENGTH_RATE * gradient
@@ -127,3 +79,55 @@ def _lengths(rng: np.random.Generator, name: str) -> Iterator[dict[str, float]]:
             "completions/clipped_ratio": 1 - ended.mean(),
             "grad_norm": np.linalg.norm(gradient),
         }
+
+
+TRAININGS = (
+    NumpyTraining(
+        "reward-hacked",
+        "A reward that is beaten, and not earned",
+        "the reward is a line fitted to answers near the start; nothing holds the policy there",
+        "Reinforcement learning in small, against a reward model that is right near the start alone. The "
+        "reward rises without end, past 1, which is the most an answer can be worth; the judge's score "
+        "rises at first, and then falls to nothing. The clock is simulated.",
+        TAGS,
+        SEED,
+        FEATURES,
+        partial(_judged, penalty=0.0),
+        "The policy has left the answers that the reward was made from",
+    ),
+    NumpyTraining(
+        "reward-anchored",
+        "The same reward, with a leash",
+        "none: as reward-hacked, with a penalty of 0.08 times the divergence from the start",
+        "The control of lab-reward-hacked: the same reward, judge and seed, and a penalty for the divergence "
+        "from the start. The reward stays lower; the judge's score stays. The clock is simulated.",
+        TAGS,
+        SEED,
+        FEATURES,
+        partial(_judged, penalty=PENALTY),
+    ),
+    NumpyTraining(
+        "length-explosion",
+        "Answers that get longer and no better",
+        "the advantage of an answer is divided by its length: long wrong answers cost little",
+        "Reinforcement learning in small. An answer's advantage is shared out over its tokens, so that a "
+        "wrong answer costs each of its tokens less the longer it is. Where the policy does not know the "
+        "answer, its answers get longer without end, and the reward stays as it was. The clock is simulated.",
+        TAGS,
+        SEED,
+        2 + QUESTIONS,
+        partial(_lengths, by_length=True),
+        "The loss of an answer is divided by its length",
+    ),
+    NumpyTraining(
+        "length-kept",
+        "The same answers, each token counted alike",
+        "none: as length-explosion, divided by one length for all answers",
+        "The control of lab-length-explosion: the same questions and seed, and every token counted alike. "
+        "The answers keep their length. The clock is simulated.",
+        TAGS,
+        SEED,
+        2 + QUESTIONS,
+        partial(_lengths, by_length=False),
+    ),
+)

@@ -13,14 +13,15 @@ from pathlib import Path
 
 from lab import limits, policy, rewards, routing
 from lab.logs import FORMATS, Log
+from lab.numpy_training import NumpyTraining
 from lab.recipe import Recipe
 from lab.recipes import BY_NAME
 
 RUNS = Path(__file__).parents[1] / "runs"
 KEPT = ("label.toml", "notes.md")  # what people wrote about a run
 GROKKING = "grokking"
-BY_HAND = {name: module for module in (policy, rewards, routing, limits) for name in module.TITLES}
-NAMES = (*BY_NAME, GROKKING, *BY_HAND)
+IN_NUMPY = {made.name: made for module in (policy, rewards, routing, limits) for made in module.TRAININGS}
+NAMES = (*BY_NAME, GROKKING, *IN_NUMPY)
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ def make(name: str, out: Path) -> float:
     """Trains one recipe into ``out``/lab-NAME/, replacing an earlier log; returns the seconds it took."""
     folder = out / f"lab-{name}"
     _clear(folder)
-    if name in BY_HAND:
-        made = _by_hand(name, folder)
+    if name in IN_NUMPY:
+        made = _in_numpy(IN_NUMPY[name], folder)
     else:
         import torch
 
@@ -99,13 +100,11 @@ def _train(recipe: Recipe, folder: Path) -> Made:
     )
 
 
-def _by_hand(name: str, folder: Path) -> Made:
-    of, started = BY_HAND[name], time.perf_counter()
-    parameters = of.train(name, FORMATS["csv"](folder, ""))
-    title, cause, description = (text[name] for text in (of.TITLES, of.CAUSES, of.DESCRIPTIONS))
-    seconds = time.perf_counter() - started
-    known = of.KNOWN.get(name, "")
-    return Made(name, title, cause, description, of.TAGS, of.SEED, parameters, 1, seconds, known=known)
+def _in_numpy(of: NumpyTraining, folder: Path) -> Made:
+    started = time.perf_counter()
+    of.train(FORMATS["csv"](folder, ""))
+    seconds, words = time.perf_counter() - started, (of.name, of.title, of.cause, of.description, of.tags)
+    return Made(*words, of.seed, of.parameters, 1, seconds, known=of.known)
 
 
 def _grok(folder: Path) -> Made:

@@ -275,7 +275,7 @@
         if (i > 0 && (i === x.length || pointer - x[i - 1] < x[i] - pointer)) i--;
         if (i < x.length && (!best || Math.abs(x[i] - pointer) < Math.abs(best.x - pointer) || (part.live && !best.live && Math.abs(x[i] - pointer) <= Math.abs(best.x - pointer)))) best = { x: x[i], y: part.y[i], live: part.live, attempt: part.attempt };
       }
-      if (best) bits.push([panel.lines.length > 1 ? line.name : panel.name, `${number(best.y)}${panel.unit ? ` ${panel.unit}` : ""} at ${place(best.x)}${run.attempts.length > 1 ? ` (${run.attempts[best.attempt]}${best.live ? "" : ", dead"})` : ""}`]);
+      if (best) bits.push([panel.lines.length > 1 ? line.name : panel.name, `${number(best.y)}${panel.unit ? ` ${panel.unit}` : ""} at ${place(best.x)}${run.attempts.length > 1 ? ` (${run.attempts[best.attempt]}${best.live ? "" : ", discarded"})` : ""}`]);
     }
     const out = $("readout");
     out.replaceChildren(...bits.flatMap(([name, words]) => { const b = document.createElement("b"); b.textContent = words; return [`${name} `, b, " · "]; }).slice(0, -1));

@@ -60,7 +60,7 @@ def test_a_person_s_verdict_wins_and_the_classifier_s_stays_visible(team, chroni
     known = entry(team, "lost")
     assert (known["verdict"], known["badge"], known["diagnosis"]["verdict"]) == ("good", "good", "bad")
     assert known["story"][0] == (
-        "ada judged this run good on 2026-11-20, against the classifier's bad: “A planned test of NaN.”"
+        "ada judged this run good on 2026-11-20, where the classifier says bad: “A planned test of NaN.”"
     )
     assert known["story"][1].startswith("The classifier's verdict is bad because of the NaN stretch")
     page = (team / "build/docs/reviews.md").read_text()

@@ -192,5 +192,5 @@ def test_the_figure_grows_by_the_lane_and_tells_of_it(tmp_path):
     assert [b.height - a.height for a, b in (plans[:2], plans[2:])] == [FaultLane.height + GAP_PX - 4] * 2
     figures = draw(failed, diagnosis(), tmp_path, (), title="t")
     assert "Faults beside the curves: Xid at step 120; NCCL at step 130." in figures[0].alt
-    assert "Crosses: faults of machines and jobs, listed below." in figures[0].caption
+    assert "Crosses mark faults of machines and jobs, which are listed below." in figures[0].caption
     assert (tmp_path / "whole-wide.svg").read_bytes() == plans[1].paint().svg()

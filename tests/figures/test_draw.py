@@ -153,12 +153,14 @@ def test_words_say_what_the_picture_says(rollback):
         "A run: loss over steps 0 to 599. 1 Fast-recovering spike: 2.86 → 2.88 nats/token at step 100; "
         "2 Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. 1 restart."
     )
-    assert whole.caption == "loss, whole run. Every logged point. Grey and dashed: overtaken after a restart."
+    assert whole.caption == ("loss over the whole run. Grey dashed lines were discarded at a restart.")
     assert zoom.alt == (
         "Finding 2, Divergence after a spike: 2.11 → 2.13 nats/token at step 350 · discarded. "
         "loss, grad_norm, lr over steps 294 to 411."
     )
-    assert zoom.caption.startswith("Same step axis on every panel. Bands and numbers as in the figure of")
+    assert zoom.caption.startswith(
+        "All panels have the same step axis. Bands and numbers are those of the figure of"
+    )
 
 
 @pytest.mark.slow
@@ -199,3 +201,18 @@ def test_a_dot_is_seen_in_pixels_too():
     with Image.open(io.BytesIO(sheet.png(1))) as image:
         shown = np.asarray(image.convert("RGB"))
     assert tuple(shown[10, 10]) == (0x00, 0x80, 0x6B) and shown[1, 1].min() > 250
+
+
+def test_a_caption_says_that_every_point_is_drawn_where_every_width_does(tmp_path):
+    """It said that every logged point was drawn also where a phone shows a median and a range."""
+    made = run(range(2000), falling(2000))
+    whole = draw(made, diagnosis(), tmp_path, (), title="A run")[0]
+    assert whole.caption == (
+        "loss over the whole run. Each pixel column shows its median, shaded from minimum to maximum."
+    )
+    made = run(range(900), falling(900))
+    assert draw(made, diagnosis(), tmp_path, (), title="A run")[0].caption == ("loss over the whole run.")
+    made = run(range(200), falling(200))
+    assert draw(made, diagnosis(), tmp_path, (), title="A run")[0].caption == (
+        "loss over the whole run. Every logged point is drawn."
+    )

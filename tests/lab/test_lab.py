@@ -28,7 +28,7 @@ from lab.recipe import Recipe
 from lab.recipes import RECIPES
 from lab.scale import LossScale
 from lab.text import Stream, story, sums
-from lab.train import BY_HAND, NAMES, RUNS, Made, run_toml
+from lab.train import IN_NUMPY, NAMES, RUNS, Made, run_toml
 from tests.fresh import printed_by
 
 from chronicle.workspace.config import RunConfig, from_table
@@ -228,9 +228,9 @@ def test_the_command_says_what_it_does_without_pytorch() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", BY_HAND)
-def test_what_is_trained_by_hand_is_made_again_bit_for_bit(name: str, tmp_path: Path) -> None:
-    BY_HAND[name].train(name, CsvLog(tmp_path, ""))
+@pytest.mark.parametrize("name", IN_NUMPY)
+def test_what_is_trained_in_numpy_is_made_again_bit_for_bit(name: str, tmp_path: Path) -> None:
+    IN_NUMPY[name].train(CsvLog(tmp_path, ""))
     trained = (tmp_path / "log.csv").read_bytes().splitlines()
     kept = (RUNS / f"lab-{name}" / "log.csv").read_bytes().splitlines()
     assert [(row, other) for row, other in zip(trained, kept, strict=True) if row != other][:1] == []
@@ -239,7 +239,7 @@ def test_what_is_trained_by_hand_is_made_again_bit_for_bit(name: str, tmp_path: 
 def test_a_policy_without_a_bonus_stops_looking() -> None:
     """The numbers that docs/lab.md and docs/beyond-the-loss.md give."""
     curves = {}
-    for name in policy.TITLES:
+    for name in (training.name for training in policy.TRAININGS):
         with (RUNS / f"lab-{name}" / "log.csv").open() as file:
             rows = [*csv.DictReader(file)]
         curves[name] = [np.array([float(r[k]) for r in rows]) for k in ("reward/mean", "policy/entropy")]

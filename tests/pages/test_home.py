@@ -127,7 +127,7 @@ def test_the_reference_gallery_teaches_and_a_team_is_called_by_its_title() -> No
     assert "<h1>Learn to read a training curve</h1>" in reference and "ch-poster" in reference
     for data in (small(rollback(), title="Atlas"), small(healthy())):  # named; no specimen of any pattern
         team = shown(data)
-        assert f"<h1>{data.title}</h1>" in team and "ch-poster" not in team and "## Other runs" in team
+        assert f"<h1>{data.title}</h1>" in team and "ch-poster" not in team and "## Newest runs" in team
 
 
 def test_patterns_that_no_run_shows_fold_away() -> None:

@@ -44,9 +44,9 @@ def test_those_that_somebody_spoke_of_first_then_the_newest() -> None:
 def test_numbers_in_full() -> None:
     runs = [run(k, steps=k * 10) for k in range(1, 8)] + [run(8, steps=None), healthy(), healthy("b")]
     assert sentences_of(*runs) == [
-        "80 % (95 % interval 49 to 94 %) of the 10 runs here show it.",
-        "88 % (95 % interval 53 to 98 %) of its 8 events were over when the log ended.",
-        "Half of 7 took 40 steps or fewer (95 % interval 10 to 70).",
+        "8 of the 10 runs here show it (80 %; 95 % interval 49 to 94 %).",
+        "7 of the 8 events were over when the log ended (88 %; 95 % interval 53 to 98 %).",
+        "Half of these 7 took 40 steps or fewer (95 % interval 10 to 70).",
     ]
 
 
@@ -85,4 +85,4 @@ def test_the_interval_of_a_share_solves_its_equation(part: int, n: int) -> None:
 def test_what_speaks_of_a_whole_run_is_never_over() -> None:
     data = small(*(healthy(f"calm-{k}") for k in range(9)))
     sentences = list(statistics(data, "near-perfect", precedents(data, "near-perfect")))
-    assert sentences == ["100 % (95 % interval 70 to 100 %) of the 9 runs here show it."]
+    assert sentences == ["9 of the 9 runs here show it (100 %; 95 % interval 70 to 100 %)."]

@@ -108,7 +108,7 @@ hide: [navigation]
 <tr><th scope="row" title="attempt-2.jsonl">2 · attempt-2.jsonl</th><td class="num" data-k="steps">56\u202f000 – 100\u202f000</td><td class="ch-time ch-no" data-k="started">not logged</td><td></td></tr>
 </tbody></table></div>
 <details class="ch-fold"><summary>1 restart in detail</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Join</th><th>Attempts</th><th>What changed</th><th>Discarded</th><th>Evidence</th></tr></thead><tbody>
-<tr><th scope="row">A · rollback 61\u202f400 → 56\u202f000</th><td data-k="attempts">1 → 2, after 7.5 h</td><td data-k="changed">the learning rate fell from 0.0001 to 7.5 × 10⁻⁵ · the seed changed from 1 to 2</td><td data-k="discarded">5\u202f400 steps</td><td data-k="evidence">it was taken up 2\u202f897 steps before the spike began</td></tr>
+<tr><th scope="row">A · rollback 61\u202f400 → 56\u202f000</th><td data-k="attempts">1 → 2, after 7.5 h</td><td data-k="changed">the learning rate fell from 0.0001 to 7.5 × 10⁻⁵ · the seed changed from 1 to 2</td><td data-k="discarded">5\u202f400 steps</td><td data-k="evidence">it restarted 2\u202f897 steps before the spike began</td></tr>
 </tbody></table></div></details>
 <details class="ch-fold"><summary>1 metric</summary><div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Metric</th><th>What it is</th><th>Unit</th><th class="num">Points</th><th class="num">Steps</th></tr></thead><tbody>
 <tr><th scope="row">train/loss</th><td>training loss</td><td data-k="unit">nats/token</td><td class="num" data-k="points">106\u202f080</td><td class="num" data-k="steps">0 – 100\u202f000</td></tr>
@@ -149,8 +149,8 @@ hide: [navigation]
 
 <section>
 <h3>2 · <a href="../../patterns/spike-no-full-recovery.html">Spike, not fully recovered</a></h3>
-<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>Evidence</th><th>In this run</th><th>How to tell</th></tr></thead><tbody>
-<tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td data-k="in this run"></td><td>Look at the batches before it.</td></tr>
+<div class="ch-wrap"><table class="ch-table stack"><thead><tr><th>Cause</th><th>In general</th><th>How to tell</th></tr></thead><tbody>
+<tr><th scope="row">A bad batch</th><td><span class="ch-ev guess">guess</span></td><td>Look at the batches before it.</td></tr>
 </tbody></table></div>
 </section>
 

@@ -51,7 +51,7 @@ def test_a_join_in_full():
         ("1\u202f000 steps", "1\u202f000\u202f000\u202f000 tokens", "2 h", "128 GPU hours"),
         (
             "the run did not go back far enough: the divergence had begun at step 900, "
-            "and came again at step 1\u202f200",
+            "and it came again at step 1\u202f200",
             "loss 2.31 → 2.33 at 200 equal steps",
             "learning rate as before",
             "another process on the same host",
@@ -70,7 +70,7 @@ def test_a_join_of_a_log_that_counts_tokens_says_so():
         ("1\u202f000 million tokens",),
         (
             "the run did not go back far enough: the divergence had begun at 900 million tokens, "
-            "and came again at 1\u202f200 million tokens",
+            "and it came again at 1\u202f200 million tokens",
         ),
     )
     assert outcome(Ending(0, "crashed", "rolled back", join), Axis("million tokens")) == (

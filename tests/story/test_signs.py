@@ -153,3 +153,20 @@ def test_what_still_lasts_of_an_earlier_event_of_the_attempt_is_no_calm() -> Non
     assert signs_of(rise("d", 420, "c", "it did not end"), event)["calm-before"] is False
     assert signs_of(rise("d", 220, "b", "it did not end"), event)["calm-before"] is True
     assert signs_of(replace(rise("d", 530, "c"), title="Shift"), event)["calm-before"] is False
+
+
+def test_of_several_causes_of_one_name_the_nearest_is_told() -> None:
+    """A change of the schedule 10 steps before was told with those 15, 20, 25 and 30 steps before."""
+    timeline = chronicle.stitch(pd.DataFrame({"step": STEPS, "loss": FLAT}))
+    name = timeline.attempts[0].name
+    changes = [
+        Event(f"s-{at}", EventKind.SCHEDULE, "Schedule change", "It rose.", step=at, attempt=name)
+        for at in (70, 80, 90)
+    ]
+    batch = Event("b", EventKind.BATCH, "Batch change", "It grew.", step=80, attempt=name)
+    event = Event("e", EventKind.FINDING, "E", "It rose.", step=ONSET, attempt=name)
+    view = RunView(timeline, Diagnosis(Verdict.GOOD, (), (), timeline.joins, ()))
+    assert placed(view, event, [*changes, batch, event]).causes == (
+        "10 steps after the schedule change",
+        "20 steps after the batch change",
+    )

@@ -319,7 +319,7 @@ def test_how_a_run_ended(facts: dict[str, str], sentence: str) -> None:
 def test_a_log_that_is_cut_may_go_on() -> None:
     log = replace(attempt("a.csv", series("loss", np.arange(900), falling(900))), truncated=True)
     assert events_by_id(stitch([log]), diagnosis())["end"].sentence == (
-        "The last record, at step 899, is cut: the training goes on, or it was killed."
+        "The last record, at step 899, is incomplete: the training is still running, or it was killed."
     )
 
 
@@ -383,7 +383,7 @@ def test_a_review_is_set_beside_the_classifier_where_they_differ() -> None:
         "ada judged this run bad on 2026-11-18, as the classifier does: “Seen before.”",
     )
     assert tell(LONG, diagnosis(lost, nan), RunConfig(), [other]).paragraphs == (
-        "ada judged this run good on 2026-11-18, against the classifier's bad: “Seen before.”",
+        "ada judged this run good on 2026-11-18, where the classifier says bad: “Seen before.”",
         "The classifier's verdict is bad because of the divergence at step 300 and the NaN stretch at step"
         " 600.",
     )
@@ -405,6 +405,8 @@ def test_a_story_has_the_latest_decisions_and_outcome_of_people_and_what_is_open
     )
     undated = Note("Back.", kind="decision")
     assert tell(LONG, diagnosis(lost), RunConfig(), [undated]).paragraphs == ("The decision was: “Back.”",)
+    undated = replace(undated, text="Back")  # a quotation ends a sentence in any case
+    assert tell(LONG, diagnosis(lost), RunConfig(), [undated]).paragraphs == ("The decision was: “Back”.",)
 
 
 def test_every_end_that_a_log_can_state_has_its_sentence() -> None:

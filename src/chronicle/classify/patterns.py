@@ -123,11 +123,7 @@ PATTERNS: tuple[Pattern, ...] = (
             short="busiest expert at {busiest_times:times} the mean from {start}"),
     Pattern("plateau", "Plateau", WORRYING, traits=ACROSS | LEARNS),
     Pattern("overfitting", "Overfitting", WORRYING, (LOSS, Role.VALIDATION_LOSS),
-            instead=Role.VALIDATION_SCORE, traits=ACROSS | LEARNS,
-            says="{what} was [lowest at {start} and rose by {rise_log:percent}|highest at {start} and fell "
-                 "by {fall_share:hundredths}] from there[, while the training loss fell by "
-                 "{training_fall_log:fallen}]",
-            short="[{rise_log:percent} above its lowest|{fall_share:hundredths} below its best] at {start}"),
+            instead=Role.VALIDATION_SCORE, traits=ACROSS | LEARNS),
     Pattern("throughput-drop", "Throughput drop", WORRYING, (Role.THROUGHPUT,), instead=Role.STEP_TIME,
             traits=ACROSS,
             says="the training became {slower_share:hundredths} slower at {start} and stayed so for "

@@ -1,12 +1,12 @@
-"""Figures of a run: the whole of it, one zoom a finding, and a thumbnail.
+"""The figures of a run (whole run, zooms into findings, thumbnail) and the data of its interactive view.
 
-A run becomes a `Scene`, a `Plan` says what stands where at one width, and is painted on a `Sheet`, whose file
-serves both themes. The bytes depend on the run and on the versions of the libraries alone.
+A run becomes a `Scene`. A `Plan` places its parts for one width, and is painted on a `Sheet`, whose file
+serves both themes. The bytes depend only on the run and on the versions of the libraries.
 
-The data of a run's interactive view are a script that hands numbers, axes and events to assets/view.js, since
-a page that is opened from disk may not fetch. Numbers are one block of binary columns, compressed and in
-base64. Of a long run each bucket of samples keeps its lowest and its highest one, and its first that is no
-number: no spike of one sample is lost.
+The data of the interactive view are a script that passes numbers, axes and events to assets/view.js, because
+a page that is opened from disk may not fetch. The numbers are one block of binary columns, compressed and in
+base64. If a run is long, each bucket of samples keeps its lowest, its highest and its first non-finite
+sample, so that no spike of one sample is lost.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from chronicle.timeline.axes import OnAxis, on_axis
 __all__ = ["draw", "picture"]
 
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
-_MOST_FINDINGS = 6  # findings named in an alt text; the key below the figure has all
+_MOST_FINDINGS = 6  # findings in an alt text; the key below the figure has all of them
 _NO_METRIC = "No metric to draw: the log holds no values."
 
 Marked = Mapping[str, Event]
-"""The events of findings by their marks."""
+"""The events of findings, by their marks."""
 Axes = Mapping[str, OnAxis]
 
 
@@ -62,12 +62,12 @@ def draw(
     x: OnAxis | None = None,
     edge: float = math.inf,
 ) -> tuple[Figure, ...]:
-    """Draws a run into ``folder`` as SVG and says what was drawn, in the words of its ``events``.
+    """Draws a run into ``folder`` as SVG; the texts of the figures use the words of its ``events``.
 
-    With ``x`` (what `chronicle.timeline.on_axis` gives) the whole run is drawn over that axis; a zoom shows
-    single steps, and stays over them. ``edge`` is what `chronicle.story.picture_edge` gives.
+    With ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis; zooms are
+    always drawn over steps. ``edge`` is the result of `chronicle.story.picture_edge`.
     Returns "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share"
-    (a PNG for cards that other sites make of a link); of a run without any value a "whole" that says so.
+    (a PNG for link previews on other sites); for a run without any value only a "whole" that says so.
     """
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
@@ -76,9 +76,9 @@ def draw(
     over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
     plans = {variant: whole_plan(over, width) for variant, width in _WIDTHS.items()}
-    alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, plans["wide"])
+    alt, caption = whole_alt(title, over, plans["wide"], marked), whole_caption(over, *plans.values())
     if x is not None and x.axis != "step":
-        caption += f" x axis: {x.axis}s ({one_line(x.how)})."
+        caption += f" The x axis counts {x.axis}s ({one_line(x.how)})."
     figures = [Figure("whole", _written("whole", plans, folder), alt, caption), *_zooms(run, folder, marked)]
     small, shared = thumbnail(run), preview_plan(over).paint()
     (folder / "thumb.svg").write_bytes(small.svg(THUMBNAIL, THUMBNAIL))
@@ -92,8 +92,8 @@ def draw(
 def picture(
     timeline: Timeline, diagnosis: Diagnosis, mark: str = "", dark: bool = False, edge: float = math.inf
 ) -> bytes:
-    """The figure of a run, or the zoom into the finding of a mark, as a PNG of two pixels to each of CSS.
-    Raises UsageError: there is nothing to draw, or no finding of this mark."""
+    """The figure of a run, or of the finding with this mark, as a PNG with two pixels per CSS pixel.
+    Raises UsageError: there is nothing to draw, or no finding has this mark."""
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         raise UsageError(_NO_METRIC)
@@ -110,9 +110,9 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         name = f"finding-{item.number}"
         plans = {variant: zoom_plan(run, item, width) for variant, width in _WIDTHS.items()}
         plan = plans["wide"]
-        shared = [f"Same {plan.axis} axis on every panel."] if len(plan.curves) > 1 else []
-        as_whole = "Bands and numbers as in the figure of the whole run."
-        caption = " ".join([*shared, as_whole, *_reading(plan)])
+        shared = [f"All panels have the same {plan.axis} axis."] if len(plan.curves) > 1 else []
+        as_whole = "Bands and numbers are those of the figure of the whole run."
+        caption = " ".join([*shared, as_whole, *_how_to_read(*plans.values())])
         yield Figure(name, _written(name, plans, folder), zoom_alt(item.number, marked, plan), caption)
 
 
@@ -139,11 +139,12 @@ def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
     return f"{one_line(title)}: {_shown(plan)}. {findings}{restarts}{faults}"
 
 
-def whole_caption(run: Scene, plan: Plan) -> str:
-    """How to read the figure of the whole run."""
+def whole_caption(run: Scene, *plans: Plan) -> str:
+    """How to read the figure of the whole run; ``plans`` are those of its widths, the widest first."""
     unnumbered = sum(not item.badge for item in run.findings)
-    lesser = [f"{plural(unnumbered, 'lesser finding')} without a number."] if unnumbered else []
-    return " ".join([f"{_metrics(plan)}, whole run.", *_reading(plan), *lesser])
+    have = "has" if unnumbered == 1 else "have"
+    lesser = [f"{plural(unnumbered, 'lesser finding')} {have} no number."] if unnumbered else []
+    return " ".join([f"{_metrics(plans[0])} over the whole run.", *_how_to_read(*plans), *lesser])
 
 
 def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
@@ -152,16 +153,20 @@ def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
     return f"Finding {number}, {f'{event.title}: {event.short}. ' if event else ''}{_shown(plan)}."
 
 
-def _reading(plan: Plan) -> Iterator[str]:
-    strokes = [stroke for curves in plan.curves for stroke in curves.strokes]
-    shaded = any(stroke.low is not None for stroke in strokes)
-    yield "Line: median of a pixel column; shade: minimum to maximum." if shaded else "Every logged point."
-    if any(curves.clips for curves in plan.curves):
-        yield "Triangle: the curve goes on to the value beside it."
-    if plan.faults.marks:
-        yield "Crosses: faults of machines and jobs, listed below."
-    if any(not stroke.live for stroke in strokes):
-        yield "Grey and dashed: overtaken after a restart."
+def _how_to_read(*plans: Plan) -> Iterator[str]:
+    """Sentences about what stands on a figure, which has a plan for each of its widths, the widest first."""
+    strokes = [[stroke for curves in plan.curves for stroke in curves.strokes] for plan in plans]
+    is_shaded = [any(stroke.low is not None for stroke in drawn) for drawn in strokes]
+    if is_shaded[0]:
+        yield "Each pixel column shows its median, shaded from minimum to maximum."
+    elif not any(is_shaded):
+        yield "Every logged point is drawn."
+    if any(curves.clips for curves in plans[0].curves):
+        yield "A triangle marks where a curve leaves the panel, and the value that it reaches."
+    if plans[0].faults.marks:
+        yield "Crosses mark faults of machines and jobs, which are listed below."
+    if any(not stroke.live for stroke in strokes[0]):
+        yield "Grey dashed lines were discarded at a restart."
 
 
 def _metrics(plan: Plan) -> str:
@@ -177,17 +182,17 @@ def _shown(plan: Plan) -> str:
     return f"{_metrics(plan)} over {Axis(plan.axis).place(round(first), round(last))}"
 
 
-MOST_POINTS = 200_000  # of a run, over all of its curves: about 1 MB
+MOST_POINTS = 200_000  # of all curves of a run together: about 1 MB
 MOST_PANELS = 12
-_FEWEST_POINTS = 2_000  # points that a curve keeps, however many there are
+_FEWEST_POINTS = 2_000  # of a curve, however many curves there are
 _OTHER_AXES = ("time", "tokens", "samples")
 _SCRIPT_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) -> str:
-    """The script of a run: ``chronicleView({...})``, safe inside of any page and the same for the same run.
-    Panels are those of the figure of the run first, then the other metrics; an axis is there if every attempt
-    can be put on it. Headline, facts and costs of the entry are for a comparison with other runs."""
+    """The script of a run, ``chronicleView({...})``, safe in any page and the same for the same run. Its
+    panels are those of the figure of the run, then the other metrics. It has every axis on which all attempts
+    can be placed. Headline, facts and costs serve comparisons with other runs."""
     panels = all_panels(timeline, entry.diagnosis)[:MOST_PANELS]
     axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(entry.diagnosis))
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
@@ -210,10 +215,10 @@ def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) 
 
 
 class _Block(io.BytesIO):
-    """Columns of float64 and float32, one behind the other, each known by its place and length."""
+    """Columns of float64 and float32, one behind the other, each found by its place and length."""
 
     def add(self, column: Floats, kind: str) -> list[Any]:
-        """``[kind, first byte, length]`` of a column that was added; "d" is float64, "f" float32."""
+        """Adds a column and returns ``[kind, first byte, length]``; "d" is float64, "f" is float32."""
         with np.errstate(over="ignore"):
             data = np.ascontiguousarray(column, dtype=np.dtype(f"<{kind}")).tobytes()
         place = self.tell()
@@ -239,7 +244,7 @@ def _panel(panel: Panel, block: _Block, most: int, axes: Axes) -> dict[str, Any]
 
 def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
     rows = kept_rows(segment.values, most)
-    sizes = np.abs(segment.finite())  # of which float32 would lose more than what a figure shows
+    sizes = np.abs(segment.finite())  # very large and very small numbers do not fit into float32
     fine = bool(len(sizes)) and (sizes.max() > 1e30 or 0 < sizes[sizes > 0].min(initial=1.0) < 1e-30)
     steps, attempt = segment.steps[rows], segment.attempt
     places = {"step": steps}
@@ -256,9 +261,8 @@ def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, A
 
 
 def kept_rows(values: Floats, most: int) -> Any:
-    """The rows that are kept of n samples: all, or of each bucket the lowest, the highest, the first NaN.
-    Ascending indices (int64), at most ``most`` and three more; the first and the last sample are among
-    them."""
+    """Ascending indices (int64) of the samples that are kept: all, or of each bucket the lowest, the highest
+    and the first non-finite one, and the first and last of all; at most ``most`` + 3."""
     n = len(values)
     if n <= most:
         return np.arange(n)
@@ -276,7 +280,8 @@ def kept_rows(values: Floats, most: int) -> Any:
 
 
 def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) -> dict[str, Any]:
-    """``left`` is where a restart happened, on each axis; ``x`` is where the run then went on."""
+    """An event on each axis: ``x`` is where it begins and ends; ``left`` is where a run was before a
+    restart."""
     attempt = names.index(event.attempt) if event.attempt in names else None
     begin = event.step or 0
     end = begin if event.end_step is None and event.kind is not EventKind.FINDING else event.end_step
@@ -287,7 +292,7 @@ def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) ->
     fields = ("id", "kind", "mark", "title", "sentence", "verdict", "live")
     shown: dict[str, Any] = {name: getattr(event, name) for name in fields}
     every = ("step", *axes)
-    ends = [begin, end]  # None of a finding that is not over
+    ends = [begin, end]  # the end of a finding that is not over is None
     x = {name: [None if at is None else place(name, attempt, at) for at in ends] for name in every}
     left = {"left": {name: place(name, join.before, join.from_step) for name in every}} if join else {}
     return {**shown, "verdict": event.verdict or "", "x": x, **left}

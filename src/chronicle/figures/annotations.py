@@ -1,6 +1,6 @@
-"""What stands over and below the curves: findings, joins, faults beside the curves, and attempts.
+"""What is drawn over and below the curves: findings, joins, faults of machines, and attempts.
 
-Each kind is placed once, in CSS pixels from the left end of a panel, so that nothing covers another.
+Each kind is placed as a whole, in CSS pixels from the left end of a panel, so that its parts do not overlap.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet, on, one_line,
 from chronicle.metrics.values import fault_words
 from chronicle.model import Fault, Finding, Join, Timeline, Verdict
 
-BADGE_PX, WIDE_BADGE_PX = 24, 30  # from one badge to the next on a row; where one has two digits
+BADGE_PX, WIDE_BADGE_PX = 24, 30  # from one badge to the next on a row; the same if one has two digits
 LETTER_PX = 19  # the same for the letters of joins
-MOST_BADGES = 30  # more than this do not fit a phone; further findings have bands without a number
+MOST_BADGES = 30  # more do not fit on a phone; further findings have bands without a number
 MOST_LETTERS = 24
 MOST_BARS = 60
-_EVERY_LINE = 40  # of more joins than this only those with a letter have a line
-_NARROWEST_PX = 5
-_LONG_PX = 72  # a longer band has its badge at the left end
-_FILL_SHARE = 0.8  # a finding about nearly all of the run gets a cap and no fill
-_DEEPEST = 2  # tints of one verdict over each other; more are mud
-_MOVED_PX = 2  # a badge this far from its place has a leader
+_MOST_LINES = 40  # of more joins than this, only those with a letter have a line
+_NARROWEST_PX = 5  # of a band
+_LONG_PX = 72  # a longer band has its badge at its left end
+_FILL_SHARE = 0.8  # of the panel: a wider band is not filled
+_DEEPEST = 2  # tints of one verdict over each other
+_MOVED_PX = 2  # a badge so far from its place has a leader line
 _BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 24, 4.5, 3.5, 3
 _TINT = 0.13
 _DOTTED = (1, 2.2)
-_FAULTS_APART_PX = 16.0  # faults nearer than this are one mark
+_FAULTS_APART_PX = 16.0  # faults nearer to each other share one mark
 _CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
-_MOST_FAULT_LINES = 12  # of more faults than this none has a line through the panels
-_BAR_ROW_PX, _STRIP_PX = 25, 240  # of one attempt, and of all of them
+_MOST_FAULT_LINES = 12  # if there are more faults, none has a line through the panels
+_BAR_ROW_PX, _STRIP_PX = 20, 240  # of one attempt, and of all of them
 _NARROWEST_BAR_PX = 2
 
 
 class Occurrence(NamedTuple):
-    """A finding with its number, the step it ends at (of one that is not over, its attempt's last one),
-    its rank (0 is the gravest) and what it means for the run."""
+    """A finding with its number, its last step (if it is not over, that of its attempt), its rank (0 is the
+    gravest) and its verdict."""
 
     number: int
     finding: Finding
@@ -55,7 +55,7 @@ class Occurrence(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A badge or letter: where it belongs, where it stands, and on which row (0 is next to the panel)."""
+    """A badge or letter: its wanted place, its actual place, and its row (0 is next to the panel)."""
 
     text: str
     wanted_px: float
@@ -68,7 +68,7 @@ class Mark(NamedTuple):
 
 
 class Fill(NamedTuple):
-    """A tint through all panels: ``depth`` findings of one verdict are over each other here."""
+    """A tint through all panels, where ``depth`` findings of one verdict overlap."""
 
     verdict: Verdict
     left_px: float
@@ -77,7 +77,7 @@ class Fill(NamedTuple):
 
 
 class Band(NamedTuple):
-    """A finding over the steps it took: cap on lane ``lane``, fill, arrow where it was not over."""
+    """A finding over its steps: a cap on the lane ``lane``, a fill, and an arrow if it is not over."""
 
     number: int
     verdict: Verdict
@@ -90,21 +90,21 @@ class Band(NamedTuple):
 
     @property
     def lift(self) -> float:
-        """From the frame up to the cap."""
+        """The distance from the frame up to the cap."""
         return min(self.lane, _MOST_LANES) * _CAP_LANE_PX
 
 
 class FindingMarks:
-    """Findings that touch a window as tints through all panels, and as caps and numbered badges above the
-    first one."""
+    """The findings in a window, as tints through all panels, and as caps and numbered badges above the
+    first panel."""
 
     def __init__(self, findings: Sequence[Occurrence], window: Window) -> None:
         self.bands = bands(findings, window)
         self.badges = badges(self.bands, window.width)
         lanes_px = max((band.lift for band in self.bands), default=0)
-        # From the frame to the middle of the lowest badges; more where leaders or lanes need room.
+        # From the frame to the middle of the lowest badges, with room for leaders and lanes.
         self.badge_base = 14 + 6 * any(badge.moved for badge in self.badges) + lanes_px
-        # How far the first panel's label stands above its frame to leave room for caps and badges.
+        # How far the first panel's label is above its frame, to leave room for caps and badges.
         lanes = min(_MOST_LANES, max((band.lane + 1 for band in self.bands), default=0))
         rows = max((badge.row for badge in self.badges), default=0)
         above = self.badge_base + 13 + _BADGE_ROW_PX * rows
@@ -136,7 +136,7 @@ def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> N
     baseline = y + CAPITAL * size_px
     if verdict is Verdict.GOOD:
         sheet.dots([x], [y], verdict, 9, 19 if small else 20)
-    elif verdict is Verdict.WORRYING:  # of two digits it is wider, so that they stay within it
+    elif verdict is Verdict.WORRYING:  # the triangle is wider for two digits
         half, foot = (11, y + 9) if small else (15, y + 10)
         sheet.area([x - half, x, x + half], [foot, foot - (20 if small else 24), foot], verdict, 9)
         baseline = foot - (3 if small else 2.5)
@@ -149,7 +149,7 @@ def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> N
 
 
 def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
-    """Bands of the findings that touch the window; caps of overlapping ones are on lanes of their own."""
+    """Bands of the findings in the window; the caps of overlapping bands are on different lanes."""
     placed: list[Band] = []
     free_from: list[float] = []
     for item in findings:
@@ -167,7 +167,7 @@ def bands(findings: Sequence[Occurrence], window: Window) -> list[Band]:
 
 
 def fills(shown: Sequence[Band]) -> list[Fill]:
-    """The tints of the bands. Where verdicts overlap the gravest one has it: a blend would be no verdict."""
+    """The tints of the bands. Where verdicts overlap, the gravest one has its colour without a blend."""
     tinted = [band for band in shown if band.fill]
     cuts = sorted({edge for band in tinted for edge in (band.left_px, band.right_px)})
     merged: list[Fill] = []
@@ -177,13 +177,13 @@ def fills(shown: Sequence[Band]) -> list[Fill]:
             gravest = max(over, key=lambda verdict: verdict.rank)
             fill = Fill(gravest, left, right, min(over.count(gravest), _DEEPEST))
             if merged and fill._replace(left_px=merged[-1].left_px, right_px=left) == merged[-1]:
-                fill = merged.pop()._replace(right_px=right)  # the same tint goes on
+                fill = merged.pop()._replace(right_px=right)  # it continues the last one
             merged.append(fill)
     return merged
 
 
 def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
-    """Badges of those bands that have one: centred over short bands, at the left end of long ones."""
+    """The badges of the bands: centred over short bands, at the left end of long ones."""
     wanted = []
     for band in shown:
         if band.badge:
@@ -195,9 +195,9 @@ def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
 
 
 def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, rows: int = 4) -> list[Mark]:
-    """Marks near where they belong, none closer than ``gap_px`` to another on its row, in order. One row if
-    nobody has to go far, else more: marks of a crowd take the rows in turn, and stand so that the leader of
-    an upper one passes between two lower ones."""
+    """Marks near their wanted places, in order, and at least ``gap_px`` apart on a row. If a mark would have
+    to move far, more rows are used in turn, so that the leader of an upper mark passes between two lower
+    ones."""
     order = sorted(wanted)
     places: list[float] = []
     for n in range(1, rows + 1):
@@ -205,7 +205,7 @@ def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, 
         farthest = max((abs(place - at) for place, (at, _) in zip(places, order, strict=True)), default=0)
         if farthest <= 2 * gap_px and (len(order) - 1) * gap_px / n <= width_px - gap_px:
             break
-    ends: list[float] = []  # of each row; a mark takes the lowest that has room for it
+    ends: list[float] = []  # of each row; a mark takes the lowest row that has room for it
     marks = []
     for (at, text), place in zip(order, places, strict=True):
         row = next((i for i, end in enumerate(ends) if place - end >= gap_px - 1e-6), len(ends))
@@ -215,8 +215,8 @@ def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, 
 
 
 def _apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places nearest to ``wanted`` (ascending) in least squares that are ``gap`` apart in [low, high].
-    With the gaps taken out this is isotonic regression: neighbours in the wrong order are pooled."""
+    """The places in [low, high], at least ``gap`` apart, nearest to ``wanted`` (ascending) by least squares.
+    Without the gaps this is isotonic regression: neighbours in the wrong order are pooled."""
     gap = min(gap, (high - low) / max(1, len(wanted) - 1))
     pools: list[tuple[float, int]] = []  # mean, size
     for i, at in enumerate(wanted):
@@ -231,8 +231,8 @@ def _apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 class JoinMarks:
-    """The lettered joins in a window as dotted lines through the panels, at the steps ``lines``, and as
-    letters at their foot; of very many those of the costliest."""
+    """The joins in a window: dotted lines through the panels at the steps ``lines``, and letters at their
+    foot; if there are very many joins, those that discarded most."""
 
     def __init__(self, joins: Sequence[tuple[str, Join]], window: Window) -> None:
         inside = [(letter, join) for letter, join in joins if window.first <= join.to_step <= window.last]
@@ -241,16 +241,16 @@ class JoinMarks:
         wanted = [(window.px(join.to_step), letter) for letter, join in costliest]
         self.joins = [join for _, join in joins]
         self.letters = spread(wanted, LETTER_PX, window.width, rows=2)
-        lined = inside if len(inside) <= _EVERY_LINE else costliest
+        lined = inside if len(inside) <= _MOST_LINES else costliest
         self.lines = sorted({float(join.to_step) for _, join in lined})
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
-        """A line at each step that a later attempt begins with."""
+        """A line at each step with which a later attempt begins."""
         for pane in panes:
             pane.uprights(self.lines, 1, 2.5, dash=_DOTTED)
 
     def boxes(self, pane: Pane) -> list[Box]:
-        """What the letters cover at the foot of a pane."""
+        """The boxes of the letters at the foot of a pane."""
         return [(pane.left + mark.at_px - 9, pane.foot - 18 - 17 * mark.row, 18, 18) for mark in self.letters]
 
     def paint_letters(self, pane: Pane) -> None:
@@ -263,8 +263,8 @@ class JoinMarks:
 
 
 class FaultMark(NamedTuple):
-    """One or more faults next to each other: the step of the first, where it stands, what it says.
-    Its words stand to the right (``side`` 1) or to the left (-1) of the mark, or have no room (0)."""
+    """One or more neighbouring faults: the step of the first, its place, and words, which are written to the
+    right (``side`` 1) or left (-1) of the mark, or not at all if there is no room (0)."""
 
     step: float
     at_px: float
@@ -273,8 +273,8 @@ class FaultMark(NamedTuple):
 
 
 class FaultLane:
-    """What failed beside the curves, at the step the run was at: a lane of its own below the panels, with the
-    ``marks`` of the faults that have a step in the window, from left to right."""
+    """The strip of the faults of machines and jobs, below the panels: ``marks`` has the faults whose step is
+    in the window, from left to right."""
 
     height = 20.0
 
@@ -292,7 +292,7 @@ class FaultLane:
         return "faults beside the curves"
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
-        """Crosses with their words; a thin line through the panels where there are few of them."""
+        """Crosses with their words, and thin lines through the panels if there are few faults."""
         y = pane.top + pane.height / 2
         places = pane.left + np.array([mark.at_px for mark in self.marks])
         pane.sheet.crosses(places, y, _CROSS_PX / 2 - 1, 3, "ink")
@@ -306,12 +306,12 @@ class FaultLane:
 
 def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: float) -> list[FaultMark]:
     marks: list[FaultMark] = []
-    free_px = 0.0  # words to the left may begin here
+    free_px = 0.0  # from here on there is room for words to the left of the next mark
     for number, (step, at_px, kinds) in enumerate(groups):
         end_px = groups[number + 1][1] - _CROSS_PX / 2 if number + 1 < len(groups) else width_px
         words, room, side = "", 0.0, 0
         distinct = list(dict.fromkeys(kinds))
-        for most in (2, 1):  # ``Xid, NCCL +1``, and where there is no room for that ``Xid +2``
+        for most in (2, 1):  # ``Xid, NCCL +1``; if there is no room for that, ``Xid +2``
             more = f" +{len(distinct) - most}" if len(distinct) > most else ""
             words = one_line(", ".join(distinct[:most]) + more, 40)
             room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
@@ -323,11 +323,11 @@ def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: flo
 
 
 Bars = Mapping[int, Sequence[Segment]]
-"""Of each attempt, by its index, the segments of its longest track."""
+"""The segments of the longest track of each attempt, by the index of the attempt."""
 
 
 def bars(timeline: Timeline) -> Bars:
-    """A bar for each attempt that logged a point; the last ``MOST_BARS`` of very many."""
+    """A bar for each attempt that logged a point; if there are very many, the last `MOST_BARS`."""
     number, tracks = len(timeline.attempts), list(timeline.series.values())
     points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
     logged = np.flatnonzero(points.any(axis=0)).tolist()
@@ -335,7 +335,7 @@ def bars(timeline: Timeline) -> Bars:
 
 
 class AttemptStrip(NamedTuple):
-    """One bar an attempt, hatched where it was overtaken, an arrow back at each rollback."""
+    """A strip with a bar for each attempt, hatched where it was overtaken, and an arrow at each rollback."""
 
     bars: Bars
     joins: JoinMarks
@@ -363,7 +363,7 @@ class AttemptStrip(NamedTuple):
                 right = max(right, left + _NARROWEST_BAR_PX)
                 if segment.live:
                     sheet.box((left, y - half, right - left, 2 * half), "live", 1)
-                else:  # a thick line of short dashes is a hatching
+                else:  # a thick line of short dashes makes the hatching
                     sheet.line([left, right], [y, y], "dead", 1, 2 * half, dash=(0.5 / half, 2 / half))
                     around = [y - half, y - half, y + half, y + half, y - half]
                     sheet.line([left, right, right, left, left], around, "dead", 1)

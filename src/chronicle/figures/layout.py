@@ -1,6 +1,6 @@
-"""The run as figures see it (panels, axis, findings, what to zoom into), and what stands where on a figure.
+"""A run as figures show it (panels, axis, findings, zooms), and the plan of a figure.
 
-A plan is of one width, in CSS pixels, and has no colour yet.
+A plan places all parts of a figure for one width, in CSS pixels, without colours.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis
 
 MOST_ZOOMS = 6
-PAD = 0.006  # of the run, left and right
-_BEFORE, _AFTER, _BEFORE_OPEN = 1.1, 0.9, 0.8  # widths of the finding
-_LEAST_SAMPLES = 12  # of the width that the context is measured in: at least 22 samples are seen
-_RUN_SHARE = 0.004
-_WHOLE_SHARE = 0.9
-_FARTHEST_ROLLBACK = 12  # widths; a zoom that goes back further shows nothing
+PAD_SHARE = 0.006  # of the run, left and right of it
+# The context of a finding in a zoom, in widths of the finding: before it, after it, before one not over.
+_BEFORE, _AFTER, _BEFORE_OPEN = 1.1, 0.9, 0.8
+_LEAST_SAMPLES = 12  # a width is at least so many samples: a zoom then shows at least 22
+_LEAST_RUN_SHARE = 0.004  # of the run: the least width, but at most three times the finding
+_WHOLE_SHARE = 0.9  # of the run: a wider zoom is not drawn unless it has more panels
+_FARTHEST_ROLLBACK = 12  # widths: a zoom does not include a rollback that goes back further
 
 
 class Scene:
-    """A run from step ``first`` to ``last``; ``axis`` is what the steps count. From ``edge`` on a loss may be
-    cut off by the picture that it was read from."""
+    """A run from step ``first`` to ``last``; ``axis`` is what the steps count. ``edge`` is the value from
+    which on a digitised picture may cut off the loss."""
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge
@@ -43,7 +44,7 @@ class Scene:
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
         self.bars = every if len(every) > 1 else {}
         seen = [s.steps[np.isfinite(s.values)] for panel in self.panels for s in panel.segments()]
-        # Of the judged metric NaN is drawn too, and so are attempts without a value.
+        # NaN of the judged metric is drawn as well, and so are attempts without any value.
         judged = chain(*(panel.lines[0].segments for panel in self.panels[:1]), *every.values())
         seen = [steps for steps in (*seen, *(s.steps for s in judged)) if len(steps)]
         self.first = float(min((steps[0] for steps in seen), default=0))
@@ -51,14 +52,14 @@ class Scene:
         gravest = gravest_first(finding_groups(timeline, diagnosis), diagnosis.verdict)
         self.findings = _occurrences(self.timeline, gravest, x, self.last)
         self.last = max([self.last, *(float(item.finding.start_step) for item in self.findings)])
-        pad = PAD * (self.last - self.first) or 0.5  # a run of one step has a tick at this step alone
-        self.ends: Pair = (self.first - pad, self.last + pad)  # of the figure of the whole run
+        pad = PAD_SHARE * (self.last - self.first) or 0.5  # a run of one step has a single tick
+        self.ends: Pair = (self.first - pad, self.last + pad)  # of the x axis of the whole run
         self.joins = lettered(diagnosis if x is None else replace(diagnosis, joins=self.timeline.joins))
         self.axis = one_line(axis_of(self.timeline).noun, 24)
         self._single: dict[str, Panel] = {}  # panels of single metrics, made when first asked for
 
     def body(self, panel: Panel) -> Scale:
-        """The y axis of a panel of the whole run: its body, and the largest value of each finding on it."""
+        """The y axis of a panel of the whole run, with room for the peaks of the findings on it."""
         peaks = [
             float(known.max())
             for item in self.findings
@@ -71,16 +72,18 @@ class Scene:
         return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
-        """The findings that get a zoom, gravest first: not those that the whole run shows just as well."""
+        """The findings that get a zoom, the gravest first, without those that the whole run shows as well."""
         order = sorted(self.findings, key=lambda item: item.rank)
         return [item for item in order if self._shows_more(item)][:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
-        """First and last step of the zoom: the finding with its context, and the rollback that it led to."""
+        """The ends of a zoom: the finding with its context, and the rollback to which it led."""
         finding, start, end = item.finding, float(item.finding.start_step), item.end
         span, length = end - start, self.last - self.first
         longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
-        width = max(span, _LEAST_SAMPLES * median_gap(longest.steps), min(_RUN_SHARE * length, 3 * span))
+        width = max(
+            span, _LEAST_SAMPLES * median_gap(longest.steps), min(_LEAST_RUN_SHARE * length, 3 * span)
+        )
         over = finding.end_step is not None
         first = start - (_BEFORE if over else _BEFORE_OPEN) * width
         last = end + (_AFTER if over else 0.05) * width
@@ -90,12 +93,12 @@ class Scene:
             if left and near and join.from_step >= end >= join.to_step:
                 first = min(first, join.to_step - 0.12 * width)
                 last = max(last, join.from_step + 0.25 * width)
-        pad = PAD * min(length, last - first)
+        pad = PAD_SHARE * min(length, last - first)
         first, last = max(first, self.first - pad), min(last, self.last + pad)
         return (first, last) if last > first else self.ends
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
-        """Panels with something to see in the window; the first one always."""
+        """The first panel, and the others that have at least two values in the window."""
         first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self._single)
         window = self.window(item)
 
@@ -105,7 +108,7 @@ class Scene:
         return [first, *filter(seen, others)][:MOST_PANELS]
 
     def _shows_more(self, item: Occurrence) -> bool:
-        """Whether the zoom is narrower than the run, or has other panels (nobody asks why a run is well)."""
+        """Whether the zoom is narrower than the run or, for a finding that is not good, has more panels."""
         first, last = self.window(item)
         if last - first < _WHOLE_SHARE * (self.last - self.first):
             return True
@@ -115,8 +118,8 @@ class Scene:
 def scene(
     timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
 ) -> Scene | None:
-    """The run to draw; None if no attempt logged a value. With ``x`` it is drawn over that axis; findings and
-    joins keep the numbers and letters that they have over steps."""
+    """The run to draw; None if no attempt logged a value. With ``x`` it is placed on that axis; findings and
+    joins keep their numbers and letters."""
     run = Scene(timeline, diagnosis, x, edge)
     return run if run.panels else None
 
@@ -124,7 +127,7 @@ def scene(
 def _occurrences(
     timeline: Timeline, gravest: Sequence[FindingGroup], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
-    """The numbered findings; one that is not over ends with its series in its attempt."""
+    """The numbered findings; one that is not over ends with its series."""
     place_of, occurrences = attempt_places(timeline), []
     for rank, group in enumerate(gravest):
         marked = drawn(group.lead)
@@ -139,18 +142,18 @@ def _occurrences(
     return sorted(occurrences, key=lambda item: item.number)
 
 
-LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34
-_LABEL_ROW_PX = 24  # room for the words above a panel
+LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34  # margins of a figure, and the gap between two panels
+_LABEL_ROW_PX = 24  # room for the label above a panel
 _STRIP_GAP_PX = GAP_PX - 4
 THUMB_WIDTH, THUMB_HEIGHT = 320, 160
 _THUMB_COLUMNS = 300
-SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of what other sites show, with two pixels to each of ours
+SHARE_WIDTH, SHARE_HEIGHT = 600, 315  # of a link preview, which has two pixels per CSS pixel
 PanelRow = tuple[Panel, Scale, float]
 
 
 class Plan:
-    """A whole figure over the steps between ``ends``: panels with their y axes and heights, and below them
-    strips: faults beside the curves, and where they are asked for bars of attempts."""
+    """A figure over the steps between ``ends``: panels with their y axes and heights, and below them strips:
+    the faults of machines and jobs, and on request a bar for each attempt."""
 
     def __init__(
         self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], with_bars: bool = False
@@ -170,7 +173,7 @@ class Plan:
         tops[-1] += _STRIP_GAP_PX - GAP_PX
         for strip in self.strips:
             tops.append(tops[-1] + strip.height + _STRIP_GAP_PX)
-        self.tops = tops  # where each panel and each strip begins, and where one more strip would
+        self.tops = tops  # of each panel, of each strip, and of the next strip if there were one
         self.height: float = round(tops[-1] - _STRIP_GAP_PX + BOTTOM_PX)
 
     def paint(self) -> Sheet:
@@ -195,20 +198,20 @@ class Plan:
 
 
 def inner_px(width: float) -> float:
-    """The width of a panel on a figure of a width."""
+    """The width of a panel on a figure of this width."""
     return width - LEFT_PX - RIGHT_PX
 
 
 def whole_plan(run: Scene, width: float) -> Plan:
     """The whole run at a width in CSS pixels: findings numbered, joins lettered, attempts as bars."""
-    alone, first, other = (250, 210, 130) if width >= WIDE else (190, 170, 110)
+    alone, first, other = (250, 200, 100) if width >= WIDE else (190, 170, 90)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
     panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
     return Plan(run, width, run.ends, panels, with_bars=True)
 
 
 def preview_plan(run: Scene) -> Plan:
-    """The first panel with its findings, as other sites show it beside a link to the page."""
+    """The first panel with its findings, for link previews on other sites."""
     first = run.panels[0]
 
     def plan(height: float) -> Plan:
@@ -218,7 +221,7 @@ def preview_plan(run: Scene) -> Plan:
 
 
 def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
-    """The zoom into a finding: the loss over the series that explain it, on one step axis."""
+    """The zoom into a finding: the loss and the series that explain it, over one step axis."""
     window = run.window(item)
     high, low = (150.0, 92.0) if width >= WIDE else (130.0, 84.0)
     panels: list[PanelRow] = []
@@ -229,14 +232,14 @@ def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
 
 
 def empty_plan(width: float, words: str) -> Sheet:
-    """A small figure for a run that has nothing to draw, and says so."""
+    """A small figure with words, for a run that has nothing to draw."""
     sheet = Sheet(width, 80)
     sheet.write(words, width / 2, 44, anchor="middle")
     return sheet
 
 
 def thumbnail(run: Scene) -> Sheet:
-    """The shape of the first line's curve and nothing else, so that it can be a quiz; for both themes."""
+    """The shape of the first curve and nothing else; one file for both themes."""
     sheet = Sheet(THUMB_WIDTH, THUMB_HEIGHT, ground=False)
     panel = run.panels[0]._replace(lines=run.panels[0].lines[:1])
     segments = panel.segments()

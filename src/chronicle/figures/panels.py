@@ -1,4 +1,4 @@
-"""Which metrics a figure shows, as panels of lines: the judged loss, and what the findings speak of."""
+"""The panels of a figure: the judged loss, and the metrics that the findings are about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chronicle.metrics.roles import shown_metric
 from chronicle.model import Diagnosis, Finding, Floats, Role, Timeline, Track
 
 MOST_PANELS = 4
-# Colour and dash of the lines of one panel: two data sets differ by both, and by a name on the line.
+# Colour and dash of the lines of one panel; each line also has its name on it.
 _STYLES: Sequence[tuple[str, tuple[float, ...]]] = (
     ("live", ()),
     ("second", (5, 1.6)),
@@ -24,8 +24,8 @@ _STYLES: Sequence[tuple[str, tuple[float, ...]]] = (
 _LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
-_MOST_CUTS = 8  # an attempt whose points are overtaken one by one is drawn as two curves, not as crumbs
-_LARGEST = 1e290  # what is beyond would overflow when a margin is added
+_MOST_CUTS = 8  # an attempt that is cut more often is drawn as one live and one dead curve
+_LARGEST = 1e290  # larger values would overflow when a margin is added
 
 
 class Segment(NamedTuple):
@@ -38,14 +38,14 @@ class Segment(NamedTuple):
     attempt: int = 0
 
     def meets(self, first: float, last: float) -> bool:
-        """Whether points may lie in [first, last]; of thousands of attempts, most do not."""
+        """Whether points may lie in [first, last]: a fast test that rules out most of many attempts."""
         return len(self.steps) > 0 and bool(self.steps[0] <= last and self.steps[-1] >= first)
 
     def inside(self, first: float, last: float, reach: int = 0) -> Segment:
-        """The points in [first, last], a view and maybe empty; with ``reach`` also so many neighbours on each
-        side, so that a curve reaches the frame."""
+        """The points in [first, last], maybe none, as a view; with ``reach`` also so many neighbours on each
+        side, so that the curve reaches the frame."""
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
-        rows = slice(0)  # all points are on one side of the frame
+        rows = slice(0)  # none, if all points are on one side of the frame
         if a < b or 0 < a < len(self.steps):
             rows = slice(max(0, int(a) - reach), int(b) + reach)
         return self._replace(steps=self.steps[rows], values=self.values[rows])
@@ -55,7 +55,7 @@ class Segment(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One metric in a panel: how it is called on the line, and its colour (a token) and dash."""
+    """One metric in a panel: the name on its line, its colour (a token) and its dash."""
 
     name: str
     metric: str
@@ -65,7 +65,7 @@ class Line(NamedTuple):
 
 
 class Panel(NamedTuple):
-    """Lines over one y axis; ``unit`` is None where nobody declared one."""
+    """Lines over one y axis; ``unit`` is None if none was declared."""
 
     name: str
     unit: str | None
@@ -84,14 +84,14 @@ Panels = dict[str, Panel]
 
 
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
-    """The track (or one attempt of it) cut where the attempt changes and where a later one overtook it."""
+    """The track, or one attempt of it, cut where the attempt changes and where a later one overtook it."""
     which = np.unique(track.attempt).tolist() if attempt is None else [attempt]
     return [part for k in which for part in _of_attempt(track, k) if len(part.steps)]
 
 
 def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
     logged = track.attempt == attempt
-    rows: Any = slice(None) if logged.all() else logged  # a long log is not copied for nothing
+    rows: Any = slice(None) if logged.all() else logged  # avoids a copy of a long log
     steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
     if (np.diff(steps) < 0).any():
         order = np.argsort(steps, kind="stable")
@@ -104,14 +104,14 @@ def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
         yield Segment(steps[live], values[live], True, attempt)
         return
     for a, b in pairwise([0, *cuts, len(live)]):
-        # A dead branch starts one sample before the cut: it is seen to leave the live line.
+        # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
         part = slice(a if live[a] else max(0, a - 1), b)
         yield Segment(steps[part], values[part], bool(live[a]), attempt)
 
 
 def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """The judged loss, then at most two panels of other metrics that findings speak of or need. Without a
-    loss the first panel shows what findings speak of, or the longest track."""
+    """The judged metric, then at most two panels of other metrics that findings name or need. Without a
+    judged metric the first panel shows one that a finding names, or the longest track."""
     tracks = _drawable(timeline)
     named = [tracks[f.metric] for f in diagnosis.findings if f.metric in tracks]
     main = shown_metric(timeline.series.values())
@@ -120,12 +120,12 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     if main is None:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
-    more = [track for f in diagnosis.findings for track in _spoken_of(f, tracks)]
+    more = [track for f in diagnosis.findings for track in _named_or_needed(f, tracks)]
     return [first, *_single(more, first.metrics, {})][:3]
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
-    """Those of the run, then one for each metric but counters that they do not show, the longest first."""
+    """The panels of the run, then one for each other metric that is no counter, the longest first."""
     first = run_panels(timeline, diagnosis)
     shown = {metric for panel in first for metric in panel.metrics}
     return [*first, *_single(_longest_first(_drawable(timeline)), shown, {})]
@@ -136,16 +136,16 @@ def _longest_first(tracks: dict[str, Track]) -> list[Track]:
 
 
 def finding_panels(timeline: Timeline, first: Panel, finding: Finding, single: Panels) -> Iterator[Panel]:
-    """The first panel, then what the finding speaks of, then its context; as many as there are. ``single``
-    keeps the panels of single metrics from one finding to the next."""
+    """The first panel, then the metrics that the finding names or needs, then its context. ``single`` keeps
+    panels of single metrics from one finding to the next."""
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
     yield first
-    yield from _single([*_spoken_of(finding, tracks), *context], first.metrics, single)
+    yield from _single([*_named_or_needed(finding, tracks), *context], first.metrics, single)
 
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
-    """The main loss, and those losses that share its axis: by data set, named by a finding, validation."""
+    """The main loss, and losses that fit on its axis: named by a finding, by data set, validation."""
     if main.role not in _LOSSES:
         return [main]
     others = [t for t in tracks.values() if t is not main and t.role in _LOSSES and _fit_on_one_axis(main, t)]
@@ -161,7 +161,7 @@ def _fit_on_one_axis(*losses: Track) -> bool:
     return bool(min(lows) > 0 and max(highs) / max(min(lows), 1e-300) < 8)
 
 
-def _spoken_of(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
+def _named_or_needed(finding: Finding, tracks: dict[str, Track]) -> list[Track]:
     named = [tracks[finding.metric]] if finding.metric in tracks else []
     needs = (role for role in BY_ID[finding.pattern].needs if role is not Role.LOSS)
     return named + [track for role in needs for track in _of_role(tracks, role)[:1]]
@@ -190,7 +190,7 @@ def _panel(tracks: Sequence[Track]) -> Panel:
 
 
 def _names(tracks: Sequence[Track]) -> list[str]:
-    """What tells the tracks of a panel apart: what their metrics do not share, else the data set."""
+    """Short names for the tracks of a panel: metrics without their common beginning, or data sets."""
     metrics = [t.metric for t in tracks]
     columns = enumerate(zip(*metrics, strict=False))
     same = next((i for i, letters in columns if len(set(letters)) > 1), 0)

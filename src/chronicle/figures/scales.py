@@ -1,7 +1,7 @@
-"""The y range of a panel, ticks, and the pane that both stand on.
+"""The y range of a panel, ticks, and the pane on which both are drawn.
 
-A range shows the body of the curve, not its first steps and not one point at 1e30. Ticks are at round
-values, short, and never two of the same name.
+A range shows most of the curve, without its first steps and without a single point at 1e30. Ticks are at
+round values; their labels are short and differ from each other.
 """
 
 from __future__ import annotations
@@ -26,19 +26,22 @@ SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.
 RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
 
-_START_SHARE = 0.04  # of the samples of an attempt; a loss begins high, and that is no news
-_WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # where they begin is the news
-_BODY_QUANTILES = (0.002, 0.985)  # quantiles
-_REACH_SPANS = 0.5  # all is shown if nothing is further from the body
-_PEAK_SPANS = 1.6  # a finding's peak is kept in the frame if it is no further above the body
-_LOG_FROM = {Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0}  # ratio of largest to smallest; other roles:
-_LOG_FROM |= dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf)  # one that is lost is seen to end near 0
-_LOG_FROM_ELSE = 1e3
-_MOST_SAMPLED = 100_000  # values; more do not move a quantile by a pixel
+_START_SHARE = 0.04  # of the samples of an attempt, left out of its body because a loss begins high
+_WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # their beginning is of interest
+_BODY_QUANTILES = (0.002, 0.985)
+_REACH_SPANS = 0.5  # everything is shown if nothing is further from the body, in spans of the body
+_PEAK_SPANS = 1.6  # the peak of a finding is shown if it is no further above the body
+# From this ratio of the largest to the smallest value on, an axis is logarithmic. It is never logarithmic for
+# rewards and scores, because on a linear axis one sees that they end near 0.
+_LOG_FROM_RATIO = {
+    Role.GRAD_NORM: 8.0, Role.LOSS_SCALE: 8.0, **dict.fromkeys((Role.OBJECTIVE, *SCORES), math.inf),
+}  # fmt: skip
+_LOG_FROM_RATIO_ELSE = 1e3
+_MOST_SAMPLED = 100_000  # values for a quantile; more do not move it by a pixel
 
-_TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance of two ticks is one of these times a power of ten
+_TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance between ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
-_LOW_PANEL_PX = 120
+_LOW_PANEL_PX = 120  # a lower panel has fewer ticks
 _CLOCK = (
     (1, "s", (1, 2, 5, 10, 20, 30)),
     (60, "min", (1, 2, 5, 10, 20, 30)),
@@ -59,7 +62,7 @@ class Window(NamedTuple):
     width: float
 
     def px(self, steps: Number) -> Number:
-        """How far from the left edge of a panel a step stands, or each of an array of them."""
+        """The distance of a step, or of each in an array, from the left edge of a panel."""
         return (steps - self.first) * (self.width / (self.last - self.first))
 
     def holds(self, steps: Floats) -> NDArray[np.bool_]:
@@ -75,14 +78,14 @@ class Scale(NamedTuple):
     log: bool = False
 
     def share(self, values: Floats) -> Floats:
-        """Where values stand between the ends: 0 at the lower, 1 at the upper one."""
+        """The places of values between the ends: 0 at the lower end, 1 at the upper end."""
         low, high = self.low, self.high
         if self.log:
             low, high, values = math.log(low), math.log(high), np.log(values)
         return np.asarray((values - low) / (high - low), np.float64)
 
     def beyond(self, share: float) -> float:
-        """The value that stands so many heights above the upper end; below the lower one where negative."""
+        """The value so many heights above the upper end, or below the lower end if negative."""
         end = self.high if share > 0 else self.low
         if self.log:
             return float(end * (self.high / self.low) ** share)
@@ -92,8 +95,8 @@ class Scale(NamedTuple):
 def y_scale(
     segments: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False
 ) -> Scale:
-    """The range of a whole run: its body with head room, and the peaks of findings that are near enough.
-    ``whole`` asks for the range of a zoom, all that is in its window. A learning rate starts at 0."""
+    """The range of a panel of the whole run: its body, and the peaks of findings that are near enough. With
+    ``whole``, that of a zoom, all values count. The axis of a learning rate starts at 0."""
     known = finite_values(segment.values for segment in segments)
     if not len(known):
         return Scale(0, 1)
@@ -101,7 +104,7 @@ def y_scale(
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
     low, high = (lowest, highest) if whole or role in _WITH_START else _body(segments, known)
-    is_wide = low > 1e-290 and high / low > _LOG_FROM.get(role, _LOG_FROM_ELSE)
+    is_wide = low > 1e-290 and high / low > _LOG_FROM_RATIO.get(role, _LOG_FROM_RATIO_ELSE)
     if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
         peaks = [math.log10(p) for p in peaks if p > 0]
@@ -116,7 +119,7 @@ def y_scale(
 
 
 def _body(segments: Sequence[Segment], known: Floats) -> Pair:
-    """Between what most values lie, but for the first ones of each attempt where there are others."""
+    """The range of most values, without the first ones of each attempt if there are others."""
     later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
     body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
     low, high = np.quantile(body if len(body) else known, _BODY_QUANTILES)
@@ -137,7 +140,7 @@ def _widened(low: float, high: float, log: bool = False) -> Scale:
 
 
 def time_ticks(first: float, last: float, most: int) -> Ticks:
-    """Whole hours, days, … in [first, last], which are seconds: ``12 h``, ``3 d``."""
+    """Ticks at whole minutes, hours or days in [first, last], in seconds: ``12 h``, ``3 d``."""
     strides = [(n, size, unit) for size, unit, numbers in _CLOCK for n in numbers]
     n, size, unit = next((s for s in strides if (last - first) / (s[0] * s[1]) <= most), strides[-1])
     stride = n * size * max(1, math.ceil((last - first) / (n * size * most)))
@@ -146,7 +149,7 @@ def time_ticks(first: float, last: float, most: int) -> Ticks:
 
 
 def value_ticks(scale: Scale, height_px: float) -> Ticks:
-    """Values of a panel's y axis with their labels: ``0.1``, ``100``, ``1e-6`` on a logarithmic one."""
+    """The ticks of a y axis: ``0.1``, ``100``; ``1e-6`` on a logarithmic one."""
     if scale.log:
         return [(at, _decade(at)) for at in log_ticks(scale.low, scale.high)]
     places = round_places(scale.low, scale.high, 5 if height_px > _LOW_PANEL_PX else 3)
@@ -154,8 +157,8 @@ def value_ticks(scale: Scale, height_px: float) -> Ticks:
 
 
 def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
-    """Round values in [first, last], on request only whole ones: about ``most`` of them, and three or more
-    where there are so many, since fewer tell no scale."""
+    """About ``most`` round values in [first, last], on request only whole numbers; at least three, if there
+    are so many."""
     least = 1 if whole and last - first < 3 else 3
     locator = MaxNLocator(most, steps=_TICK_STEPS, integer=whole, min_n_ticks=least)
     return _inside(locator.tick_values(first, last), first, last)
@@ -168,7 +171,7 @@ def _decade(value: float) -> str:
 
 
 def step_labels(ticks: Sequence[float]) -> list[str]:
-    """Steps on an axis: ``15 k``, ``1.2 M``; in full where a shorter form would repeat itself."""
+    """Labels of steps: ``15 k``, ``1.2 M``; in full if short labels would not differ."""
     largest = max(map(abs, ticks), default=0)
     for size, unit, least in ((1e6, " M", 1e6), (1e3, " k", 1e4)):
         shown = [f"{tick / size:g}{unit}" if tick else "0" for tick in ticks]
@@ -178,7 +181,7 @@ def step_labels(ticks: Sequence[float]) -> list[str]:
 
 
 def value_labels(ticks: Sequence[float]) -> list[str]:
-    """Values on an axis, all with as many digits as tell them apart: ``2.05``, ``1.5e−4``."""
+    """Labels of values, with as many digits as are needed to tell them apart: ``2.05``, ``1.5e−4``."""
     largest = max(map(abs, ticks), default=0)
     if not ticks:
         return []
@@ -191,7 +194,7 @@ def value_labels(ticks: Sequence[float]) -> list[str]:
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """At most five ticks of a logarithmic axis: whole decades, and some between where they are few."""
+    """At most five ticks of a logarithmic axis: whole decades, and values between them if they are few."""
     first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
     if last - first >= 2:
         stride = -(-(last - first + 1) // 5)
@@ -202,7 +205,7 @@ def log_ticks(low: float, high: float) -> list[float]:
 
 
 def true_value(value: float) -> str:
-    """The value beside a mark that says that the curve goes on beyond the frame."""
+    """The words for a value that lies beyond the frame."""
     return level(value) if 1e-3 <= abs(value) < 1e5 or not value else power(value, 2)
 
 
@@ -217,7 +220,7 @@ def power(value: float, digits: int) -> str:
 
 
 def _exact(form: str, ticks: Sequence[float]) -> bool:
-    """Whether labels of a form are off by less than a hundredth of the distance of two ticks."""
+    """Whether labels of this form are exact to a hundredth of the distance between ticks."""
     gap = min((b - a for a, b in pairwise(ticks) if b > a), default=max(map(abs, ticks), default=1))
     return all(abs(float(f"{tick:{form}}") - tick) <= 0.01 * gap for tick in ticks)
 
@@ -227,8 +230,8 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 
 
 class Pane(NamedTuple):
-    """A frame over a window of steps on a sheet, and where steps and values stand on it, in CSS pixels.
-    Without a y axis (``scale``) values are shares of the height, from 0 at the foot to 1."""
+    """A frame on a sheet, which maps steps and values to CSS pixels. Without a y axis (``scale``), values are
+    shares of the height, from 0 at the foot to 1."""
 
     sheet: Sheet
     left: float
@@ -257,7 +260,7 @@ class Pane(NamedTuple):
         return np.asarray(self.foot - shares * self.height, np.float64)
 
     def uprights(self, steps: Sequence[float], px: float, z: float, **style: object) -> None:
-        """Lines from the upper edge to the foot, as one path."""
+        """Vertical lines from the upper edge to the foot, as one path."""
         x = self.x(np.asarray(steps, np.float64))[:, None]
         self.sheet.lines(x, np.array([[self.top, self.foot]]), "ink2", z, px, **style)
 
@@ -270,7 +273,7 @@ class Pane(NamedTuple):
             self.sheet.mark(label, self.left - _PAD_PX, y, SMALL_PX, anchor="end")
 
     def paint_steps(self, axis: str = "", most_ticks: int = 0) -> None:
-        """The line at the foot; of the lowest pane also ticks, their labels, and what they count."""
+        """The line at the foot; with ``axis``, also ticks with their labels, and what they count."""
         self.sheet.line([self.left, self.right], [self.foot] * 2, "line", 2.6)
         if not axis:
             return

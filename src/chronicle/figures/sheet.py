@@ -1,13 +1,13 @@
-"""A sheet of paper of one figure: curves, shapes and words in CSS pixels, written as one SVG for both themes.
+"""The canvas of a figure: lines, shapes and words in CSS pixels, written as one SVG for both themes, or as
+PNG.
 
-A file opened as ``whole.svg#only-dark`` or ``#only-light`` shows that theme, and opened alone that of the
-system. matplotlib simplifies the paths and, for pictures that other machines show, makes the pixels. Its
-artists with its own SVG backend do the same at nine times the CPU and four times the bytes.
+A file opened as ``whole.svg#only-dark`` or ``#only-light`` shows that theme; without these it follows the
+system. matplotlib simplifies the paths and renders the PNG. Its own artists and SVG backend would take nine
+times the CPU time and four times the bytes.
 
-The design tokens are the one place where colours are written, for style sheet and figures alike. Colour has
-three jobs: blue is live data, grey is dead data, four hues are verdicts. A verdict is always a shape and a
-word too. Contrast, and how far verdicts are apart for every eye, are measured in the tests. Lengths are CSS
-pixels, 96 to the inch.
+The design tokens define all colours, for the style sheet and the figures. Blue is live data, grey is dead
+data, and four hues are verdicts; a verdict also has a shape and a word. Tests measure the contrast, and how
+well the verdicts can be told apart with every kind of colour vision. Lengths are CSS pixels, 96 to the inch.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import unicodedata
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
+from html import escape
 from operator import attrgetter
 from typing import Any, NamedTuple
-from xml.sax.saxutils import escape
 
 import numpy as np
 from matplotlib import font_manager
@@ -33,10 +33,10 @@ from PIL import Image
 
 from chronicle.model import Floats, Verdict
 
-WIDE, NARROW = 900, 344  # of a page and of a phone: drawn apart, since scaled text cannot be read
-FONT = "DejaVu Sans"  # words are measured in it: it comes with matplotlib and is wider than what readers have
+WIDE, NARROW = 900, 344  # for a page and for a phone, where the text of a scaled figure would be unreadable
+FONT = "DejaVu Sans"  # in which texts are measured: it comes with matplotlib and is wider than usual fonts
 _SHOWN_AS = {"Cc": " ", "Zl": " ", "Zp": " ", "Cf": "", "Cn": "□", "Co": "□", "Cs": "□"}  # by category
-_SHORTEST, _WIDEST_PX = 9, 12.0  # of a name in characters; of a character
+_SHORTEST, _WIDEST_PX = 9, 12.0  # the characters that a name keeps, and the width of the widest character
 
 Tokens = Mapping[str, str]
 
@@ -51,19 +51,18 @@ _COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
 LIGHT: Tokens = {name: light for name, (light, _) in _COLOURS.items()}
 DARK: Tokens = {name: dark for name, (_, dark) in _COLOURS.items()}
 
-
-# One transparent thumbnail serves both themes: strokes that stand out on all four grounds.
+# A thumbnail is transparent and serves both themes: its colours stand out on all four backgrounds.
 THUMBNAIL: Tokens = {"live": "#3B7DBF", "dead": "#808080"}
 
 
 def on(verdict: Verdict) -> str:
-    """The token that text on a badge of this verdict is written in."""
+    """The token for text on a badge of this verdict."""
     return "on_worrying" if verdict is Verdict.WORRYING else "on_badge"
 
 
 def one_line(text: str, longest: int = 80) -> str:
-    """A string out of a log on one line, shortened in the middle. Control characters become spaces, what
-    changes the direction of writing is dropped, and what no font can have a shape for becomes a box."""
+    """A string from a log on one line, shortened in the middle. Control characters become spaces, characters
+    that change the direction of writing are dropped, and those that no font has become boxes."""
     kinds = ((c, unicodedata.category(c)) for c in text[:4000])
     shown = (_SHOWN_AS.get(kind, c) for c, kind in kinds)
     line = " ".join("".join(shown).split())
@@ -74,8 +73,8 @@ def one_line(text: str, longest: int = 80) -> str:
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
-    """What stands above a panel: ``train/loss · nats/token, log scale``, cut to the width. A unit that nobody
-    declared is left out; the table of metrics says so once."""
+    """The label above a panel, ``train/loss · nats/token, log scale``, cut to the width. An undeclared unit
+    is left out."""
     words = [*([one_line(unit, 24)] if unit else []), *["log scale"] * log]
     shown, tail = one_line(name), "  ·  " * bool(words) + ", ".join(words)
     if text_px(shown + tail) > width_px:
@@ -96,7 +95,7 @@ def text_px(text: str, size_px: float = 11.5) -> float:
 
 
 def _boxed(text: str) -> str:
-    """Text with boxes for what our font lacks. A reader's fonts may have it, about as wide as a box."""
+    """Text with boxes for characters that our font lacks; in a reader's font they are about as wide."""
     font = _font()
     return "".join(c if font.get_char_index(ord(c)) else "□" for c in text)
 
@@ -107,12 +106,12 @@ def _font() -> FT2Font:
 
 
 LABEL_PX, SMALL_PX = 11.5, 11
-CAPITAL = 0.36  # half the height of a capital, in sizes of the font
-_BOLD = 1.09  # the width of bold letters, of that of others
-_SIMPLER_PX = 0.1
+CAPITAL = 0.36  # half the height of a capital letter, as a share of the font size
+_BOLD = 1.09  # the width of bold letters, as a multiple of the normal width
+_SIMPLER_PX = 0.1  # by so little a simplified path may differ
 _HALO_PX = 4
-_SHORTEST_PX = 0.01
-_PALETTE = 64  # of a picture of pixels
+_SHORTEST_PX = 0.01  # the length of a dot, which is a line with round ends
+_PALETTE = 64  # colours of a PNG
 _depth = attrgetter("z")
 _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sans-serif"
 
@@ -120,11 +119,11 @@ Places = Sequence[float] | Floats
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
 Outline = tuple[Path, str, float]
-"""A path in a token's colour: a line so wide, or with 0 the area that it encloses."""
+"""A path, the token of its colour, and the width of the line; 0 fills the area inside."""
 
 
 class Ink(NamedTuple):
-    """Lines through points (NaN lifts the pen), ``px`` wide, or with 0 the area that they enclose."""
+    """A line through points, ``px`` wide and interrupted at NaN; with ``px`` 0, the area inside."""
 
     z: float
     token: str
@@ -134,13 +133,13 @@ class Ink(NamedTuple):
     dash: tuple[float, ...] = ()
     alpha: float = 1
     within: Box | None = None
-    dots: bool = False  # each point alone
+    dots: bool = False  # a dot at each point instead of a line
 
     def path(self) -> Path:
-        """Simplified by less than can be seen: no extreme is lost."""
+        """The path, simplified invisibly: no extreme is lost."""
         if self.dots:
             vertices = np.repeat(np.column_stack([self.x, self.y]), 2, axis=0)
-            vertices[1::2] += _SHORTEST_PX  # of no length it would have round ends in an SVG, but no pixels
+            vertices[1::2] += _SHORTEST_PX  # a PNG does not show a line of no length
             return Path(vertices, [Path.MOVETO, Path.LINETO] * len(self.x))
         path = Path(np.column_stack([self.x, self.y]))
         path.simplify_threshold = _SIMPLER_PX
@@ -161,7 +160,7 @@ class Ink(NamedTuple):
 
 
 class Words(NamedTuple):
-    """A line of text: its baseline begins, is centred or ends at a point."""
+    """A line of text, whose baseline begins, is centred or ends at a point."""
 
     z: float
     token: str
@@ -171,7 +170,7 @@ class Words(NamedTuple):
     anchor: str = "start"  # or middle, or end
     size_px: float = LABEL_PX
     bold: bool = False
-    halo: bool = False  # of the ground's colour, so that they can be read over a curve
+    halo: bool = False  # in the colour of the page, so that the text can be read over a curve
     within: Box | None = None
     alpha: float = 1
     dash: tuple[float, ...] = ()
@@ -183,7 +182,9 @@ class Words(NamedTuple):
         weight = ' font-weight="700"' if self.bold else ""
         name = self.token + " h" * self.halo
         place = f'x="{_tenths(round(10 * self.x))}" y="{_tenths(round(10 * self.y))}"'
-        return f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words)}</text>\n'
+        return (
+            f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words, quote=False)}</text>\n'
+        )
 
     def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")
@@ -197,12 +198,12 @@ class Words(NamedTuple):
 
 
 def label_px(words: str) -> float:
-    """The width of bold words of the small size."""
+    """The width of bold words in the small size."""
     return text_px(words, SMALL_PX) * _BOLD
 
 
 class Sheet:
-    """An empty figure of a size in CSS pixels; what has a higher ``z`` lies over the rest."""
+    """A figure of this size in CSS pixels; items with a higher ``z`` cover the others."""
 
     def __init__(self, width: float, height: float, ground: bool = True) -> None:
         self.width, self.height = width, height
@@ -215,13 +216,13 @@ class Sheet:
         return int(self.width), int(self.height)
 
     def line(self, x: Places, y: Places, token: str, z: float, px: float = 1, **style: Any) -> None:
-        """Ink through points; ``style`` is what else `Ink` has."""
+        """A line through points; ``style`` are further fields of `Ink`."""
         across, down = (np.asarray(places, np.float64) for places in (x, y))
         if len(across):
             insort(self._items, Ink(z, token, across, down, px, **style), key=_depth)
 
     def lines(self, x: Floats, y: Floats, token: str, z: float, px: float = 1, **style: Any) -> None:
-        """Separate lines as one path: one through each row of ``x`` and ``y``, which numpy broadcasts."""
+        """Separate lines as one path: a line for each row of ``x`` and ``y``, which numpy broadcasts."""
         rows = np.broadcast_arrays(x, y)
         gap = np.full((len(rows[0]), 1), np.nan)
         across, down = (np.hstack([places, gap]).ravel() for places in rows)
@@ -230,7 +231,7 @@ class Sheet:
     def crosses(
         self, x: Floats, y: float, half: float, px: float, token: str, within: Box | None = None
     ) -> None:
-        """Diagonal crosses at one height, each ``half`` as wide to every side."""
+        """Diagonal crosses at one height, which reach ``half`` to every side."""
         across = np.array([-half, half])
         for down in (across, -across):
             self.lines(x[:, None] + across, y + down[None], token, 8, px, within=within)
@@ -247,15 +248,15 @@ class Sheet:
         self.line(x, y, token, z, px, dots=True, **style)
 
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
-        """A line of text; ``style`` is what else `Words` has."""
+        """A line of text; ``style`` are further fields of `Words`."""
         insort(self._items, Words(10, token, words, x, y, **style), key=_depth)
 
     def mark(self, words: str, x: float, y: float, size_px: float, token: str = "ink2", **style: Any) -> None:
-        """A short text, its capitals in the middle of the height ``y``."""
+        """A short text whose capitals are centred at the height ``y``."""
         self.write(words, x, y + CAPITAL * size_px, token, size_px=size_px, **style)
 
     def svg(self, light: Tokens = LIGHT, dark: Tokens = DARK) -> bytes:
-        """The file. Light is what shows where nothing says otherwise."""
+        """The SVG file with both themes; light is the default."""
         items = self._items
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
         boxes = {box: i for i, box in enumerate(dict.fromkeys(item.within for item in items if item.within))}
@@ -272,7 +273,7 @@ class Sheet:
         ).encode()
 
     def png(self, scale: float, tokens: Tokens = LIGHT) -> bytes:
-        """The same as pixels, so many to a CSS pixel, in one theme."""
+        """A PNG in one theme, with ``scale`` pixels per CSS pixel."""
         height = round(self.height * scale)
         renderer = RendererAgg(round(self.width * scale), height, 72)  # type: ignore[no-untyped-call]
         place = Affine2D().scale(scale, -scale).translate(0, height)
@@ -290,7 +291,7 @@ class Sheet:
             renderer.draw_path(gc, path, place, None if px else gc.get_rgb())  # type: ignore[no-untyped-call]
         image = Image.fromarray(np.asarray(renderer.buffer_rgba())).convert("RGB")  # type: ignore[no-untyped-call]
         data = io.BytesIO()
-        # A third of the bytes in half of the time.
+        # With a palette the file has a third of the bytes.
         image = image.quantize(_PALETTE, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         image.save(data, "png", compress_level=6)
         return data.getvalue()
@@ -325,7 +326,7 @@ def _tenths(number: int) -> str:
 
 
 def _path_data(path: Path, dots: bool) -> str:
-    """The path in tenths of a pixel, each point relative to the one before."""
+    """The ``d`` of an SVG path in tenths of a pixel, each point relative to the one before."""
     points = np.rint(10 * np.asarray(path.vertices, np.float64)).astype(np.int64)
     ways = np.diff(points, axis=0, prepend=0)
     parts, letter = [], "l"

@@ -1,6 +1,6 @@
-"""The curves of a panel: worked out once in data units, then painted.
+"""The curves of a panel: computed in data units, then painted.
 
-A million samples on some hundred pixel columns are minimum, median and maximum of each column.
+If there are many samples per pixel column, a curve is the minimum, median and maximum of each column.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from chronicle.story.measured import is_cut_off
 
 Mask = NDArray[np.bool_]
 
-_DOTS_BELOW, _DOT_PX = 60, 5  # points of a segment, if there is room: each is seen as one
-_TALL_MEDIANS = 6.0  # a column so tall is drawn at full strength: one sample among a million is seen
-_CLIP_GAP_PX = 60  # marks of clipped values that are closer share one value
+_DOTS_BELOW, _DOT_PX = 60, 5  # a segment with fewer points has dots, if there is so much room for each
+_TALL_MEDIANS = 6.0  # a column so many times the median height is drawn at full strength
+_CLIP_GAP_PX = 60  # of clipped values that are closer, only the most extreme one is marked
 _HARDLY_SHARE = 0.1  # of the height: a curve that leaves the frame by less has no mark
 _ROW_SHARE = 0.16  # of the height: room at the top for a row of marks
-_FARTHEST_SPANS = 50.0  # spans beyond the frame; further out a renderer overflows
-_CROSS_PX = 6  # a column of crosses
-_NAME_STRIDE_PX = 12
-_APART_PX = 3  # of words beside each other
+_FARTHEST_SPANS = 50.0  # beyond the frame, in heights; a renderer overflows further out
+_CROSS_PX = 6  # the distance between crosses
+_NAME_STRIDE_PX = 12  # the distance between places that are tried for a name
+_APART_PX = 3  # the least distance between two labels
 ROW_PX = 13  # the height of a label
-_NAME_ROWS = 3  # how many of them a name may stand from its line
+_NAME_ROWS = 3  # how many label heights a name may be away from its line
 _SHORT_NAME = 12  # characters
 _DEAD_DASH = (3.2, 2.2)
 
 
 class Stroke(NamedTuple):
-    """One curve in data units. ``low`` and ``high`` are None where every sample is drawn; ``tall`` marks
-    columns that hold an extreme, ``dots`` the points that need a dot."""
+    """One curve in data units. ``low`` and ``high`` are None if every sample is drawn; ``tall`` marks columns
+    with an extreme, ``dots`` points that need a dot."""
 
     x: Floats
     mid: Floats
@@ -52,12 +52,13 @@ class Stroke(NamedTuple):
     dash: tuple[float, ...]
 
     def paint(self, pane: Pane, px: float = 1.6) -> None:
-        """Shade from minimum to maximum, extremes at full strength, the median over both."""
+        """Paints the shade from minimum to maximum, the extremes at full strength, and the median."""
         z, token, sheet = (3.0, self.token, pane.sheet) if self.live else (2.0, "dead", pane.sheet)
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            parts = list(_stretches(np.isfinite(low)))  # along the lower edge and back along the upper one
+            # The outline of the shade: along the lower edge, and back along the upper one.
+            parts = list(_stretches(np.isfinite(low)))
             across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
             down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
             if self.live and parts:
@@ -72,23 +73,26 @@ class Stroke(NamedTuple):
 
 
 def _stretches(mask: Mask) -> Iterator[tuple[int, int]]:
-    """Where the mask is true without a break: first row, and the one past the last."""
+    """The stretches where the mask is true: the first row, and the row after the last."""
     edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     yield from zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True)
 
 
 class Room:
-    """What words of a pane may not cover: the curves, by pixel column, and the words that stand already."""
+    """What new words on a pane may not cover: the curves, by pixel column, and the words placed before."""
 
     def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
         self._pane, self.taken = pane, list(taken)
         shape = len(strokes), round(pane.window.width) + 2
-        self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)  # no curve, nothing covered
+        self._tops, self._feet = (
+            np.full(shape, np.inf),
+            np.full(shape, -np.inf),
+        )  # infinite where there is no curve
         for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
             self._fill(stroke, tops, feet)
 
     def _fill(self, stroke: Stroke, tops: Floats, feet: Floats) -> None:
-        """The upper and the lower end of a curve in each column that it passes."""
+        """Stores the upper and lower end of a curve in each column that it crosses."""
         x = self._pane.x(stroke.x) - self._pane.left
         edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
         for a, b in _stretches(np.isfinite(stroke.mid)):
@@ -97,19 +101,19 @@ class Room:
             for extreme, place, y in ((np.minimum, tops, ends[0]), (np.maximum, feet, ends[1])):
                 extreme.at(place, np.clip(x[a:b].astype(int), 0, len(tops) - 1), y)
             high, low = (np.interp(columns, x[a:b], y) for y in ends)
-            # A steep line covers what is between two columns too.
+            # A steep line also covers what lies between two columns.
             top, foot = np.append(low[1:], np.inf), np.append(high[1:], -np.inf)
             tops[first:last] = np.minimum(tops[first:last], np.minimum(high, top))
             feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
 
     def over(self, left: float, width: float) -> tuple[Floats, Floats]:
-        """Upper and lower end of each curve in each column of a stretch; infinite where it does not pass."""
+        """The upper and lower end of each curve in the columns of a stretch; infinite without a curve."""
         first = max(0, round(left - self._pane.left))
         columns = slice(first, first + round(width) + 1)
         return self._tops[:, columns], self._feet[:, columns]
 
     def covered(self, box: Box) -> int:
-        """Columns in which a curve passes a box; a thousand more for words, or an edge, that it meets."""
+        """In how many columns curves cross a box; plus 1000 for each label or edge that the box overlaps."""
         left, top, width, height = box
         pane, (tops, feet) = self._pane, self.over(left, width)
         inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
@@ -121,8 +125,8 @@ class Room:
         return int(np.count_nonzero((tops < top + height) & (feet > top))) + 1000 * (words + (not inside))
 
     def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> bool:
-        """Writes bold words at that left and top where they cover least, the first of equals. Writes nothing
-        and returns False if they would cover more than ``most`` there."""
+        """Writes bold words at the place (left, top) where they cover least, the first of equals. Returns
+        False and writes nothing if they would cover more than ``most`` there."""
         width = label_px(words)
         best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
         if self.covered(best) > most:
@@ -135,7 +139,7 @@ class Room:
 
 
 class Clip(NamedTuple):
-    """The curve leaves the frame at step ``x`` and reaches ``value`` there, or (``least``) more."""
+    """The curve leaves the frame at step ``x``, where it reaches ``value``, or more if ``least``."""
 
     x: float
     value: float
@@ -148,7 +152,7 @@ class Clip(NamedTuple):
         return f"{'≥ ' * self.least}{true_value(self.value)}"
 
     def paint(self, pane: Pane, room: Room) -> None:
-        """A triangle on the frame at the true step, and beside it the true value, where it covers least."""
+        """Paints a triangle on the frame at the true step, and the true value beside it."""
         x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
@@ -160,8 +164,8 @@ class Clip(NamedTuple):
 
 
 class Curves:
-    """One panel: what it draws in data units, and its height. A loss from ``edge`` on may be cut off by the
-    picture it was read from."""
+    """The contents of one panel in data units, and its height. ``edge`` is the value from which on a
+    digitised picture may cut off the loss."""
 
     def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
         self.panel, self.height, self.missing = panel, height, missing(panel, window)
@@ -170,7 +174,8 @@ class Curves:
         self.clips = clips(panel, self.scale, window, edge if panel.role in LOSSES else math.inf)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
-        """Paints curves, y axis and, so far above the frame, the label; no word covers what is ``taken``."""
+        """Paints the curves, the y axis, and the label ``lift_px`` above the frame; no word covers a box in
+        ``taken``."""
         panel, scale = self.panel, self.scale
         for stroke in self.strokes:
             stroke.paint(pane)
@@ -187,14 +192,14 @@ class Curves:
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
 
     def _name(self, line: Line, pane: Pane, room: Room) -> None:
-        """The name of a line beside it, shortened where it would cover a curve in full."""
+        """Writes the name of a line beside it, shortened if the whole name would cover a curve."""
         own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
             short = one_line(line.name, _SHORT_NAME)
             room.write(short, self._beside(own, short, pane), line.token)
 
     def _beside(self, own: Sequence[Stroke], name: str, pane: Pane) -> list[Pair]:
-        """Left and top of places for a name: over and under its line, from the end of it backwards."""
+        """Possible places (left, top) of a name: over and under its line, from the end backwards."""
         last = max(own, key=lambda s: float(s.x[np.isfinite(s.mid)][-1]))
         known = np.isfinite(last.mid)
         end, level = float(pane.x(last.x[known])[-1]), float(pane.y(last.mid[known])[-1])
@@ -208,12 +213,12 @@ class Curves:
             both = chain.from_iterable(zip(over, under, strict=True))
             near = [place for place in both if math.isfinite(place[1])]
             there += sorted(near, key=lambda place: abs(place[1] + ROW_PX / 2 - level) // ROW_PX)
-        # Beside it where all of the line is shorter than its name.
+        # And right of the line, which may be shorter than its name.
         return [*there, *((end + 6, level + (row - 0.5) * ROW_PX) for row in (0, -1, 1, -2, 2))]
 
 
 def strokes(panel: Panel, scale: Scale, window: Window) -> list[Stroke]:
-    """The curves of a panel over a window, dead ones first (they lie under everything)."""
+    """The curves of a panel over a window; dead ones come first and are covered by the others."""
     joined = []
     for live in (False, True):
         for line in panel.lines:
@@ -234,7 +239,7 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
         x, *heights = envelope(x, mid, first, last, columns)
         low, mid, high = (_clamped(height, scale) for height in heights)
         height = np.log(heights[2] / heights[0]) if scale.log else heights[2] - heights[0]
-        known = height[np.isfinite(height)]  # a column is tall beside the others, as they are seen
+        known = height[np.isfinite(height)]
         tall = height > _TALL_MEDIANS * np.median(known) if len(known) else np.zeros(len(x), bool)
         dots = _isolated(mid)
     else:
@@ -245,7 +250,7 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
 
 
 def _joined(parts: list[Stroke]) -> Stroke:
-    """Strokes of one kind as one with gaps: a renderer is slow in things, not in points."""
+    """Several strokes as one with gaps, because renderers are slow with many objects."""
 
     def joined(name: str) -> Any:
         arrays = [getattr(part, name) for part in parts]
@@ -259,7 +264,8 @@ def _joined(parts: list[Stroke]) -> Stroke:
 
 
 def _clamped(values: Floats, scale: Scale) -> Floats:
-    """Values far outside of the frame pulled nearer: nothing that is seen changes, nothing overflows."""
+    """Values far outside the frame, moved nearer so that nothing overflows; what is visible stays as it
+    is."""
     if scale.log:
         return np.clip(values, scale.low / 1e9, scale.high * 1e9)
     span = scale.high - scale.low
@@ -273,8 +279,9 @@ def _isolated(values: Floats) -> Mask:
 
 
 class Envelope(NamedTuple):
-    """One entry a column that holds a sample: its centre on the step axis, and minimum, median, maximum. A
-    column of NaN and Inf alone has NaN: the line breaks there. It goes on over columns without a sample."""
+    """For each column with a sample: its centre on the step axis, and minimum, median and maximum. A column
+    of NaN and Inf alone has NaN, so that the line breaks there; it continues over columns without a
+    sample."""
 
     centre: Floats
     low: Floats
@@ -286,9 +293,9 @@ def envelope(steps: Floats, values: Floats, first: float, last: float, columns: 
     """Min, median and max of each of ``columns`` equal parts of [first, last].
 
     Args:
-        steps: ascending float64[n], n >= 1; those outside of [first, last] count to the outer columns.
-        values: float64[n]; what is not finite is left out.
-        first, last: the ends of the axis, first < last. One grid for all curves of a panel, else a short
+        steps: ascending float64[n], n >= 1; those outside [first, last] belong to the outer columns.
+        values: float64[n]; values that are not finite are left out.
+        first, last: the ends of the axis, first < last. All curves of a panel share one grid, else a short
             attempt would look thicker than a long one.
     """
     column = np.clip((steps - first) * (columns / (last - first)), 0, columns - 1).astype(np.int64)
@@ -307,12 +314,12 @@ def envelope(steps: Floats, values: Floats, first: float, last: float, columns: 
 
 def _median(values: Floats) -> float:
     low, high = (len(values) - 1) // 2, len(values) // 2
-    ordered = np.partition(values, (low, high))  # np.median does this too, at four times the cost
+    ordered = np.partition(values, (low, high))  # a quarter of the time of np.median
     return float(ordered[low] + ordered[high]) / 2
 
 
 def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[Clip]:
-    """Where curves leave the frame: extremes that are at least ``_CLIP_GAP_PX`` apart, the farthest first."""
+    """Where curves leave the frame: extremes at least `_CLIP_GAP_PX` apart, the farthest first."""
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
     marked: list[Clip] = []
     for sign in (1, -1):
@@ -325,8 +332,8 @@ def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[C
 
 
 def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: float) -> Iterator[Clip]:
-    """Of each run of neighbouring samples beyond one edge the most extreme one: all that a mark can say.
-    What is hardly beyond it is seen to be so."""
+    """The most extreme sample of each stretch beyond one edge; a curve that is hardly beyond it is left out,
+    because one sees that."""
     edge = sign * scale.beyond(sign * _HARDLY_SHARE)
     for token, s in ((line.token, segment) for line in panel.lines for segment in line.segments):
         beyond = (sign * s.values > edge) & window.holds(s.steps) & np.isfinite(s.values)
@@ -337,7 +344,7 @@ def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: fl
 
 
 def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
-    """A row of crosses below the upper edge, with the word where there is room for it."""
+    """Paints a row of crosses below the upper edge, with the word where there is room for it."""
     x, y = pane.x(steps), pane.top + 0.08 * pane.height
     pane.sheet.crosses(x, y, 2.5, 1.3, "bad", pane.box)
     room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
@@ -346,7 +353,7 @@ def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
 
 
 def missing(panel: Panel, window: Window) -> tuple[Floats, str] | None:
-    """Steps (one a pixel column) where the panel's first line is NaN or Inf, and the word for it."""
+    """Steps, one per column of crosses, where the panel's first line is NaN or Inf, and the word for it."""
     parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
     if all(np.isfinite(s.values).all() for s in parts):
         return None

@@ -1,11 +1,11 @@
-"""From entries and pattern pages to the Markdown of the site: functions from values to values.
+"""The Markdown pages of the site, made from entries and pattern pages by functions without side effects.
 
-A page kind is a function ``kind(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. Templates come
-from the folders of ``SiteData.templates``, the first one that has a name wins.
+A page kind is a function ``kind(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. A template comes
+from the first folder of ``SiteData.templates`` that has it.
 
-And what the search of the site knows: a script of the runs and patterns, and one of the guide. The theme's
-own index loads with every page and holds the guide in full; ours are loaded when somebody asks. A run has a
-fixed number of bytes in it, so that an archive of any size is found in within half a second.
+This module also writes the index of the search: one script about runs and patterns, and one about the guide.
+The theme's own index contains the whole guide and is loaded with every page; ours are loaded on demand. A run
+has at most `A_RUN` bytes in it, so that the search stays fast in an archive of any size.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def pages(site: SiteData) -> Iterator[Page]:
 
 
 def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
-    """Style sheets, scripts and data of the pages: path below build/docs, and the content or a file."""
+    """Style sheets, scripts and data of the pages: the path below build/docs, and the content or a file."""
     yield "assets/entries.js", lists.entries_js(site)
     yield "assets/events.js", chronology.events_js(site)
     yield chronology.ATOM, chronology.atom(site)
@@ -55,25 +55,25 @@ def assets(site: SiteData) -> Iterator[tuple[str, str | bytes | Path]]:
     yield from sorted(files.items())
 
 
-A_RUN = 500  # bytes of one run in the script; notes come first, then what happened
-_A_SECTION = 100  # bytes of one section of the guide: its first sentence, then the names of what it explains
-_TITLE = 100
+A_RUN = 500  # bytes of a run in the index: words of its notes first, then of its events
+_A_SECTION = 100  # bytes of a section of the guide: its first sentence, then the names that it explains
+_TITLE = 100  # characters of a title or project
 _STOP = re.compile(
     "an?|and|are|as|at|be|but|by|for|from|had|has|have|in|is|its?|no|not|of|on|or|so|than|that|the|their|then"
     "|there|these|they|this|to|was|were|what|when|where|which|who|will|with|you"
 )
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 _SECTION = re.compile(r"^## (.+)$", re.M)
-_APPENDIX = "---\nsearch:\n  exclude: true\n---\n"  # the beginning of a page that no search is to find
+_APPENDIX = "---\nsearch:\n  exclude: true\n---\n"  # how a page begins that the search leaves out
 _FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 _CODE_WORD = re.compile("`([^`\n]+)`")
 _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
 
 
 def search_js(site: SiteData) -> str:
-    """The script of patterns (id, title, verdict, other names · what else people type) and runs. Of a run:
-    id, title, badge, project, places of its patterns in the list before, and words of its notes, tags and
-    events. ``chronicleSearch`` is the name of both."""
+    """The script ``chronicleSearch``. A pattern has id, title, verdict, and other names · words that people
+    type; a run has id, title, badge, project, the indices of its patterns, and words of its notes, tags and
+    events."""
     pages = []
     for page in site.patterns:
         names = f"{', '.join(map(plain, page.also_called))} · {plain(page.typed)}"
@@ -84,7 +84,8 @@ def search_js(site: SiteData) -> str:
 
 
 def guide_js(site: SiteData, guide: Path) -> str:
-    """The script of all sections of the guide, pattern pages and cases: address, title, words."""
+    """The script ``chronicleGuide``: address, title and words of each section of the guide, pattern page and
+    case."""
     rows: list[list[str]] = []
     for file in sorted(guide.rglob("*.md")):
         if not (text := file.read_text("utf-8")).startswith(_APPENDIX):
@@ -111,7 +112,7 @@ def _run(entry: Entry, place: Mapping[str, int]) -> str:
 
 
 def _texts(entry: Entry) -> Iterator[str]:
-    """The words of a run, those first that nobody could guess from its title."""
+    """The texts of a run, those first that its title does not suggest."""
     yield from (f"{note.kind} {note.author} {note.text}" for note in entry.notes)
     yield from map(str, entry.about.get("tags", ()))
     calm = (EventKind.LAUNCH, EventKind.END, EventKind.NOTE, EventKind.DECISION)
@@ -121,7 +122,7 @@ def _texts(entry: Entry) -> Iterator[str]:
 
 
 def _distinct_words(texts: Iterable[str], most: int) -> str:
-    """The words of texts, each once, as many as ``most`` bytes hold; thousands without their spaces."""
+    """The words of the texts, each once, in at most ``most`` bytes; numbers without spaces in them."""
     seen: set[str] = set()
     kept: list[str] = []
     for text in texts:
@@ -137,8 +138,8 @@ def _distinct_words(texts: Iterable[str], most: int) -> str:
 
 
 def _sections(file: Path, text: str) -> Iterator[list[str]]:
-    """A page of the guide by its headings of the second level, with the anchors that the engine gives."""
-    from markdown.extensions.toc import slugify, unique  # of the site engine
+    """The sections of a page of the guide, with the anchors that the site engine gives to their headings."""
+    from markdown.extensions.toc import slugify, unique  # comes with the site engine
 
     text = _MARKUP.sub(" ", _FENCE.sub("", text))
     address = f"guide/{file.with_suffix('.html').as_posix()}"

@@ -1,16 +1,14 @@
-"""The log over all runs: their events by month and day, newest first; as a page, as data, as Markdown, as
-feeds: Atom (RFC 4287) and JSON Feed 1.1.
+"""The events of all runs by month and day, newest first, and the table of experiments.
 
-Ids of the feeds are UUIDs of the site's title, the run and the event, so that they outlive a move of the
-site. Without ``site_url`` links are relative in Atom, which allows that, and left out in JSON.
+The events are written as a page, as its data, as Markdown, and as feeds: Atom (RFC 4287) and JSON Feed 1.1.
+Ids in the feeds are UUIDs of the site's title, the run and the event, so that they outlive a move of the
+site. Without ``site_url``, links are relative in Atom, which allows that, and left out in JSON.
 
-Beside it the table of experiments: what was changed in a run, why, what came of it, and the hours lost.
-An experiment is one act and all that belongs to it. An act is a restart at which something changed, or for
-which findings or people give a reason; changes of schedule or batch that follow each other; what somebody
-decided or tried about a finding; or the run as a whole, where notes on no event say what it was to try. The
-findings and faults that led to an act say why, the findings that followed it say what came of it, and the
-notes on all of these stand with them. A restart that merely went on and a run that was merely launched are
-no experiments.
+An experiment is an act with its reasons and its outcome. An act is a restart at which something changed, or
+for which findings or people give a reason; consecutive changes of schedule or batch; what somebody decided or
+tried about a finding; or the run as a whole, if notes on no event say what it was to try. The findings and
+faults that led to the act are its reasons, the findings that followed it are its outcome, and the notes on
+all of them belong to it. A plain resume and a plain launch are no experiments.
 """
 
 from __future__ import annotations
@@ -19,10 +17,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from html import escape
 from itertools import dropwhile, groupby, islice, takewhile
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
-from xml.sax.saxutils import escape, quoteattr
 
 from chronicle.metrics.values import clipped, level, moment
 from chronicle.model import Entry, Event, EventKind, Join, Verdict
@@ -34,11 +32,11 @@ from chronicle.story.restarts import event_id
 from chronicle.story.signs import event_name
 
 LISTED_ROWS = 150  # rows of the list for browsers without scripts
-MOST = 100  # events of a feed: a reader has fetched the older ones
+MOST = 100  # events in a feed; a feed reader has fetched the older ones before
 ATOM, JSON = "feed.xml", "feed.json"
-_LONGEST_SENTENCE = 400  # characters of a sentence
-TRIED_ROWS = 200  # rows of the table of experiments, the newest first
-_MOST_FOLLOWED = 2  # findings that an outcome tells: the gravest
+_LONGEST_SENTENCE = 400  # characters of a sentence in the data of the page
+TRIED_ROWS = 200  # rows in the table of experiments
+_MOST_FOLLOWED = 2  # findings in an outcome: the gravest ones
 _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is to try
 _KINDS_OF_ACTS = ("tried", "decision")
 _KINDS_OF_OUTCOMES = ("outcome", "lesson", "decision")
@@ -49,14 +47,14 @@ Notes = Mapping[str, list[RunEvent]]
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
-    """chronicle.md: the newest rows as a list, and the place where all of them are filtered."""
+    """chronicle.md: the newest events as a list, which a script replaces by a filter over all events."""
     newest = site.happened[:LISTED_ROWS]
     values = {"months": by_month(newest), "shown": len(newest), "all": len(site.happened)}
     yield Page("chronicle.md", render("chronicle.md.j2", values))
 
 
 def by_month(listed: Iterable[RunEvent]) -> list[tuple[str, list[tuple[str, list[RunEvent]]]]]:
-    """Months, in them days, in them rows, all in the order given."""
+    """The rows grouped by month and day, in the given order."""
     months = []
     for month, in_month in groupby(listed, lambda row: row.day[:7]):
         days = [(day_words(day), list(same)) for day, same in groupby(in_month, lambda row: row.day)]
@@ -65,7 +63,7 @@ def by_month(listed: Iterable[RunEvent]) -> list[tuple[str, list[tuple[str, list
 
 
 def day_words(day: str, form: str = "{0.day} {0:%B}") -> str:
-    """``2026-11-05`` as ``5 November``; empty where it is no day."""
+    """``2026-11-05`` as ``5 November``; empty if it is no day."""
     try:
         return form.format(datetime.fromisoformat(day))
     except ValueError:
@@ -73,8 +71,8 @@ def day_words(day: str, form: str = "{0.day} {0:%B}") -> str:
 
 
 def events_js(site: SiteData) -> str:
-    """The data of chronicle.js, one array a row; a script, because fetch fails on file://. time, kind,
-    verdict, mark, title, sentence, who, run, title of the run, href, project"""
+    """The data of chronicle.js, as a script because pages from disk may not fetch. Each row has time, kind,
+    verdict, mark, title, sentence, who, run, title of the run, href, project."""
     lines = []
     for row in site.happened:
         event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST_SENTENCE)
@@ -85,7 +83,7 @@ def events_js(site: SiteData) -> str:
 
 
 def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
-    """The log as Markdown, for the appendix of a paper: dated events from day ``first`` to day ``last``."""
+    """The dated events from day ``first`` to day ``last`` as Markdown, for the appendix of a paper."""
     kept = [r for r in dated_events(entries) if r.time and first <= r.day and (not last or r.day <= last)]
     lines = ["# Chronicle", ""]
     for month, days in by_month(kept):
@@ -105,11 +103,12 @@ def _markdown_row(row: RunEvent) -> str:
 
 
 def atom(site: SiteData) -> str:
-    """The Atom feed; it has no entry where no event has a time."""
+    """The Atom feed of the newest events that have a time."""
     items, title = list(_items(site)), escape(plain(site.title))
     newest = items[0]["date_published"] if items else _time(0.0)
-    home = f"<link rel='alternate' href={quoteattr(site.site_url or './')}/>"
-    own = f"<link rel='self' href={quoteattr(site.site_url + ATOM)}/>" if site.site_url else ""
+    address = escape(site.site_url or "./")
+    home = f'<link rel="alternate" href="{address}"/>'
+    own = f'<link rel="self" href="{address}{ATOM}"/>' if site.site_url else ""
     return "\n".join([
         '<?xml version="1.0" encoding="utf-8"?>',
         '<feed xmlns="http://www.w3.org/2005/Atom">',
@@ -122,10 +121,12 @@ def atom(site: SiteData) -> str:
 
 def _atom_entry(item: Mapping[str, Any]) -> str:
     names = "".join(f"<author><name>{escape(who['name'])}</name></author>" for who in item.get("authors", ()))
-    title, text = escape(item["title"]), escape(item["content_text"])
+    title, text, url, tag = (
+        escape(v) for v in (item["title"], item["content_text"], item["url"], item["tags"][0])
+    )
     return (
         f"<entry><id>{item['id']}</id><title>{title}</title><updated>{item['date_published']}</updated>"
-        f"<link href={quoteattr(item['url'])}/>{names}<category term={quoteattr(item['tags'][0])}/>"
+        f'<link href="{url}"/>{names}<category term="{tag}"/>'
         f"<content>{text}</content></entry>"
     )
 
@@ -165,7 +166,7 @@ def _time(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class Experiment(RunEvent):
-    """What was changed, why, and what came of it, a sentence an item; ``hours`` is empty where unknown."""
+    """Sentences about what was changed, why, and what came of it; ``hours`` lost are empty if unknown."""
 
     changed: tuple[str, ...]
     why: tuple[str, ...]
@@ -175,11 +176,10 @@ class Experiment(RunEvent):
 
 @dataclass
 class _Act:
-    """What was done, what led to it and what followed: events, and the notes that people wrote on them.
+    """An act: the events that were ``done``, those that ``led`` to it and those that ``followed``.
 
-    ``notes`` are those on what was done and on what led to it, ``replies`` those on what followed.
-    ``is_experiment`` is False for the launch, and for a restart that merely went on; ``is_plan`` is True
-    for the run as a whole, of which somebody said what it was to try.
+    ``notes`` are those on the first two, ``replies`` those on what followed. ``is_experiment`` is False for
+    the launch and for a plain resume; ``is_plan`` is True for the run as a whole.
     """
 
     done: list[Event] = field(default_factory=list)
@@ -197,13 +197,13 @@ class _Act:
         return next((event for event in self.done if event.kind is EventKind.FINDING), None)
 
     def is_cause_of(self, finding: Event) -> bool:
-        """Whether a finding came shortly after what was done, as its own record has it."""
+        """Whether the record of a finding names something that was done as its possible cause."""
         words = [f"the {event_name(event)}" for event in self.done]
         return self.is_experiment and any(word in cause for word in words for cause in finding.causes)
 
 
 def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
-    """experiments.md: the table over all runs, the newest first."""
+    """experiments.md: the experiments of all runs, the newest first."""
     rows = [row for entry in site.entries for row in experiments(entry)]
     rows.sort(key=lambda row: -moment(row.time))
     values = {"rows": rows[:TRIED_ROWS], "more": len(rows[TRIED_ROWS:])}
@@ -221,7 +221,7 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
     of_run = notes.pop("", [])
     plan = _plan(of_run)
     acts = _acts(entry, notes, is_planned=plan is not None)
-    if plan is not None:  # what belongs to no other experiment belongs to the one that the run is
+    if plan is not None:  # it takes over what belongs to no other experiment
         for act in [act for act in acts if not act.is_experiment]:
             plan.followed += act.followed
             plan.joins += act.joins
@@ -235,7 +235,7 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
 
 
 def _plan(notes: Sequence[RunEvent]) -> _Act | None:
-    """The run as one experiment: notes on it begin with what it was to try, and then say what came of it."""
+    """The run as one experiment, if its notes first say what it was to try, and then only what came of it."""
     kept = [note for note in notes if note.note_kind in _NOTE_KINDS]
     begun = len([*takewhile(lambda note: note.note_kind in _PLANS, kept)])
     kinds = [note.note_kind for note in kept]
@@ -244,7 +244,7 @@ def _plan(notes: Sequence[RunEvent]) -> _Act | None:
 
 
 def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
-    """Notes on a run of several experiments, one after another: what was supposed, done, and came of it."""
+    """The experiments in the notes on a run, one after another: hypothesis, act, outcome."""
     acts: list[_Act] = []
     for note in notes:
         is_done = bool(acts) and any(earlier.note_kind != "hypothesis" for earlier in acts[-1].notes)
@@ -256,7 +256,7 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
 
 
 def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
-    """What was done in a run, in order, after its launch; ``is_planned`` where the run is an experiment."""
+    """The launch and the acts after it, in order; ``is_planned`` if the run as a whole is an experiment."""
     joins = {event_id(join): join for join in entry.diagnosis.joins}
     acts, earlier = [_Act(is_experiment=False)], list[Event]()
     for event in entry.events:
@@ -264,7 +264,7 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
         if event.kind in JOINS:
             join = joins.get(event.id)
             led = _causes_of(earlier, join)
-            if last.finding in led:  # what was decided about it was this restart
+            if last.finding in led:  # this restart carries out what was decided about the finding
                 acts.pop()
             undid = {"left_pattern", "inside_pattern"} & join.evidence.keys() if join else set()
             is_noted = any(e.id in notes for e in (event, *led))
@@ -285,7 +285,7 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
 
 
 def _causes_of(earlier: Sequence[Event], join: Join | None) -> list[Event]:
-    """What led to a restart: the finding that it undid, else the first of the last faults before it."""
+    """What led to a restart: the finding that it undid, else the first of the faults just before it."""
     evidence = join.evidence if join is not None else {}
     for side in ("left", "inside"):
         if pattern := evidence.get(f"{side}_pattern"):
@@ -298,7 +298,7 @@ def _causes_of(earlier: Sequence[Event], join: Join | None) -> list[Event]:
 
 
 def _experiment(entry: Entry, act: _Act) -> Experiment:
-    """The row of an act. Of a planned run a decision is what came of it; else it is what was done."""
+    """The row of an act. A decision about a planned run is its outcome; any other decision is an act."""
     act.notes.sort(key=lambda note: moment(note.time))
     doing = ("tried",) if act.is_plan else _KINDS_OF_ACTS
     changed = [event.sentence for event in act.done if event is not act.finding]
@@ -322,13 +322,13 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
 
 
 def _with_kind(note: RunEvent) -> str:
-    """A note in the column of outcomes, with its kind where it is another one: ``Lesson: …``."""
+    """A note in the column of outcomes, after its kind unless it is an outcome: ``Lesson: …``."""
     kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
     return f"{kind}{note.event.sentence}"
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
-    """What the record itself says came of an act: the gravest findings after it, or that there were none."""
+    """The outcome by the events alone: the gravest findings after the act, or that there were none."""
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
     shown = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
     if shown:
@@ -350,7 +350,8 @@ def _last_place(entry: Entry, event: Event) -> str:
 
 
 def _hours(entry: Entry, act: _Act) -> str:
-    """Hours discarded, hours until it went on, and hours trained after what the run did not recover from."""
+    """The hours that were discarded, that passed until the run went on, and that were trained after a failure
+    from which the run did not recover."""
     lost = [span for join in act.joins for span in (join.evidence.get("discarded_s"), join.gap_s)]
     for event in (*act.done, *act.followed):
         if event.live and event.verdict is Verdict.BAD and event.end_step is None:

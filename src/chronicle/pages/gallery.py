@@ -1,4 +1,4 @@
-"""What pages are made of: the values of a site, and the gallery as people write it: patterns and cases."""
+"""The data that pages show: events and entries of runs, and the gallery's files about patterns and cases."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _OF_ATTEMPT = ("axis", "format", "last_step", "started", "ended", "job", "nodes"
 
 @dataclass(frozen=True)
 class RunEvent:
-    """One event of one run. ``href`` leads to it from the root of the site."""
+    """One event of one run, as lists over many runs show it."""
 
     entry: Entry
     event: Event
 
     @property
     def time(self) -> str:
-        """As logged; empty where nobody knows."""
+        """As logged; empty if unknown."""
         return self.event.time
 
     @property
@@ -54,45 +54,46 @@ class RunEvent:
 
     @property
     def hour(self) -> str:
-        """``14:52Z``; ``day only`` where no more is known."""
+        """``14:52Z``; ``day only`` or ``no date`` if no more is known."""
         return hour(self.time) or ("day only" if moment(self.time) else "no date")
 
     @property
     def note_kind(self) -> str:
-        """What kind of note it is, ``decision``; empty where nobody said it."""
+        """The kind of a note, ``decision``; empty for an event that was logged."""
         if self.event.kind is EventKind.NOTE:
             return self.event.title.lower()
         return self.event.kind.value if self.event.kind in BY_PEOPLE else ""
 
     @property
     def kind(self) -> str:
-        """What the filter calls it: a note by what it is, everything else by its kind."""
+        """The kind in the filter: that of the note, or that of the event."""
         return self.note_kind or self.event.kind.value
 
     @cached_property
     def notes(self) -> tuple[Event, ...]:
-        """What people said of it."""
+        """The notes on it."""
         return tuple(note for note in self.entry.events if note.of == self.event.id)
 
     @cached_property
     def content(self) -> str:
-        """All that other pages show of it: pages with equal content are equal."""
+        """All that other pages show of it, so that equal contents make equal pages."""
         return repr((self.href, self.title, self.event, self.notes, self.after))
 
     @property
     def zoom(self) -> Figure | None:
-        """Its figure, if one was drawn."""
+        """Its zoomed figure, if one was drawn."""
         return figure(self.entry, f"finding-{self.event.mark}")
 
     @property
     def after(self) -> str:
-        """What followed: after a finding the next restart, else the next finding, else how the run ended."""
+        """What followed, as a sentence: the next restart or the end of the run, whatever comes first; after
+        anything but a finding also the next finding that is not good."""
         is_finding = self.event.kind is EventKind.FINDING
         later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
-        next(later)  # itself: whole events are slow to compare, and a run may have thousands
+        next(later)  # the event itself
         for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
-            # That a log merely ends is no consequence of anything.
+            # The plain end of a log is no consequence of anything.
             is_end = other.kind is EventKind.END and other.ending not in ("", "in NaN")
             if is_end or other.kind in JOINS or (is_bad and not is_finding):
                 return other.sentence
@@ -100,7 +101,7 @@ class RunEvent:
 
 
 def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
-    """The events of all runs that have a date, newest first; of a run without any date its end."""
+    """The dated events of all runs, newest first; of a run without any date its end."""
     logged = [row for entry in entries for row in _listed_events(entry)]
     return sorted(logged, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
@@ -109,7 +110,7 @@ def _listed_events(entry: Entry) -> Iterator[RunEvent]:
     events = [event for event in entry.events if not event.shows(OVERALL)]
     dated = [event for event in events if event.time]
     ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
-    # Of a run of one day the end is enough: its launch would say nothing more.
+    # If a run ends on the day of its launch, the launch says nothing more.
     dated = [event for event in dated if event.kind is not EventKind.LAUNCH or event.time[:10] not in ended]
     if not dated:
         dated = [event for event in events if event.kind is EventKind.END]
@@ -117,13 +118,13 @@ def _listed_events(entry: Entry) -> Iterator[RunEvent]:
 
 
 def last_time(entry: Entry) -> str:
-    """The time of the last event in a run's logs, as it stands there; empty where they have none."""
+    """The time of the last event in a run's logs, as logged; empty if they have none."""
     logged = (event.time for event in entry.events if event.kind not in BY_PEOPLE)
     return max(logged, key=moment, default="")
 
 
 def listed(entry: Entry) -> Entry:
-    """The part of an entry that pages of other runs show: a build stores it apart, and reads no more."""
+    """The part of an entry that other pages show. A build stores it apart, and reads no more than this."""
     findings = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
         entry,
@@ -141,12 +142,12 @@ def listed(entry: Entry) -> Entry:
 
 
 def n_points(entry: Entry) -> int:
-    """How many points a run logged."""
+    """The number of points that a run logged."""
     return sum(int(row.get("points") or 0) for row in entry.metrics)
 
 
 def figure(entry: Entry, name: str) -> Figure | None:
-    """The figure of a name, if it was drawn."""
+    """The figure of this name, if it was drawn."""
     return next((f for f in entry.figures if f.name == name), None)
 
 
@@ -156,8 +157,8 @@ _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?)\n---[ \t]*(?:\n|\Z)(.*)", re.S)
 
 @dataclass(frozen=True)
 class Page:
-    """A generated file: its path below build/docs and its text; None for one that stands there already. Equal
-    ``made_of`` means an equal text; empty where that is not known before it is rendered."""
+    """A generated file: its path below build/docs, and its text or None if the file there is up to date.
+    Equal ``made_of`` means equal text; empty if that is not known before the page is rendered."""
 
     path: str
     text: str | None
@@ -175,7 +176,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Lookalike:
-    """What a pattern may be mistaken for, and how it differs; ``pattern`` is None where that has no page."""
+    """What a pattern may be mistaken for, and how it differs; ``pattern`` is None if it has no page."""
 
     pattern: Text | None
     title: Text
@@ -185,7 +186,7 @@ class Lookalike:
 
 @dataclass(frozen=True)
 class Cause:
-    """A likely cause, and how to tell. The signs in ``when`` speak for it, those in ``unless`` against it."""
+    """A likely cause, and how to tell it. The signs in ``when`` speak for it, those in ``unless`` against."""
 
     cause: Text
     evidence: Literal["proved", "reported", "guess"]
@@ -206,8 +207,8 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``. ``typed`` are words
-    that people look for it with, beside those that its page has."""
+    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``. ``typed`` has more
+    words that people type into the search to find it."""
 
     id: Text
     title: Text
@@ -265,12 +266,13 @@ class Case:
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` holds (log or run, what is wrong with it).
+    """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it.
 
-    Entries need no more than `chronicle.pages.gallery.listed` leaves: ``full_entry`` gives all of one.
+    Entries may have been shortened by `listed`; ``full_entry`` returns the whole entry for one of them.
     ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
-    ``known`` has a hash of each entry by its run, ``shared`` one of all else that pages are rendered with;
-    ``standing`` has the pages there are, with what they were made of. Without them every page is rendered.
+
+    Pages that are up to date are found by ``known``, a hash of each entry by its run, ``shared``, a hash of
+    all else that pages depend on, and ``standing``, the existing pages with their `Page.made_of`.
     """
 
     entries: Sequence[Entry]
@@ -296,7 +298,7 @@ class SiteData:
 
     @cached_property
     def happened(self) -> Sequence[RunEvent]:
-        """The log over all runs, newest first."""
+        """The events of all runs, newest first."""
         return dated_events(self.entries)
 
     @cached_property
@@ -319,7 +321,7 @@ class SiteData:
         return sorted(self.entries, key=rank)
 
     def page(self, path: str, content: object, text: Callable[[], str]) -> Page:
-        """The page at ``path``: its text is asked for unless it stands there, made of what is ``content``."""
+        """The page at ``path``; its text is made unless the page there was made of the same ``content``."""
         of = f"{self.shared}{content}".encode("utf-8", "surrogatepass")
         made_of = hashlib.sha256(of).hexdigest() if self.shared and content else ""
         stands = made_of and self.standing.get(path) == made_of
@@ -332,7 +334,7 @@ class SiteData:
 
 
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
-    """The pages of all folders, the first one that has an id wins; known patterns in their fixed order.
+    """The pattern pages of all folders, each from the first folder that has it, in the order of the patterns.
     Raises ConfigError: front matter that is wrong, with its file and key."""
     pages: dict[str, PatternPage] = {}
     for folder in folders:
@@ -348,7 +350,7 @@ def load(folder: Path) -> list[PatternPage]:
 
 
 def load_cases(folders: Sequence[Path]) -> list[Case]:
-    """The cases of all folders by id, the first one that has an id wins (errors as in `load_gallery`)."""
+    """The cases of all folders by id, each from the first folder that has it; errors as in `load_gallery`."""
     files = {file.stem: file for folder in reversed(folders) for file in (folder / "cases").glob("*.md")}
     texts = ((name, file.read_text("utf-8-sig")) for name, file in sorted(files.items()))
     return [_page(Case, text, name, f"gallery/cases/{name}.md") for name, text in texts]

@@ -1,8 +1,8 @@
-"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and a run as a card.
+"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run.
 
-Home shows a team what asks for somebody, what is new and what runs; of the reference gallery how to learn.
-The page of a pattern shows its events in this archive, those that somebody spoke of first, and how often it
-comes.
+Home shows a team which runs need attention, what is new and what is in training; the Home of the reference
+gallery has a large figure instead. The page of a pattern shows its events in this archive, those with notes
+first, and how often it occurs.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from chronicle.workspace.folders import shipped_file
 from chronicle.workspace.notes import STANCES, last_review, verdict_of
 
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
-LISTED_ROWS = 150  # rows of a plain list: long titles and sentences included, it stays far below 100 KB
+LISTED_ROWS = 150  # rows of a plain list, which stays far below 100 KB even with long titles
 _CAPTION = 160  # characters of a title or a measure on a card
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
-"""Of each verdict the pages of patterns, with what each says first, and how many runs show it."""
+"""For each verdict its patterns: the page, the first sentence of its lead, and the number of runs."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
-FEWEST = 5  # of fewer nothing is counted: an interval over them says nothing
+FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
-ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # rows, rows, projects, cards of each
-_ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)
+ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # on Home: rows, rows, projects, cards of a project
+_ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)  # badges of runs that need attention
 _DAY_S = 86_400
 _OPEN_ENDS = ("", "cut off")
 
@@ -54,7 +54,7 @@ class Card(NamedTuple):
 
 
 def browse(site: SiteData, render: Render) -> Iterator[Page]:
-    """browse.md: cards with facets, and plain lists where scripts do not run, on as many pages as needed."""
+    """browse.md: cards with facets; for browsers without scripts also plain lists, on further pages."""
     ranked = site.worst_first
     parts = [ranked[i : i + LISTED_ROWS] for i in range(0, len(ranked), LISTED_ROWS)] or [[]]
     numbers = [(i, f"browse-{i}" if i > 1 else "browse") for i in range(1, len(parts) + 1)]
@@ -88,7 +88,7 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def cases(site: SiteData, render: Render) -> Iterator[Page]:
-    """cases/: the shelf of public logbooks, and one page each; only where there are some."""
+    """cases/: the list of public logbooks, and one page each; nothing if there are none."""
     if not site.cases:
         return
     yield Page("cases/index.md", render("cases.md.j2", {"base": "../", "cases": site.cases}))
@@ -99,7 +99,7 @@ def cases(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def reviews(site: SiteData, render: Render) -> Iterator[Page]:
-    """reviews.md: what people judged, disagreements first; only where they did."""
+    """reviews.md: what people judged, disagreements first; nothing if there is no review."""
     if not has_reviews(site):
         return
     runs = []
@@ -107,7 +107,7 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
         if (review := last_review(entry.notes)) and (verdict := verdict_of(review)):
             runs.append((entry, review, verdict, verdict is entry.diagnosis.verdict))
     runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
-    stances = []  # findings that people judged, each with the last word on it, and whether that confirms it
+    stances = []  # (finding, last review of it, whether that confirms it)
     for entry in site.entries:
         findings = {event.id: event for event in entry.events if event.patterns}
         by_time = sorted(entry.events, key=lambda event: moment(event.time))
@@ -135,7 +135,7 @@ def has_reviews(site: SiteData) -> bool:
 
 
 def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
-    """unreadable.md: logs that nothing could be made of, and what to do; only where there are some."""
+    """unreadable.md: logs that could not be read, and what to do; nothing if there are none."""
     if site.unreadable:
         first, known = site.unreadable[:LISTED_ROWS], site.entry_of
         rows = [(name, problem, place(name) if name in known else "") for name, problem in first]
@@ -144,14 +144,14 @@ def unreadable(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def missing(site: SiteData, render: Render) -> Iterator[Page]:
-    """404.md: what a server shows in the place of a page that is not there; it works from disk too."""
+    """404.md: what a server shows instead of a page that does not exist; it works from disk, too."""
     yield Page("404.md", render("404.md.j2", {"site": site}))
 
 
 def entries_js(site: SiteData) -> str:
-    """The data of browse.js: one array a run, in this order; a script, because fetch fails on file://. id,
-    title, verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb,
-    day, steps discarded, facts of run.toml as name and value"""
+    """The data of browse.js, as a script because pages from disk may not fetch. Each row has id, title,
+    verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb, day, steps
+    discarded, and the facts of run.toml as pairs of name and value."""
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
     rows = ",\n".join(as_json(_row(entry)) for entry in site.worst_first)
     return f"window.chroniclePatterns = {as_json(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
@@ -197,7 +197,7 @@ def _cards_of(site: SiteData, run_ids: tuple[str, ...]) -> list[Card]:
 
 
 def columns(site: SiteData) -> dict[str, Columns]:
-    """Patterns that runs show, by verdict, the most frequent first; and ``unseen`` those that none does."""
+    """``columns``: patterns that runs show, by verdict, the most frequent first; ``unseen``: the others."""
     items: dict[str, Columns] = {name: [(v, []) for v in VERDICTS] for name in ("columns", "unseen")}
     for page in sorted(site.patterns, key=lambda page: -len(site.showing.get(page.id, ()))):
         gist, runs = re.split(r"(?<=[.!?])\s", page.lead, maxsplit=1)[0], len(site.showing.get(page.id, ()))
@@ -206,13 +206,13 @@ def columns(site: SiteData) -> dict[str, Columns]:
 
 
 def _drawing(pattern: str | None, size: str) -> Html:
-    """The schematic of a pattern as SVG, "wide", "narrow" or "small"; nothing for a pattern that has none."""
+    """The sketch of a pattern as SVG, "wide", "narrow" or "small"; empty for a pattern without one."""
     file = shipped_file("gallery") / "sketches" / f"{pattern}-{size}.svg"
     return Html(file.read_text("utf-8") if pattern in BY_ID else "")
 
 
 def _linked(body: str, patterns: str) -> str:
-    """Text with its links between files of the gallery, or to docs/, as the page made from it needs them."""
+    """Text in which links between files of the gallery, or to docs/, lead to the pages made from them."""
     places = {"docs": "../guide/", "cases": "../cases/"}
     return _LINK.sub(lambda link: places.get(link[1], patterns), body)
 
@@ -222,7 +222,7 @@ def _caption(text: str) -> str:
 
 
 def precedents(site: SiteData, pattern: str) -> list[RunEvent]:
-    """The events that a pattern names: those that somebody spoke of first, then the newest."""
+    """The events that a pattern names: those with notes first, then the newest."""
     happened = [
         RunEvent(entry, event)
         for entry in site.showing.get(pattern, ())
@@ -233,32 +233,39 @@ def precedents(site: SiteData, pattern: str) -> list[RunEvent]:
 
 
 def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> Iterator[str]:
-    """Sentences about a pattern in this archive, each with its n and an interval of 95 %."""
+    """Sentences about a pattern in this archive, each with its number of cases and an interval of 95 %."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:
-        yield f"{_share(shown, runs)} of the {count(runs)} runs here show it."
+        show = "shows" if shown == 1 else "show"
+        yield f"{_share_of(shown, runs, 'runs here')} {show} it{_share(shown, runs)}."
     if pattern in OVERALL | having(Trait.WHOLE_RUN):  # these have no end of their own
         return
     closed = [row.event for row in happened if row.event.step is not None and row.event.end_step is not None]
     if len(happened) >= FEWEST:
-        over = _share(len(closed), len(happened))
-        yield f"{over} of its {count(len(happened))} events were over when the log ended."
+        over, n = len(closed), len(happened)
+        were = "was" if over < 2 else "were"
+        yield f"{_share_of(over, n, 'events')} {were} over when the log ended{_share(over, n)}."
     of_steps = [row.event for row in happened if all(row.get("axis") == "step" for row in row.entry.attempts)]
     taken = sorted(e.end_step - e.step for e in of_steps if e.end_step is not None and e.step is not None)
     if len(taken) > FEWEST:
         low, high = median_interval(len(taken))
         middle = taken[len(taken) // 2]
         ends = f"{count(taken[low])} to {count(taken[high])}"
-        yield f"Half of {count(len(taken))} took {count(middle)} steps or fewer (95 % interval {ends})."
+        yield f"Half of these {count(len(taken))} took {count(middle)} steps or fewer (95 % interval {ends})."
+
+
+def _share_of(part: int, n: int, things: str) -> str:
+    """``4 of the 68 runs here``; ``None of the 5 events``."""
+    return f"{count(part) if part else 'None'} of the {count(n)} {things}"
 
 
 def _share(part: int, n: int) -> str:
     low, high = wilson(part, n)
-    return f"{count(100 * part / n)} % (95 % interval {count(100 * low)} to {count(100 * high)} %)"
+    return f" ({count(100 * part / n)} %; 95 % interval {count(100 * low)} to {count(100 * high)} %)"
 
 
 def wilson(part: int, n: int) -> tuple[float, float]:
-    """The interval of Wilson (1927) for a share of ``n`` > 0, 95 %: it never leaves 0 to 1."""
+    """The 95 % interval of Wilson (1927) for a share ``part`` / ``n``, n > 0; it lies within 0 to 1."""
     share, z2 = part / n, _Z**2
     middle = (share + z2 / (2 * n)) / (1 + z2 / n)
     half = _Z / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
@@ -266,8 +273,8 @@ def wilson(part: int, n: int) -> tuple[float, float]:
 
 
 def median_interval(n: int) -> tuple[int, int]:
-    """Ranks, from 0, of the sorted values between which the median of what ``n`` values are from lies. They
-    leave out at most 2.5 % on each side, by the binomial distribution; of few values it is all of them."""
+    """The ranks, from 0, of the two sorted values between which the median of the population lies with 95 %.
+    By the binomial distribution at most 2.5 % are left out on each side; for few values nothing is."""
     below, rank = 0.0, 0
     while rank < n // 2 and (below := below + math.comb(n, rank) / 2**n) <= 0.025:
         rank += 1
@@ -276,10 +283,10 @@ def median_interval(n: int) -> tuple[int, int]:
 
 
 def home(site: SiteData, render: Render) -> Iterator[Page]:
-    """index.md. All that is relative to a time is so to the newest event, so that a build can be repeated."""
+    """index.md. Times are relative to the newest event, not to the clock, so that a build can be repeated."""
     tally = Counter(entry.badge for entry in site.entries)
     specimens = {run_id for page in site.patterns for run_id in page.specimens}
-    # The reference gallery: nobody gave it a title, and the pattern pages show its runs.
+    # The reference gallery has no title of its own, and its runs are specimens of the patterns.
     teaching = site.title == WorkspaceConfig.title and not specimens.isdisjoint(site.entry_of)
     shown = hero(site) if teaching else None
     urgent = [entry for entry in site.worst_first if needs_attention(entry)]
@@ -306,7 +313,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def needs_attention(entry: Entry) -> bool:
-    """Whether a run is bad or worrying, or nobody can tell, and no decision or review came after that."""
+    """Whether a run is bad, worrying or undecided, and no decision or review came after its findings."""
     if entry.badge not in _ASKS:
         return False
     decided = (event for event in entry.events if event.kind is EventKind.DECISION)
@@ -316,21 +323,21 @@ def needs_attention(entry: Entry) -> bool:
 
 
 def week(rows: Sequence[RunEvent]) -> tuple[list[RunEvent], int]:
-    """What happened in the seven days up to the newest event, newest first; and how much more than that."""
+    """The newest events of the seven days up to the newest event, and how many more there are."""
     since = moment(rows[0].time) - 7 * _DAY_S if rows else 0.0
     recent = [row for row in rows if row.time and moment(row.time) >= since]
     return recent[:NEWS], len(recent[NEWS:])
 
 
 def in_training(entries: Sequence[Entry]) -> list[Entry]:
-    """Runs whose log tells of no end and goes on to within a day of the newest log there is."""
+    """Runs whose log states no end and continues to within a day of the newest log."""
     ends = [(entry, end) for entry in entries if (end := _end(entry))]
     newest = max((moment(end.time) for _, end in ends), default=0.0)
     return [entry for entry, end in ends if end.ending in _OPEN_ENDS and newest - moment(end.time) <= _DAY_S]
 
 
 def _end(entry: Entry) -> Event | None:
-    """The end of a run that was logged with a time of day, not read off a picture or made as a specimen."""
+    """The end of a run, if its log is a real one with times of day."""
     if entry.about.get("data", "log") != "log" or entry.about.get("synthetic"):
         return None
     ends = (event for event in entry.events if event.kind is EventKind.END)
@@ -338,8 +345,8 @@ def _end(entry: Entry) -> Event | None:
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
-    """The newest runs of each project, and how many it has; the project with the newest run first. Projects
-    of a single run share the last shelf, which has no name."""
+    """Projects with their number of runs and the cards of the newest runs; the project with the newest run
+    comes first. Projects of a single run share the last shelf, which has no name."""
     number = Counter(str(entry.about.get("project", "")) for entry in entries)
     of: dict[str, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: -moment(last_time(entry))):
@@ -351,7 +358,7 @@ def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
 
 
 def hero(site: SiteData) -> Entry | None:
-    """The run whose figure stands on top: real, with something to see in it, ended well, and long."""
+    """The run whose figure is at the top of Home: a real, eventful, good and long one if there is any."""
 
     def rank(entry: Entry) -> tuple[bool, bool, bool, int]:
         synthetic = entry.about.get("synthetic") or entry.about.get("data") in ("synthetic", "tiny training")

@@ -1,9 +1,9 @@
-"""The page of a run: its figure, its story and its events, then what stands behind them.
+"""The page of a run: its figure, its story and its events, then the facts and the evidence.
 
-Advice on an event is the causes on its pattern's page, ranked by the signs around it. A cause that a sign
-speaks against goes to the end, whatever else speaks for it. Of the others those come first that most signs
-speak for; the order of the page, the likeliest cause first, decides between equals. What makes a reward
-fall makes no loss rise: causes of the one are not listed for the other.
+Advice on an event is the causes from its pattern's page, ranked by the signs around the event. A cause that a
+sign speaks against goes to the end. The others are ordered by how many signs speak for them; between equals
+the order of the page decides, which begins with the likeliest cause. The causes of a falling reward are not
+listed for a rising loss, nor the other way round.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from chronicle.story.sentences import listed as enumerated
 from chronicle.story.signs import Sign
 from chronicle.workspace.notes import last_review
 
-# A page stays below 100 KB whatever the run: the rest is in entry.json, and the page says so.
+# Whatever the run, its page stays below 100 KB: the rest is in entry.json, and the page says so.
 KEY, EVENTS, TABLES, ROWS, CAUSES = 24, 40, 6, 60, 3
-ALIKE_EVENTS = 3  # events of other runs for each of so many names of an event
+ALIKE_EVENTS = 3  # events of other runs for each pattern, and for how many patterns
 ABOUT_FIELDS = ("project", "data", "synthetic", "description", "quote", "source", "licence", "tags")
-DESCRIBED_LETTERS = 200  # characters that a preview of a link shows
+DESCRIPTION_CHARACTERS = 200  # that the preview of a link shows
 
 
 def runs(site: SiteData, render: Render) -> Iterator[Page]:
-    """One page a run: made of its entry, and of events of other runs that have the same name."""
+    """A page for each run, made of its entry and of similar events in other runs."""
     of = cache(partial(precedents, site))
     for entry in site.entries:
-        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_like_events_elsewhere(entry, of))
+        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_similar_events(entry, of))
         known = site.known.get(entry.run_id)
-        text = partial(_rendered, site, render, entry, alike)
+        text = partial(_run_page, site, render, entry, alike)
         yield site.page(path, known and [known, *(row.content for row in alike)], text)
 
 
-def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent]) -> str:
+def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent]) -> str:
     entry = site.full_entry(entry)
     facts, config = words.configured(entry.facts)
     stated = entry.about.get("gpus", 0), entry.about.get("tokens_per_step", 0.0)
@@ -80,14 +80,14 @@ def _rendered(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "helpful": _advice_for_run(site, entry),
         "similar": alike,
         "rows": ROWS,
-        "description": clipped(words.plain(entry.headline), DESCRIBED_LETTERS),
+        "description": clipped(words.plain(entry.headline), DESCRIPTION_CHARACTERS),
         "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
     }
     return render("run.md.j2", values)
 
 
-def _like_events_elsewhere(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
-    """Events of other runs that have the name of one that decides this run."""
+def _similar_events(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
+    """Events of other runs that show a pattern which decides the verdict of this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
     for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
         yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
@@ -101,7 +101,7 @@ def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
 
 
 def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
-    """What pattern pages advise on the gravest events, one of each pattern, by the run's own evidence."""
+    """Advice on the gravest events that are not good, one event of each pattern."""
     first: dict[str, Event] = {}
     for event in gravest(entry.events, entry.verdict):
         for pattern in event.patterns:
@@ -112,16 +112,22 @@ def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
 
 
 class Ranked(NamedTuple):
-    """A cause with what this run says of it: phrases for it and against it, and what nobody logged."""
+    """A cause with the evidence of this run: phrases for it, against it, and what was not logged."""
 
     cause: Cause
     speaks_for: tuple[str, ...]
     against: tuple[str, ...]
     not_logged: tuple[str, ...]
 
+    @property
+    def is_assessed(self) -> bool:
+        """Whether there is any evidence."""
+        return bool(self.speaks_for or self.against or self.not_logged)
+
 
 class Advice(NamedTuple):
-    """Of one event: the page its causes are from, the causes in order, what decides between the first two."""
+    """Advice on one event: the page of its pattern, the ranked causes, and what decides between the first
+    two."""
 
     event: Event
     page: PatternPage
@@ -130,8 +136,8 @@ class Advice(NamedTuple):
 
 
 def advice(event: Event, page: PatternPage) -> Advice:
-    """What a page says of the causes of an event, in the order that this run's evidence gives them. ``check``
-    says what tells the first cause from the second: what to look at, and what should be logged."""
+    """The causes of an event from a pattern's page, ranked by the evidence of this run. ``check`` says how to
+    tell the first cause from the second: what to look at, and what should be logged."""
     causes, check = ranked(page.causes, event.signs), ""
     likely = [row for row in causes[:2] if not row.against]
     if len(likely) == 2:
@@ -142,7 +148,7 @@ def advice(event: Event, page: PatternPage) -> Advice:
 
 
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
-    """The causes, those first that the signs speak for, those last that they speak against."""
+    """The causes ranked by the signs (see the module); those for the other kind of metric are left out."""
     reward = signs.get(Sign.OBJECTIVE.value)
     fits = (c for c in causes if reward is None or Sign.OBJECTIVE not in (c.unless if reward else c.when))
     weighed = (_by_signs(cause, signs) for cause in fits)

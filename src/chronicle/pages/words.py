@@ -1,4 +1,7 @@
-"""What an event's time, a join or a fact says in a few words. Plain text: templates escape it."""
+"""Times, facts, criteria and names in words, as plain text; and how text becomes HTML.
+
+Templates escape every value that they print, so that no text of a log is interpreted as markup.
+"""
 
 from __future__ import annotations
 
@@ -36,32 +39,32 @@ _MOST_PHRASES = 6  # phrases of a table's cell
 
 
 def when(event: Event) -> str:
-    """When an event was, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``; a day; or nothing."""
+    """The time of an event, as far as known: ``2026-03-02 14:52Z, 5.9 h after the start``."""
     day, elapsed_s = f"{event.time[:10]} {hour(event.time)}".strip(), event.elapsed_s or 0.0
     since = f"{duration(elapsed_s)} after the start" if elapsed_s >= 1 else ""
     return ", ".join(filter(None, (day, since)))
 
 
 def hour(time: str) -> str:
-    """The clock of a time in ISO 8601 to the minute, with its zone: ``14:52Z``; empty for a day or a text."""
+    """The time of day of an ISO 8601 time, with its zone: ``14:52Z``; empty if it has none."""
     clock = re.fullmatch(r"[T ](\d\d:\d\d)[\d:.]*(Z|[+-][\d:]+)?", time[10:])
     return "".join(clock.groups("")) if clock else ""
 
 
 def short_name(name: str) -> str:
-    """The end of a path, by which people know an attempt; long names of event files by their beginning."""
+    """The last part of a path, shortened at its end."""
     return clipped(name.rsplit("/", 1)[-1], 32)
 
 
 def first_phrases(phrases: Sequence[str]) -> str:
-    """Phrases in one cell of a table: the first six, and how many more entry.json has."""
+    """The first phrases for a cell of a table, and how many more there are in entry.json."""
     more = [f"{len(phrases) - _MOST_PHRASES} more in entry.json"] if len(phrases) > _MOST_PHRASES else []
     return " · ".join([*phrases[:_MOST_PHRASES], *more])
 
 
 def fact_value(fact: Fact) -> str:
-    """A fact's value; what nobody logged is said to be so. What a log or run.toml states (it has no unit) is
-    given as stated, to six digits; of a hash the beginning."""
+    """A fact's value, or ``not logged``. A value without a unit, which a log or run.toml states, is given to
+    six digits; a hash is shortened."""
     value = fact.value
     if fact.unit == "" and not isinstance(value, bool):
         if isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
@@ -75,30 +78,30 @@ def fact_value(fact: Fact) -> str:
 
 
 def fact_unit(fact: Fact) -> str:
-    """A fact's unit; empty for one that was not logged, or whose unit nobody declared."""
+    """A fact's unit; empty if its value was not logged, or if no unit was declared."""
     return "" if fact.value is None else unit_words(fact.value, fact.unit)
 
 
 def configured(facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
-    """Facts, and those of them that are values of a configuration, without its name."""
+    """The facts in two lists: those measured or stated, and the values of a configuration by their keys."""
     plain = [fact for fact in facts if not fact.quantity.startswith(_CONFIG)]
     rest = [fact for fact in facts if fact.quantity.startswith(_CONFIG)]
     return plain, [replace(fact, quantity=fact.quantity.removeprefix(_CONFIG)) for fact in rest]
 
 
 def criterion_value(criterion: Criterion) -> str:
-    """What was measured, with its unit; ``not logged`` where there was nothing to measure."""
+    """What was measured, with its unit; ``not logged`` if there was nothing to measure."""
     if criterion.value is None:
         return "not logged" if criterion.met is None else "never"
     if criterion.threshold in ("yes", "no"):
         return value_words(bool(criterion.value))
-    if criterion.unit.startswith("share"):  # a part of one is read more easily in hundredths
+    if criterion.unit.startswith("share"):  # people read a percentage more easily
         return f"{share(criterion.value)}{criterion.unit.removeprefix('share')}"
     return f"{value_words(criterion.value)} {criterion.unit}".strip()
 
 
 def threshold(criterion: Criterion) -> str:
-    """What a criterion demands, with the signs of print: ``≥ 6 scales``."""
+    """The threshold of a criterion in typographic form: ``≥ 6 scales``."""
     demand = criterion.threshold
     if criterion.unit.startswith("share"):
         demand = re.sub(r"\d+(?:\.\d+)?", lambda match: share(float(match[0])), demand)
@@ -106,24 +109,25 @@ def threshold(criterion: Criterion) -> str:
 
 
 def condition(runner_up_if: str) -> str:
-    """What would change the answer, as the end of a sentence: ``, if the rise had been a ramp``."""
+    """The condition for the runner-up, as the end of a sentence: ``, if the rise had been a ramp``."""
     return f", if {runner_up_if.removeprefix('if ')}" if runner_up_if else ""
 
 
 def met_words(criterion: Criterion) -> tuple[str, str]:
-    """The mark's name and the word of a criterion's outcome."""
+    """The name of the mark and the word for the outcome of a criterion."""
     return _CRITERION_STATES[criterion.met]
 
 
 def role_words(role: str) -> str:
-    """A role in words: ``gradient norm``, or ``8 points of gradient norm`` where it has fewer."""
+    """A role in words: ``gradient norm``, or ``8 points of gradient norm`` if too few were logged."""
     points, of, name = str(role).rpartition("-points-of-")
     words = _ROLES.get(name, name.replace("-", " "))
     return f"{points} points of {words}" if of else words
 
 
 def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, str]:
-    """What was not logged, and the patterns that need it; of several things that one needs the commonest."""
+    """The patterns that were not assessed, by the series they lack; if one lacks several, by that which most
+    patterns lack."""
     lacking = Counter(role for item in diagnosis.not_assessed for role in item.missing)
     patterns: dict[str, list[str]] = {}
     for item in diagnosis.not_assessed:
@@ -134,12 +138,12 @@ def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[
 
 
 def steps(row: Mapping[str, Any]) -> str:
-    """First and last step of a row of an attempts or metrics table: ``0 – 61 400``."""
+    """First and last step of a row in the table of attempts or metrics: ``0 – 61 400``."""
     first, last = row.get("first_step"), row.get("last_step")
     return "none" if first is None or last is None else f"{count(first)} – {count(last)}"
 
 
-LONGEST = 2_000  # characters; a page is for reading, the whole text stays in entry.json
+LONGEST = 2_000  # characters of a text on a page; entry.json has the whole text
 
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
@@ -155,7 +159,7 @@ _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
 
 
 class Html(str):
-    """Text that is HTML already. Only this module and templates make it."""
+    """Text that is HTML already. Only this package makes it."""
 
     __slots__ = ()
 
@@ -164,27 +168,27 @@ class Html(str):
 
 
 def plain(text: Any) -> str:
-    """One line of text that every program can show."""
+    """Text on one line, without characters that cannot be shown or that change the direction of writing."""
     line = str(text)
-    if not (line.isascii() and line.isprintable()):  # nearly every one is, and pages have a hundred thousand
+    if not (line.isascii() and line.isprintable()):  # most texts are both, which is checked much faster
         line = _UNSEEN.sub("\ufffd", _BREAKS.sub(" ", line))
     return _cut(line)
 
 
 def as_html(value: Any) -> Html:
-    """A value as HTML that Markdown leaves alone as well; `Html` and rendered templates stay as they are."""
+    """A value escaped for HTML and Markdown; `Html` and rendered templates stay as they are."""
     if hasattr(value, "__html__"):
         return Html(value.__html__())
     return Html(plain(value).translate(_MARKUP))
 
 
 def lines(text: str, longest: int = 0) -> Html:
-    """Text of several lines, each on its own, cut to ``longest`` characters (0: as any text)."""
+    """Text of several lines, with its line breaks, cut to ``longest`` characters (0: to `LONGEST`)."""
     return Html("<br>".join(as_html(line) for line in _cut(text.strip(), longest or LONGEST).splitlines()))
 
 
 def coded(text: Any) -> Html:
-    """Text in which what stands between two backticks is code: `lab-healthy`."""
+    """Text in which words between backticks are code."""
     return Html(re.sub("&#96;(.+?)&#96;", r"<code>\1</code>", as_html(text)))
 
 
@@ -194,7 +198,7 @@ def linked(text: Any) -> Html:
 
 
 def cited(text: Any) -> Html:
-    """Where a source is, with a link to it: an address, ``arXiv:2204.02311``, ``owner/name#123``,
+    """The place of a source, with a link to it: an address, ``arXiv:2204.02311``, ``owner/name#123``,
     ``owner/name, path`` or ``huggingface.co/...``."""
     return _with_links(text, _SOURCE, _address_of_source)
 
@@ -219,29 +223,30 @@ def _address_of_source(source: str) -> str:
 
 
 def yaml_string(text: str) -> Html:
-    """A quoted value of front matter. Themes print it unescaped, so it is escaped here."""
+    """A quoted value of front matter, escaped because themes print it as it is."""
     return Html(json.dumps(as_html(text), ensure_ascii=False))
 
 
 @lru_cache(maxsize=1 << 14)
 def slug(run_id: str) -> str:
-    """The folder of a run's page. A valid run id stays as it is; no other one leads anywhere else."""
+    """The folder of a run's page. A valid run id stays as it is; any other is quoted, so that it cannot lead
+    out of the site."""
     name = quote(run_id.encode("utf-8", "surrogatepass"), safe="")
     return f"%2E{name[1:]}" if name.startswith(".") else name
 
 
 def address(run_id: str) -> str:
-    """The same folder as part of a link."""
+    """The folder of a run's page as part of a link."""
     return quote(slug(run_id))
 
 
 def place(run_id: str) -> str:
-    """The page of a run, from the root of the site."""
+    """The address of a run's page, from the root of the site."""
     return f"runs/{address(run_id)}/index.html"
 
 
 def as_json(value: Any) -> str:
-    """A value in the scripts that pages load, in as few characters as it has."""
+    """A value as compact JSON, for the scripts that pages load."""
     return _COMPACT.encode(value)
 
 
@@ -250,8 +255,9 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 
 
 def renderer(folders: Sequence[Path]) -> Render:
-    """Renders templates from the first folder that has them, every value escaped. Templates run in jinja's
-    sandbox. One that fails raises ConfigError with its name and line, for it may be a workspace's own."""
+    """A function that renders templates, each from the first folder that has it, with every value escaped.
+    Templates may be a workspace's own: they run in jinja's sandbox, and one that fails raises ConfigError
+    with its name and line."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

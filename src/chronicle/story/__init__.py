@@ -1,7 +1,7 @@
-"""The one record of what happened in a run: its events, and the words that every surface shows of them.
+"""The record of what happened in a run: its events, and the sentences about them.
 
-`tell` makes it from a timeline, its diagnosis and what people noted. Headline, story, keys of figures, cards,
-pages and the command line speak from it and measure nothing themselves.
+`tell` makes it from a timeline, its diagnosis and the notes of people. Pages, figures, cards and the command
+line take their words and numbers from this record and measure nothing themselves.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from chronicle.workspace.config import RunConfig
 from chronicle.workspace.notes import last_review, verdict_of
 
 CANNOT_TELL = "cannot tell"
-BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # by people, not by a log
+BY_PEOPLE = (EventKind.NOTE, EventKind.DECISION, EventKind.REVIEW)  # written by people, not by a log
 JOINS = tuple(EventKind(kind.value) for kind in JoinKind)
 CHANGES = (EventKind.SCHEDULE, EventKind.BATCH)
-_MOST_FINDINGS = 6  # findings in the first paragraph
-_MOST_DECISIONS = 2  # of people that the story quotes: the latest
-_MOST_JOINS = 4
+_MOST_FINDINGS = 6  # findings that the first paragraph tells one by one
+_MOST_JOINS = 4  # of more restarts than this, the first paragraph tells none
+_MOST_DECISIONS = 2  # decisions of people that the story quotes: the latest ones
 _UNCOUNTED = re.compile(r"It does not count against the run \(.*?\)\.")
-_ENDS = {"in NaN": "in NaN", "cut off": "in a record that is cut"}
+_ENDS = {"in NaN": "in NaN", "cut off": "in an incomplete record"}
 _SETTLING = ("decision", "outcome", "lesson")  # kinds of notes after which a hypothesis is no longer open
-_MOST_ALIKE = 2  # events of one title told one by one
+_MOST_ALIKE = 2  # events of one name that are told one by one; the others are counted
 
 
 class Story(NamedTuple):
-    """What a run's record says: its verdict and the badge of it, its headline, its paragraphs and all events.
-    ``verdict`` is that of the last review by a person; without one it is the diagnosis'."""
+    """Verdict, badge, headline, paragraphs and events of a run. ``verdict`` is that of the last review by a
+    person, or, without a review, that of the classifier. ``badge`` is the verdict or ``CANNOT_TELL``."""
 
     verdict: Verdict
     badge: str
@@ -52,7 +52,7 @@ class Story(NamedTuple):
 def tell(
     timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None, notes: Sequence[Note] = ()
 ) -> Story:
-    """The story of a run. Pure: the same arguments give the same words."""
+    """The story of a run. The same arguments give the same words."""
     run = RunView(timeline, diagnosis, config)
     happened = events(run, notes)
     review = last_review(notes)
@@ -77,7 +77,8 @@ def tell(
 
 
 def _people_paragraph(notes: Sequence[Note]) -> str:
-    """The latest decisions and lesson of people, their outcome with what it answers, and what is open."""
+    """Quotes the latest decisions, the last lesson, the last outcome with its hypothesis, and a hypothesis
+    that is still open."""
     notes = sorted(notes, key=lambda note: moment(note.at_time))
 
     def places(*kinds: str) -> list[int]:
@@ -100,20 +101,21 @@ def _by_whom(note: Note) -> str:
 
 
 def _quoted(note: Note) -> str:
-    return f"“{clipped(' '.join(note.text.split()), 300)}”"
+    text = clipped(" ".join(note.text.split()), 300)
+    return f"“{text}”{'' if text[-1:] in tuple('.!?…') else '.'}"
 
 
 def _review_sentence(review: Note, diagnosis: Diagnosis) -> str:
     who, day = review.author or "A person", f" on {review.at_time[:10]}" if review.at_time else ""
     verdict, classifier = verdict_of(review), diagnosis.verdict
-    stance = "as the classifier does" if verdict is classifier else f"against the classifier's {classifier}"
+    stance = "as the classifier does" if verdict is classifier else f"where the classifier says {classifier}"
     words = f": {_quoted(review)}" if review.text.strip() else "."
     return f"{who} judged this run {verdict}{day}, {stance}{words}"
 
 
 def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
-    """The findings that make a verdict, the gravest first: on the course that the run kept, of this verdict.
-    Of a good run these are its calm course, then what it survived."""
+    """The findings that decide the verdict, the gravest first: those of this verdict that lie on the course
+    which the run kept. For a good run these are its calm course, then what it recovered from."""
     findings = [event for event in happened if event.kind is EventKind.FINDING and event.live]
     if verdict is Verdict.UNEXPECTED:
         findings = [event for event in findings if event.shows(ODD)]
@@ -124,7 +126,7 @@ def deciding(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
 
 
 def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
-    """All findings: those first that make the verdict, then the others by their own verdict and severity."""
+    """All findings: those that decide the verdict, then the others by their own verdict and severity."""
     first = deciding(happened, verdict)
     rest = [e for e in happened if e.kind is EventKind.FINDING and e not in first]
     rest.sort(key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity), reverse=True)
@@ -132,7 +134,7 @@ def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
 
 
 def card(happened: Sequence[Event], verdict: Verdict) -> str:
-    """The words a card has room for: of the event that decides, else of the end."""
+    """The few words of a card: about the event that decides the verdict, else about the end of the run."""
     if (first := next(iter(gravest(happened, verdict)), None)) is not None:
         return first.short
     end = next((event for event in happened if event.kind is EventKind.END), None)
@@ -140,7 +142,7 @@ def card(happened: Sequence[Event], verdict: Verdict) -> str:
 
 
 def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
-    """What the headline tells of what decides: the earliest and the gravest such event."""
+    """The deciding events that the headline tells: the earliest and the gravest of the first three."""
     decide = deciding(happened, diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD:
         return decide[:2]
@@ -149,7 +151,7 @@ def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Ev
 
 
 def _trainings_sentence(run: RunView) -> str:
-    """How many trainings there are, where they end, and what the best and the worst of them came to."""
+    """How many trainings the logs hold, where they end, and between which levels of the judged metric."""
     if run.n_trainings < 2:
         return ""
     latest = dict[int, Ending]()  # of each training
@@ -168,7 +170,8 @@ def _trainings_sentence(run: RunView) -> str:
 
 
 def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
-    """Between which levels the judged metric ends in these attempts, by the number of their training."""
+    """Between which levels the judged metric ends; ``attempts`` has the last attempt of each training, by the
+    number of the training."""
     metric = run.loss.metric if run.loss is not None else ""
     levels = ((final_level(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
     ends = sorted((level, number) for level, number in levels if math.isfinite(level))
@@ -191,14 +194,13 @@ def _restarts_sentence(run: RunView) -> str:
     kinds = listed([plural(number[kind], kind.value) for kind in JoinKind if number[kind]])
     lost = sum(join.discarded_steps for join in joins)
     discarded = f", and {run.axis.lost(lost)}" if lost else ""
-    have = "They have" if run.n_trainings > 1 else "The run has"
+    have = "The trainings have" if run.n_trainings > 1 else "The run has"
     return f"{have} {plural(len(run.timeline.attempts), 'attempt')} ({kinds}){discarded}."
 
 
 def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """What the headline and the first paragraph tell one by one. The findings that count, those of the
-    headline above all; restarts where they are few, with what they discarded; and what may be the cause of
-    these."""
+    """The events that the headline and the first paragraph tell one by one: the gravest findings that count,
+    a few restarts with the findings that they discarded, and possible causes of all these."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     by_noun = _by_noun([e for e in grave if _is_live_finding(e)])
     first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
@@ -215,7 +217,7 @@ def _is_live_finding(event: Event) -> bool:
 
 
 def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
-    """Findings by what they are called inside a sentence."""
+    """Findings by their name inside a sentence."""
     alike: dict[str, list[Event]] = {}
     for event in findings:
         alike.setdefault(event_name(event), []).append(event)
@@ -225,11 +227,11 @@ def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
 def _sequence_paragraph(
     run: RunView, happened: Sequence[Event], chosen: Sequence[Event], shown: Sequence[Event]
 ) -> str:
-    """What happened beside what the headline tells, in sequence."""
+    """What happened apart from the events of the headline (``chosen``), in the order of time."""
     begins, faults = {e.step for e in shown if e.patterns}, [e for e in happened if e.kind is EventKind.FAULT]
     left = [e for e in faults if e not in shown]
     several = len(left) > _MOST_ALIKE
-    # What begins with a restart tells of it.
+    # A finding that begins with a restart mentions the restart itself.
     known = {f"The run went on at {run.axis.place(step or 0)}." for step in begins}
     events = [e for e in (*shown, *([] if several else left)) if e not in chosen and e.sentence not in known]
     parts = [(happened.index(e), e.sentence) for e in events]
@@ -251,7 +253,7 @@ def _sequence_paragraph(
 
 
 def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
-    """Sentences of which each reason why a finding does not count is given once."""
+    """The sentences, in which a reason why a finding does not count is given only the first time."""
     given: set[str] = set()
 
     def shortened(match: re.Match[str]) -> str:
@@ -263,7 +265,8 @@ def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
 
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
-    """How the first sentence stands to the headline in time: ``Before the divergence, ``."""
+    """The beginning of the paragraph, if its first event does not come between those of the headline:
+    ``Before the divergence, ``."""
     single = [e for e in chosen if _is_live_finding(e) and not e.shows(COURSE)]
     steps = [e.step for e in single if e.step is not None]
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
@@ -276,8 +279,8 @@ def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event)
 
 
 def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Event]) -> list[Event]:
-    """What came shortly before what is told, and may be its cause: the last change of schedule or batch
-    before a finding, and the first of the faults in which an attempt ended before a restart."""
+    """Events shortly before those in ``shown`` that may have caused them: before a rise the last change of
+    schedule or batch, and before a restart the first of the faults in which the last attempt ended."""
     causes: dict[str, Event] = {}
     for event in shown:
         earlier = [e for e in happened[: happened.index(event)] if e.step is not None]
@@ -295,7 +298,7 @@ def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Ev
 
 
 def _where(run: RunView, findings: Sequence[Event]) -> str:
-    """``at step 7 005``; of several ``over steps 7 005 to 8 960``; of the whole run nothing."""
+    """``at step 7 005``; for several ``over steps 7 005 to 8 960``; for the whole run nothing."""
     steps = [*{e.step for e in findings if e.step is not None and not e.shows(COURSE)}]
     if len(steps) < 2:
         return f"at {run.axis.place(steps[0])}" if steps else ""
@@ -303,7 +306,7 @@ def _where(run: RunView, findings: Sequence[Event]) -> str:
 
 
 def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
-    """What makes the verdict, where the headline does not tell all of it."""
+    """The findings that decide the verdict, unless the headline names all of them."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
         return "" if any(e.shows(CALM) for e in chosen) else diagnosis.because
@@ -319,8 +322,8 @@ def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence
 
 
 def _open_paragraph(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:
-    """What else one has to know of the verdict: what was discarded, whether the loss is missing (of an agent
-    the reward is judged), what is in doubt; ``before`` is the text of the other paragraphs."""
+    """What a reader has to know about the verdict: findings on discarded branches, a loss that was not logged
+    (unless an agent's reward is judged), and a doubt about the timeline. ``before`` is the text so far."""
     parts = []
     if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
         lie, do = ("lie on branches that were", "do") if gone > 1 else ("lies on a branch that was", "does")

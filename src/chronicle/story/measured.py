@@ -1,13 +1,13 @@
-"""What sentences rest on: findings in groups, and the numbers of each group, measured against one baseline.
+"""Findings grouped into events, and the numbers of each event, measured against one baseline.
 
 Two findings belong to one event if they lie in one attempt and their onsets are no further apart than the log
 can tell, or if both are about the loss and one began before the other was over. A finding that is not over
-counts only up to its peak: what comes long after it is a consequence, and an event of its own. The exception
-is a divergence that kept most of its height: a later divergence in the same metric continues it.
+counts only up to its peak, because what comes long after the peak is an event of its own. The exception
+is a divergence that kept most of its height: a later divergence of the same metric continues it.
 
-The baseline of a rise is the level before it: the lower of the median before its onset and the one at its
-onset, so that a rise at the foot of an earlier fall is not described as a fall. A peak that is cut off by a
-picture, or that ends in NaN, is a lower bound. A duration is never more precise than the log or the picture.
+The baseline of a rise is the lower of two medians, before its onset and at its onset, so that a rise at the
+foot of an earlier fall is not described as a fall. A peak that is cut off by a picture, or that ends in NaN,
+is a lower bound. A duration is never more precise than the log or the picture.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
 _AT_ONSET = 3  # samples whose median is the level at the onset
-_CUT_SAMPLES = 3  # if a NaN follows within so many samples, nobody knows how high a peak was
+_CUT_SAMPLES = 3  # if a NaN follows a peak within so many samples, the true height is unknown
 _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper edge is cut off by it
 _ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
-_EXACT_GAP_STEPS = 1.5  # between samples: up to this gap a duration is given exactly
+_EXACT_GAP_STEPS = 1.5  # up to this gap between samples a duration is given exactly
 _NAMES = {
     Role.LOSS: "the loss",
     Role.VALIDATION_LOSS: "the validation loss",
@@ -55,13 +55,13 @@ _NAMES = {
 }
 _OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
-"""Patterns that are a rise of the loss: an event that shows several of them is called by the gravest."""
+"""Patterns that are a rise of the loss. An event that shows several of them has the name of the gravest."""
 DIVERGES, CALM, ODD = having(Trait.DIVERGES), having(Trait.CALM), having(Trait.ODD)
-COURSE = having(Trait.WHOLE_RUN) - ODD  # describe the course of the whole run, and have no place in it
-OVERALL = having(Trait.CALM | Trait.PROPERTY)  # describe the log or the whole course, and no event
+COURSE = having(Trait.WHOLE_RUN) - ODD  # patterns of the course of the whole run, without a step of their own
+OVERALL = having(Trait.CALM | Trait.PROPERTY)  # patterns of the log or the whole course, which are no event
 _ABOUT_LOSS = RISES | {"resume-ratio-skew", "grad-norm-precursor", "loss-scale-collapse", "lr-not-restored"}
 _NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overfitting"}
-_ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so far apart
+_ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so many samples apart
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Axis:
 
 
 class Rise(NamedTuple):
-    """From the level before to the highest value (of an objective the lowest); ``least`` where the true peak
-    is not known. ``unit`` is the declared one with a space before it."""
+    """From the level before to the highest value (for a metric that should rise: to the lowest). ``least``
+    says that the true peak may be higher. ``unit`` is the declared unit after a space, or empty."""
 
     before: float
     peak: float
@@ -114,10 +114,10 @@ class Rise(NamedTuple):
 
 
 class RunView:
-    """A run as its sentences need it.
+    """A run with what its sentences need.
 
-    ``gap`` is how many steps lie between two logged samples, ``training_of`` the number of the training of
-    each attempt (from 1), ``edge`` from where on a picture may have cut off the loss that was read from it.
+    ``gap`` is the number of steps between two logged samples. ``training_of`` has the number of the training
+    of each attempt, from 1. ``edge`` is the value from which on a digitised picture may cut off the loss.
     """
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None) -> None:
@@ -131,21 +131,21 @@ class RunView:
         self._index_of = attempt_places(timeline)
 
     def index(self, attempt: str | None) -> int | None:
-        """The place of an attempt of a name; that of the only one for None."""
+        """The index of the attempt of this name; for None that of the only attempt, if there is one alone."""
         if attempt is None:
             return 0 if len(self.views) == 1 else None
         return self._index_of.get(attempt)
 
     def training(self, attempt: str | None) -> str:
-        """Which training an attempt is of, ``the third of 13 trainings``; "" where there is but one."""
+        """The training of an attempt, ``the third of 13 trainings``; empty if there is only one training."""
         at = self.index(attempt)
         number = 0 if at is None else self.training_of[at]
         several = number and self.n_trainings > 1
         return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
 
     def in_training(self, attempt: str | None, sentence: str) -> str:
-        """A sentence about an attempt that says of which of several trainings it is: ``In fold 1, the second
-        of 5 trainings, the loss ..``."""
+        """The sentence, with the training of the attempt in front if there are several: ``In fold 1, the
+        second of 5 trainings, the loss ..``."""
         if not (where := self.training(attempt)):
             return sentence
         trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")
@@ -158,7 +158,7 @@ class RunView:
         return any(view.is_live(step) for view in (self.views if at is None else self.views[at : at + 1]))
 
     def name(self, metric: str | None) -> str:
-        """A metric in words where it is the only one of its kind, ``the loss of pmd``, else as logged."""
+        """A metric in words: ``the loss``, ``the loss of pmd``; with its logged name if that is ambiguous."""
         track = self.timeline.series.get(metric or "") or self.loss
         if track is None:
             return "the loss"
@@ -171,7 +171,7 @@ class RunView:
 
 
 def picture_edge(timeline: Timeline, config: RunConfig) -> float:
-    """From where on the picture that a loss was read from may have cut it off; infinite for any other log."""
+    """The value from which on a digitised picture may cut off the loss; infinite for any other log."""
     losses = [track for track in timeline.series.values() if track.role in LOSSES]
     if config.data != "digitised picture" or not losses:
         return math.inf
@@ -187,38 +187,38 @@ def finite_values(arrays: Iterable[Floats]) -> Floats:
 
 
 def final_level(values: Floats) -> float:
-    """The level at the end, by the last eighth of the values, eight of them at most; NaN where it is none."""
+    """The median of the last eighth of the values, at most of eight values; NaN without any value."""
     last = values[-max(1, min(BEFORE, len(values) // BEFORE)) :]
     return float(np.median(last)) if len(last) else math.nan
 
 
 def is_cut_off(values: Floats, top: int, edge: float) -> bool:
-    """Whether a peak runs into NaN, or into the upper edge of the picture that the log was read from."""
+    """Whether the peak at index ``top`` runs into NaN or into the upper edge of a digitised picture."""
     return not np.isfinite(values[top + 1 : top + 1 + _CUT_SAMPLES]).all() or bool(values[top] >= edge)
 
 
 def axis_of(timeline: Timeline) -> Axis:
-    """What the steps of a timeline count; steps where its attempts do not agree."""
+    """What the steps of a timeline count; ``step`` if its attempts disagree."""
     return axis_named({attempt.axis for attempt in timeline.attempts})
 
 
 def axis_named(nouns: Collection[str]) -> Axis:
-    """The axis of attempts whose steps count this, each noun once."""
+    """The axis of attempts that count these nouns; ``step`` if there is more than one noun."""
     return Axis(*nouns) if len(nouns) == 1 else Axis()
 
 
 def evidence_number(finding: Finding, key: str) -> float:
-    """A number of a finding's evidence; NaN where it has none of this name."""
+    """A number of a finding's evidence; NaN if the evidence has no number of this name."""
     value = finding.evidence.get(key)
     return float(value) if isinstance(value, int | float) else math.nan
 
 
 class FindingView:
-    """A finding with all that its sentence may ask for.
+    """A finding with what its sentence needs.
 
-    ``track`` is what it is measured on (that of ``metric``, else its own, else the loss), in the attempt of
-    index ``at`` (None: in several). ``unit`` has a space before it. ``falls`` says whether it ought to rise:
-    what would be a rise of a loss is then a fall. ``numbers`` collects those that the sentence names.
+    ``track`` is the metric on which it is measured: ``metric``, else its own, else the loss; ``at`` is the
+    index of its attempt (None: several attempts). ``falls`` says that the metric should rise, so that a fall
+    of it is what a rise is for a loss. ``numbers`` collects the numbers that the sentence names.
     """
 
     def __init__(
@@ -237,7 +237,7 @@ class FindingView:
 
     @property
     def onset(self) -> str:
-        """Where it starts: ``step 500``; where an attempt begins with it ``the restart at step 500``."""
+        """Where it starts: ``step 500``, or ``the restart at step 500`` if an attempt begins with it."""
         start = self.finding.start_step
         begins = any(j.after == self.at and j.to_step == start for j in self.run.timeline.joins)
         return f"the restart at {self.start}" if begins else self.start
@@ -250,17 +250,17 @@ class FindingView:
         return evidence_number(self.finding, key) if self.is_measured(key) else default
 
     def number_words(self, name: str, value: float, form: Callable[[float], str]) -> str:
-        """Keeps a number with its words, and gives the words."""
+        """Keeps a number together with its words, and returns the words."""
         self.numbers.append(Quantity(name, value, form(value)))
         return self.numbers[-1].words
 
     def evidence_words(self, name: str, key: str, form: Callable[[float], str]) -> str:
-        """The same of a number of the evidence."""
+        """The same for a number of the evidence."""
         return self.number_words(name, self.value(key), form)
 
     @cached_property
     def samples(self) -> tuple[Steps, Floats]:
-        """Steps and values of its metric in its attempt (of several: on the live course)."""
+        """Steps and values of its metric in its attempt (in several attempts: on the live course)."""
         if (track := self.track) is None:
             return np.empty(0, np.int64), np.empty(0)
         rows = track.live if self.at is None else track.attempt == self.at
@@ -277,7 +277,7 @@ class FindingView:
 
     @property
     def last_step(self) -> float:
-        """Where the finding ends; if it is not over, the step before the next finding in its series."""
+        """The last step; for a finding that is not over, the step before the next finding in its series."""
         finding = self.finding
         if finding.end_step is not None:
             return finding.end_step
@@ -289,7 +289,7 @@ class FindingView:
 
     @cached_property
     def rise(self) -> Rise | None:
-        """The rise of the loss; None where there is nothing before it, or where nothing rises."""
+        """The rise of the metric; None if there is no value before it, or if nothing rises."""
         sign = -1.0 if self.falls else 1.0
         steps, values = self.samples[0], sign * self.samples[1]
         inside = (steps >= self.finding.start_step) & (steps <= self.last_step)
@@ -310,7 +310,7 @@ class FindingView:
             return ""
         steps, drawn = self.samples[0], self.run.config.resolution
         low, high = np.searchsorted(steps, [start, end or start])
-        # The finest duration that can be told, in steps.
+        # In steps, the shortest duration that the log or the picture can resolve.
         least = max(median_gap(steps[max(low - BEFORE, 0) : high + BEFORE]), drawn)
         if least <= _EXACT_GAP_STEPS:
             return f"after {span(max(end - start, 1))}"
@@ -327,7 +327,7 @@ class FindingView:
         return f"from {before} to {self.number_words('peak', rise.peak, lambda value: peak)}"
 
     def risen(self, verb: str) -> tuple[str, str]:
-        """``rose from 2.22 to 4.1 at step 31 200``, and the short form of it."""
+        """``rose from 2.22 to 4.1 at step 31 200``, and its short form."""
         rise, at = self.rise, self.start
         if rise is not None:
             return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
@@ -338,13 +338,19 @@ class FindingView:
 
     @property
     def last_seen(self) -> str:
-        """Up to when a finding that was not over was seen: ``when the log ended``, ``by step 700``."""
+        """When a finding that is not over was last seen: ``when the log ended``, ``by step 700``."""
         if math.isfinite(self.last_step):
             return f"by {self.run.axis.place(self.last_step)}"
         if self.at is None or self.at == len(self.run.views) - 1:
             return "when the log ended"
         goes_on = self.run.n_trainings < 2 or any(j.before == self.at for j in self.run.timeline.joins)
         return f"when the {'attempt' if goes_on else 'training'} ended"
+
+    def named(self, short: str) -> str:
+        """A short form, with the name of the metric in front if it is not the judged one."""
+        if self.track is None or self.track is self.run.loss:
+            return short
+        return f"{self.run.name(self.track.metric).removeprefix('the ')}: {short}"
 
     def ended(self, back: str = "back") -> tuple[str, str]:
         """How a rise ended: ``was back after 240 steps``."""
@@ -354,7 +360,8 @@ class FindingView:
 
 
 class FindingGroup(NamedTuple):
-    """The findings of one event: its number, the finding that names it (over the steps of all), and all."""
+    """The findings of one event: its number, its findings (``parts``), and the gravest of them, which names
+    the event (``lead``, with the steps of all findings of its name)."""
 
     number: int
     lead: Finding
@@ -362,12 +369,12 @@ class FindingGroup(NamedTuple):
 
     @property
     def verdict(self) -> Verdict:
-        """That of its pattern; what something explains does not count against a run."""
+        """The verdict of its pattern; good if something explains the event."""
         return Verdict.GOOD if self.lead.evidence.get("explained_by") else BY_ID[self.lead.pattern].verdict
 
 
 def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGroup]:
-    """The findings of a diagnosis in groups, counted from 1 in the order they are told in."""
+    """The findings of a diagnosis in groups, numbered from 1 in the order of attempts and steps."""
     near, owner = _ONSETS_APART_SAMPLES * sample_gap(timeline), owners(timeline)
     groups: list[list[Finding]] = []
     for finding in sorted(diagnosis.findings, key=_order):
@@ -382,12 +389,13 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
 
 
 def attempt_places(timeline: Timeline) -> Mapping[str, int]:
-    """The index of each attempt by its name; of several of one name the first."""
+    """The index of each attempt by its name; if several have one name, that of the first."""
     return {attempt.name: place for place, attempt in reversed([*enumerate(timeline.attempts)])}
 
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
-    """Gives a function from a step to its attempt: the named one, else the last that had begun by then."""
+    """A function that returns the index of the attempt of this name, else that of the last attempt which had
+    begun at the step."""
     place_of = attempt_places(timeline)
     series = map(distinct_in, timeline.attempts)
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
@@ -401,13 +409,13 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
 
 
 def gravest_first(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
-    """Those first that make the verdict, then by their own verdict and severity."""
+    """The groups of this verdict first, then the others by their own verdict and severity."""
     in_order = sorted(groups, key=lambda g: g.number)
     return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
 
 
 def sample_gap(timeline: Timeline) -> float:
-    """Steps from one logged sample of the loss to the next, as the run mostly logged it; 1 where unknown."""
+    """The median number of steps between two logged samples of the loss; 1 if no loss was logged."""
     loss = shown_metric(timeline.series.values())
     return median_gap(loss.steps) if loss is not None else 1.0
 
@@ -422,13 +430,13 @@ def _are_one_event(a: Finding, b: Finding, near: float) -> bool:
 
 
 def _onset_step(finding: Finding) -> float:
-    """Where a finding began; for one that precedes a rise of the loss, where that rise began."""
+    """The first step of a finding; for a finding that precedes a rise of the loss, that of the rise."""
     rise = evidence_number(finding, "loss_start_step")
     return rise if math.isfinite(rise) else finding.start_step
 
 
 def _is_same_divergence(first: Finding, later: Finding) -> bool:
-    """Whether a later divergence continues the first one, which never ended and kept most of its height."""
+    """Whether ``later`` continues the divergence ``first``, which never ended and kept half of its height."""
     left, height = evidence_number(first, "residual_log"), evidence_number(first, "height_log")
     diverge = {first.pattern, later.pattern} <= DIVERGES and first.metric == later.metric
     return diverge and first.end_step is None and left >= height / 2
@@ -440,7 +448,8 @@ def _last_step(finding: Finding) -> int:
 
 
 def _gravest(group: Sequence[Finding]) -> Finding:
-    """The gravest finding of a group, over the steps of all findings of its name; rises count as one name."""
+    """The gravest finding of a group, with the steps of all findings of its pattern; all rises count as one
+    pattern."""
     first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
     same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
     ends = [f.end_step for f in same if f.end_step is not None]

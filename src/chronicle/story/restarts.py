@@ -1,7 +1,4 @@
-"""How joins are read out: by letter and in words, the same in every place.
-
-Of a join: what changed at it, what it cost, and what speaks for it. Plain text.
-"""
+"""Joins in words, as plain text: letters and events, what changed, what it cost, and the evidence."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ _OUTCOMES = {
     "apart": "a training of its own",
     "evaluation": "an evaluation",
 }
-# Why it is a training of its own, where neither the time nor the ends say it.
+# Why a piece of a log is a training of its own, if neither the times nor the ends of the pieces decide it.
 _CAUSES = {
     "told": "run.toml says so",
     "evaluation": "an evaluation",
@@ -35,12 +32,12 @@ _CAUSES = {
     "trial": "another fold, seed or run",
     "appended": "nothing says that the one before died",
     "goes on": "the loss or the data go on",
-    "undecided": "nothing tells which it begins again",
+    "undecided": "nothing shows which training it begins again",
 }
 
 
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
-    """Joins in the order of the attempts: A … Z, AA, AB …"""
+    """Joins with their letters, in the order of the attempts: A … Z, AA, AB …"""
     return [(_letters(i), join) for i, join in enumerate(diagnosis.joins)]
 
 
@@ -49,12 +46,12 @@ def _letters(index: int) -> str:
 
 
 def event_id(join: Join) -> str:
-    """The id of the event of a join: ``rollback-a3``."""
+    """The id of a join's event: ``rollback-a3``."""
     return f"{join.kind.value}-a{join.after + 1}"
 
 
 def join_event(run: RunView, letter: str, join: Join) -> Event:
-    """The event of a join: its sentence, what changed at it, and whether it went back far enough."""
+    """The event of a join: what happened, whether it went back far enough, and what changed."""
     axis, lost, name = run.axis, join.discarded_steps, run.timeline.attempts[join.after].name
     paused = f"a pause of {duration(join.gap_s)}" if join.gap_s is not None and join.gap_s >= 1 else ""
     later = f" after {paused}" if paused else ""
@@ -73,7 +70,7 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         event_id(join),
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{run.in_training(name, sentence)}.{_move_words(axis, join)}{_reach_words(axis, join)}",
+        f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{_move_words(axis, join)}",
         short,
         letter,
         step=join.to_step,
@@ -112,7 +109,7 @@ def _change_words(axis: Axis, join: Join, change: Change) -> str:
 
 
 def _reach_words(axis: Axis, join: Join) -> str:
-    """Whether a rollback went back far enough, and whether what it undid came again."""
+    """Whether a rollback went back far enough, and whether the behaviour that it undid came again."""
     evidence, reach = join.evidence, ""
     pattern = evidence.get("left_pattern") or evidence.get("inside_pattern")
     undone = f"the {noun(pattern)}" if pattern else "what had begun"
@@ -120,9 +117,9 @@ def _reach_words(axis: Axis, join: Join) -> str:
     if "inside_start_step" in evidence:
         begun = axis.place(evidence["inside_start_step"])
         reach = f" The run did not go back far enough: {undone} had begun at {begun}"
-        reach += f", and{again}." if again else "."
+        reach += f", and it{again}." if again else "."
     elif "left_start_step" in evidence:
-        reach = f" It was taken up {axis.span(evidence['margin_steps'])} before {undone} began"
+        reach = f" It restarted {axis.span(evidence['margin_steps'])} before {undone} began"
         reach += f", which{again}." if again else "."
     elif again:
         reach = f" {undone[:1].upper()}{undone[1:]}{again}."
@@ -130,7 +127,7 @@ def _reach_words(axis: Axis, join: Join) -> str:
 
 
 class Restart(NamedTuple):
-    """One join as pages and the command line tell it, a phrase an item."""
+    """Phrases about one join: what changed, what it cost, and the evidence for it."""
 
     changes: tuple[str, ...]
     costs: tuple[str, ...]
@@ -138,7 +135,7 @@ class Restart(NamedTuple):
 
 
 def restart(join: Join, axis: Axis, gpus: float = 0, tokens_per_step: float = 0.0) -> Restart:
-    """The words of a join; ``gpus`` and ``tokens_per_step`` are those of run.toml (0: not stated)."""
+    """The phrases about a join; ``gpus`` and ``tokens_per_step`` are from run.toml (0: not stated)."""
     changes = tuple(_change_words(axis, join, change) for change in join.changes)
     costs = tuple(_cost_words(join, axis, gpus, tokens_per_step))
     return Restart(changes, costs, tuple(_cause_words(join, axis)))
@@ -153,14 +150,15 @@ def outcome(ending: Ending, axis: Axis) -> str:
         words[0] = words[0] or (BY_ID[undone].title if undone in BY_ID else undone or "")
         words[0] = words[0][:1].lower() + words[0][1:] if words[0][1:2].islower() else words[0]
         words[1] += f" {count(join.to_step)}" if then == "back to" else ""
-        lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps  # a branch that is left is its own
+        # Steps that a resume leaves behind are a branch of their own, and not lost by this attempt.
+        lost = 0 if join.kind is JoinKind.RESUME else join.discarded_steps
         words += [f"{axis.span(lost)} discarded" if lost else ""]
         words += [gap(join.gap_s)]
     return ", ".join(word for word in words if word)
 
 
 def step_back_words(back: StepBack) -> str:
-    """What a step that goes back or stays is, and what speaks for it."""
+    """What a step that goes back or stays means, and the evidence for it."""
     evidence, where = back.evidence, " beside ".join(reversed(back.attempts))
     if back.cause == "disorder":
         far = evidence.get("farthest_rows")
@@ -171,10 +169,10 @@ def step_back_words(back: StepBack) -> str:
         same = f", {count(evidence['equal_values'])} of them with an equal value"
         return f"{where}: {plural(back.count, 'row')} at the step of the row before{same}; kept"
     what = "overtakes nothing" if evidence["because"] == "evaluation" else "a training of its own"
-    return f"{where}: {', '.join(_loss_words(evidence))}; {what}"
+    return f"{where}: {', '.join(_separate_words(evidence))}; {what}"
 
 
-def _loss_words(evidence: Mapping[str, Any]) -> Iterator[str]:
+def _separate_words(evidence: Mapping[str, Any]) -> Iterator[str]:
     if evidence["because"] in _CAUSES:
         yield _CAUSES[evidence["because"]]
     if evidence.get("together_s"):
@@ -188,7 +186,7 @@ def _loss_words(evidence: Mapping[str, Any]) -> Iterator[str]:
 
 
 def gap(seconds: float | None) -> str:
-    """A wall-clock gap: ``after 42 s``, ``after 7.5 h``; empty where the log has no times."""
+    """A wall-clock gap: ``after 42 s``, ``after 7.5 h``; empty if the log has no times."""
     if seconds is None or not math.isfinite(seconds) or abs(seconds) < 1:
         return ""
     return f"after {duration(seconds)}" if seconds > 0 else f"{duration(-seconds)} before that one ended"

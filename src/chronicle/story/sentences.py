@@ -1,8 +1,8 @@
-"""One sentence for each pattern, with the numbers of this run: past tense, plain units, ratios.
+"""A sentence for each finding, with the numbers of this run: past tense, plain units, ratios.
 
-A pattern's sentence stands in its row (`chronicle.classify.patterns`), or is a method of its name here where
-what is told depends on more than which numbers were measured. A number is put into words once, by
-`FindingView.number_words`, and both the sentence and its short form use these words.
+The sentence of a pattern is in its row (`chronicle.classify.patterns`). If it depends on more than which
+numbers were measured, a method of `Sentences` with the pattern's name makes it. A number is put into words
+once, by `FindingView.number_words`, for the sentence and its short form.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.metrics import values
-from chronicle.metrics.values import FACTOR_LOG, clipped, count, percent, plainly, plural, times
-from chronicle.model import Finding, Quantity
-from chronicle.story.measured import RISES, FindingView, RunView, is_cut_off
+from chronicle.metrics.values import FACTOR_LOG, clipped, count, ordinal, percent, plainly, plural, times
+from chronicle.model import Finding, Floats, Quantity, Steps
+from chronicle.story.measured import BEFORE, RISES, FindingView, RunView, final_level, is_cut_off
 
 _OF_VALUES = "times percent fallen share plainly stated count duration"
 _COUNTED = "value", "logged value", "spike", "attempt", "training"
@@ -37,11 +37,23 @@ _DOWNWARDS = {
     "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
 }  # fmt: skip
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
-_MOST_DATASETS = 4  # data sets that a sentence names
+_BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
+    "nan-inf",
+    "frozen-metric",
+    "quantised-loss",
+    "grokking",
+    "plateau",
+    "overfitting",
+    "reward-hacking",
+}  # patterns whose short form does not say which metric it is about
+_NO_CHANGE_LOG = 0.005  # a smaller change would be told as 0 %
+_LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0  # a calm course that ends so far, and so many noise scales,
+# from its best level is told with that level
+_MOST_DATASETS = 4  # data sets that a sentence names one by one
 
 
 def noun(pattern: str) -> str:
-    """A pattern inside a sentence, such that an s makes it plural: ``level shift``, ``KL blow-up``."""
+    """A pattern inside a sentence; an added s makes it plural: ``level shift``, ``KL blow-up``."""
     row = BY_ID.get(pattern)
     title = row.title if row else clipped(pattern, 80)
     lower = title[:1].lower() + title[1:] if title[1:2].islower() else title
@@ -49,7 +61,7 @@ def noun(pattern: str) -> str:
 
 
 class Words(NamedTuple):
-    """A sentence, its short form for a card, and how it ended (empty where that goes without saying)."""
+    """A sentence, its short form for a card, and how the event ended (empty for what has no end)."""
 
     sentence: str
     short: str
@@ -57,11 +69,12 @@ class Words(NamedTuple):
 
 
 class Sentences(FindingView):
-    """Of a pattern whose row has no sentence the method of its name, which says what was found."""
+    """The methods make the sentences of the patterns after which they are named."""
 
     def formatted(self, form: str) -> str:
-        """A form with words ``{start}`` and numbers ``{factor:times}`` of this finding; ``[one|other]`` is
-        the first of both whose numbers were all measured. Nothing that a log names is read as a form."""
+        """A form in which ``{start}`` is an attribute of this finding, ``{factor:times}`` a number of its
+        evidence in words, and ``[one|other]`` the first alternative whose numbers were all measured. Names
+        from the log are inserted and never read as a form."""
 
         def chosen(match: re.Match[str]) -> str:
             ways = match[1].split("|")
@@ -90,21 +103,26 @@ class Sentences(FindingView):
         return Words(f"{self.what} {risen} and {self.stayed()}", short, "not fully recovered")
 
     def stayed(self, partly: bool = True) -> str:
-        """What became of a rise that was not over: it stayed, or came back in part."""
+        """How a rise that is not over ended: it stayed up, or it came back in part."""
         if not partly:
             return "did not come down again"
         words, left = "came back only in part", self.value("residual_log")
         return f"{words}: {self.last_seen} it stood {self.above(left)}" if left > 0 else words
 
     def above(self, left: float) -> str:
-        """How far above its earlier course it stayed, of log units: ``16 % above ..``."""
+        """How far above its earlier course it stayed, from log units: ``16 % above its earlier course``; if a
+        level is not positive, ``at 4.1``."""
+        inside = (self.samples[0] >= self.finding.start_step) & (self.samples[0] <= self.last_step)
+        level = final_level(self.samples[1][inside & np.isfinite(self.samples[1])])
+        if self.rise is not None and min(self.rise.before, level) <= 0:
+            return f"at {self.number_words('left', level, plainly)}"
         many = left > FACTOR_LOG
         over = self.number_words("left", left, (lambda log: times(math.exp(log))) if many else percent)
         return f"{'at ' if many else ''}{over} {'' if many else 'above '}its earlier course"
 
     @property
     def came_back(self) -> bool:
-        """Whether it came most of its way back, in log units."""
+        """Whether it came back by more than half of its height, in log units."""
         return self.value("residual_log") < self.value("height_log") / 2
 
     def divergence_after_spike(self) -> Words:
@@ -137,6 +155,7 @@ class Sentences(FindingView):
         tallest = heights[-1] if heights else self
         names = [self.run.name(metric) for metric in moved]
         risen, short = tallest.risen("rose")
+        short = tallest.named(short)
         ended, ending = self.ended()
         if len(moved) == 1:
             rest = int(self.value("of", 1)) - 1
@@ -194,16 +213,38 @@ class Sentences(FindingView):
             slower = self.number_words("slower", before / after, times)
             sentence += f": it fell {slower} more slowly from there"
         if self.value("learning_rate_share", 1.0) < 0.01:
-            sentence += ", with the learning rate as good as zero"
+            sentence += ", when the learning rate was nearly zero"
         return Words(sentence, f"flat from {self.start}")
+
+    def overfitting(self) -> Words:
+        """Tells logged values, which a reader can check, and not the smoothed ones of the evidence."""
+        known = np.isfinite(self.samples[1])
+        steps, values = self.samples[0][known], self.samples[1][known]
+        if not len(values):
+            return Words(f"{self.what} was best at {self.start}", f"best at {self.start}")
+        row = int(values.argmax() if self.falls else values.argmin())
+        best, last, at = float(values[row]), float(values[-1]), self.run.axis.place(int(steps[row]))
+        extreme, turned = ("highest", "fell") if self.falls else ("lowest", "rose")
+        if min(best, last) > 0:
+            moved = self.number_words("moved", math.log(last / best), percent)
+            by, short = (
+                f"by {moved}",
+                f"{moved} {'below its best' if self.falls else 'above its lowest'} at {at}",
+            )
+        else:  # there is no share of a value at or below zero
+            ends = [self.number_words(*end, plainly) for end in (("best", best), ("last", last))]
+            by, short = "from {} to {}".format(*ends), "{} → {}".format(*ends) + f" from {at}"
+        fall = self.value("training_fall_log")
+        meanwhile = "did not fall" if abs(fall) < _NO_CHANGE_LOG else "fell by {training_fall_log:fallen}"
+        training = f", while the training loss {meanwhile}" if math.isfinite(fall) else ""
+        return self.words(f"{{what}} was {extreme} at {at} and {turned} {by} from there{training}", short)
 
     def failed_run(self) -> Words:
         if self.is_measured("attempts"):
-            none = self.value("died", 0) == self.value("attempts")
+            failed = "all" if self.value("died", 0) == self.value("attempts") else "{died:count} of"
             of_one = self.run.n_trainings < 2 or self.run.timeline.joins
-            number = "{attempts:attempts}" if of_one else "{attempts:trainings}"
-            held = f"none of {number} held" if none else f"{{died:count}} of {number} were lost"
-            return self.words(held, held)
+            sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
+            return self.words(sentence, sentence)
         known = self.samples[1][np.isfinite(self.samples[1])]
         if len(known) < 2:
             return Words("the run did not learn", "did not learn")
@@ -234,8 +275,9 @@ class Sentences(FindingView):
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
-        words = self.words("{what} fell by {drop_log:fallen}", "{drop_log:fallen} lower at {start}")
-        return words._replace(sentence=f"{words.sentence}{took} at {self.start}")
+        return self.words(
+            f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}", "{drop_log:fallen} lower at {start}"
+        )
 
     def reinitialised(self) -> Words:
         risen, short = self.risen("jumped")
@@ -250,21 +292,21 @@ class Sentences(FindingView):
         return self.words(sentence, "batch {batch_factor:times} as large")
 
     def near_perfect(self) -> Words:
-        steps, values = self.samples
+        where, (steps, values) = self._longest_training()
         known = np.flatnonzero(np.isfinite(values))
         if not len(known):
             return Words("nothing stood out", "nothing stood out")
-        # The last rows of trainings beside each other.
-        ends_of = known[np.diff(steps[known], append=-np.inf) < 0]
-        rows = np.array([known[np.argmin(steps[known])], max(ends_of, key=lambda row: steps[row])])
-        first, last = values[rows].tolist()
-        cut, unit = is_cut_off(values, int(rows[0]), self.run.edge), self.unit
+        first, last = values[known[[0, -1]]].tolist()
+        cut, unit = is_cut_off(values, int(known[0]), self.run.edge), self.unit
         start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
         end = self.number_words("last", last, plainly)
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
-        sentence = f"{self.what} {course}{unit} over {self.run.axis.place(*steps[rows].tolist())}"
+        sentence = (
+            f"{where}{self.what} {course}{unit} over {self.run.axis.place(*steps[known[[0, -1]]].tolist())}"
+        )
+        sentence += self._best_before(steps[known], values[known])
         if self.finding.pattern == "noisy-healthy":
             noise = self.evidence_words("noise", "noise_log", percent)
             sentence += f", scattering by about {noise} from value to value"
@@ -273,6 +315,33 @@ class Sentences(FindingView):
 
     noisy_healthy = near_perfect
 
+    def _longest_training(self) -> tuple[str, tuple[Steps, Floats]]:
+        """Of several trainings the one that reached the last step: ``in the first of 5 trainings, `` and its
+        live samples; of a single training nothing and all samples."""
+        track, n_trainings = self.track, self.run.n_trainings
+        if self.at is not None or track is None or n_trainings < 2:
+            return "", self.samples
+        trainings = np.array(self.run.training_of)[track.attempt]
+        number = int(trainings[np.where(track.live, track.steps, -1).argmax()])
+        rows = track.live & (trainings == number)
+        where = f"in the {ordinal(number)} of {count(n_trainings)} trainings, "
+        return where, (track.steps[rows], track.values[rows])
+
+    def _best_before(self, steps: Steps, values: Floats) -> str:
+        """The best level of a calm course that did not end at it: ``, after 0.0066 at step 20``."""
+        whole = len(values) - len(values) % BEFORE
+        levels = np.median(values[:whole].reshape(-1, BEFORE), axis=1)
+        if len(levels) < 2:
+            return ""
+        best = int(levels.argmax() if self.falls else levels.argmin())
+        level, last = float(levels[best]), final_level(values)
+        least_log = max(_LOST_LOG, _NOISY_SCALES * self.value("noise_log", 0.0))
+        if min(level, last) <= 0 or abs(math.log(last / level)) < least_log:
+            return ""
+        extreme = "highest" if self.falls else "lowest"
+        words = self.number_words(extreme, level, plainly)
+        return f", with its {extreme} level, {words}, near {self.run.axis.place(int(steps[best * BEFORE]))}"
+
 
 def listed(words: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
@@ -280,15 +349,17 @@ def listed(words: Sequence[str]) -> str:
 
 
 def finding_words(run: RunView, finding: Finding) -> tuple[Words, tuple[Quantity, ...]]:
-    """The words of a finding, and the numbers in them."""
+    """The sentence about a finding, and the numbers in it."""
     view, pattern, row = Sentences(run, finding), finding.pattern, BY_ID.get(finding.pattern)
     if row and row.says:
         words = view.words(row.says, row.short)
     elif tell := getattr(view, pattern.replace("-", "_"), None) if row else None:
         words = tell()
-    else:  # a pattern of a rule of one's own
+    else:  # a pattern that a user's own rule found
         words = Words(f"{noun(pattern)} at {view.start}", f"at {view.start}")
-    if pattern in RISES | {"plateau"} and view.falls:  # what ought to rise, falls
+    if pattern in RISES | {"plateau"} and view.falls:  # the metric should rise: the sentence is turned over
         words = Words(*(_UPWARDS.sub(lambda match: _DOWNWARDS[match[0]], part) for part in words))
+    if pattern in _BARE_SHORTS:
+        words = words._replace(short=view.named(words.short))
     sentence = run.in_training(finding.attempt, f"{words.sentence[:1].upper()}{words.sentence[1:]}.")
     return words._replace(sentence=sentence), tuple(dict.fromkeys(view.numbers))

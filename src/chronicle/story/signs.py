@@ -1,8 +1,8 @@
-"""What a run's own evidence says around an event: what came shortly before, and signs of a cause.
+"""Evidence around an event: what came shortly before it, and signs of a cause.
 
-A sign is asked of the log alone. It holds, it does not, or nobody can tell, since what it needs was not
-logged; `Event.signs` has the first two. The causes of a pattern name the signs that they need
-(gallery/<verdict>/), and `chronicle.pages.run_page` ranks them by what was found.
+A sign is read from the log. It holds, does not hold, or is unknown because the series that it needs was not
+logged; `Event.signs` has those that are known. The causes on a pattern's page (gallery/<verdict>/) name the
+signs that speak for and against them, and `chronicle.pages.run_page` ranks the causes by these signs.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ from chronicle.story.sentences import listed, noun
 
 _FIRST_AND_LAST = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
-_TOGETHER_SAMPLES = 8  # samples: what is no further apart may be two sides of one event
-_USUAL_SAMPLES = 50  # samples before an event that show what was usual
-_CAUSE_SAMPLES = 50  # samples: what happened at most so long before an event may have caused it
-_RESTART_SAMPLES = 300  # samples: for so long after a restart it may still be the cause
-_YOUNG_STEPS = 20_000  # steps: all known instabilities of initial weights came earlier
-_JUMPS = 3.0  # times the usual gradient norm, or the rise of the next data set, is a jump
-_START_SHARE = 0.05  # share of the way to an event: a log that begins later does not contain the start
-_RISE_FACTOR = 1.2  # factor: apart from its warm-up a schedule changes by less within so few samples
-_IDLE_RATE_SHARE = 0.05  # share of the highest learning rate: a lower rate is as good as zero
-_SHARE = 1 / 3  # of the change of the training loss: validation that changed by less did not move with it
+_TOGETHER_SAMPLES = 8  # two things that are no further apart may belong to one event
+_USUAL_SAMPLES = 50  # so many samples before an event show what was usual
+_CAUSE_SAMPLES = 50  # something that happened at most so long before an event may have caused it
+_RESTART_SAMPLES = 300  # for so long after a restart, the restart may be the cause
+_YOUNG_STEPS = 20_000  # all known instabilities of initial weights came earlier
+_JUMP_FACTOR = 3.0  # of the usual gradient norm, or of the second largest rise among the data sets
+_START_SHARE = 0.05  # of the way to an event: a log that begins later does not contain the start
+_RATE_RISE_FACTOR = 1.2  # after its warm-up, a schedule rises by less within so few samples
+_IDLE_RATE_SHARE = 0.05  # of the highest learning rate: a lower rate changes the weights hardly at all
+_STILL_SHARE = 1 / 3  # of the change of the training loss: validation that changed by less stood still
 
 
 class EventContext:
-    """An event with all events of its run and the attempt in which it lies. A method that is named like a
-    `Sign` says whether that sign holds; None where nobody can tell, since what it needs was not logged."""
+    """An event with all events of its run and its attempt. A method with the name of a `Sign` says whether
+    that sign holds; None if the series that it needs was not logged."""
 
     def __init__(self, run: RunView, event: Event, events: Sequence[Event], view: AttemptView) -> None:
         self.run, self.event, self.events, self.view = run, event, events, view
         self.step = event.step or 0
         of_attempt = (int(s.steps[0]) for s in view.series.values() if len(s))
         self.first_step = min(of_attempt, default=self.step)
-        # Whether the log holds the beginning of the training, as far as a picture of it tells.
+        # Whether the log contains the beginning of the training; a picture of it may begin a little later.
         self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
 
     def as_steps(self, samples: int) -> float:
-        """So many logged samples as steps."""
+        """How many steps so many logged samples span."""
         return samples * max(self.run.gap, 1.0)
 
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
-        """What happened up to ``_CAUSE_SAMPLES`` before, the nearest first, and how many steps before."""
+        """The other events up to ``_CAUSE_SAMPLES`` before, the nearest first, each with its distance in
+        steps."""
         if self.event.shows(OVERALL):
             return []
         others = (o for o in self.events if o.id != self.event.id and o.title != self.event.title)
@@ -65,16 +66,19 @@ class EventContext:
         return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
-        """``40 steps after the batch change``: what came shortly before, in words, of one step together."""
-        words = []
+        """What came shortly before, ``40 steps after the batch change``; events of one step together, and of
+        several with one name only the nearest."""
+        words, named = [], set[str]()
         for before, others in groupby(self.shortly_before, itemgetter(0)):
             when = f"{self.run.axis.span(before)} after" if before else "together with"
             names = dict.fromkeys(f"the {event_name(other)}" for _, other in others)
-            words.append(f"{when} {listed([*names])}")
+            if new := [name for name in names if name not in named]:
+                words.append(f"{when} {listed(new)}")
+            named.update(new)
         return tuple(words)
 
     def values_before(self, series: Series | None, samples: int = _USUAL_SAMPLES) -> Floats:
-        """The last finite values before the event; none of what was not logged."""
+        """The last finite values before the event; none if the series was not logged."""
         known: Floats = np.empty(0)
         if series is None:
             return known
@@ -86,7 +90,7 @@ class EventContext:
         return known[-samples:]
 
     def values_from(self, series: Series | None, samples: int = _TOGETHER_SAMPLES) -> Floats:
-        """The first values from the event on, as far as it lasts; none of what was not logged."""
+        """The first values from the event on, within its duration; none if the series was not logged."""
         if series is None:
             return np.empty(0)
         start = int(np.searchsorted(series.steps, self.step))
@@ -96,7 +100,7 @@ class EventContext:
         return series.values[start : start + samples]
 
     def was_found(self, role: Role, pattern: str) -> bool | None:
-        """Whether a finding of a pattern lies at or before the event; None where its series is missing."""
+        """Whether this pattern was found at or before the event; None if its series was not logged."""
         if self.view.first(role) is None:
             return None
         findings = (f for f in self.run.diagnosis.findings if f.pattern == pattern)
@@ -117,14 +121,14 @@ class EventContext:
         return len({o.attempt for o in alike}) > 1
 
     def first_sample(self) -> bool | None:
-        if self.run.config.data == "digitised picture":  # a line has no first sample
+        if self.run.config.data == "digitised picture":  # a drawn line has no samples
             return None
         values = self.values_from(self.view.loss, 2 * _TOGETHER_SAMPLES)
         values = values[np.isfinite(values)]
         return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
 
     def calm_before(self) -> bool:
-        """Whether nothing came shortly before, and nothing that came earlier still lasts."""
+        """Whether no event came shortly before, and no earlier finding still lasts."""
         open_ = (o for o in self.events if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
         lasting = (o.step for o in open_ if o.attempt == self.event.attempt)
         return not self.shortly_before and not any(step is not None and step < self.step for step in lasting)
@@ -135,7 +139,9 @@ class EventContext:
         if rate is None or len(earlier) < BEFORE:
             return None
         now = max(value_at(rate, self.step), float(earlier[-_TOGETHER_SAMPLES:].max()))
-        return now > _RISE_FACTOR * float(np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier))
+        return now > _RATE_RISE_FACTOR * float(
+            np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier)
+        )
 
     def rate_zero(self) -> bool | None:
         rate = self.view.learning_rate
@@ -150,7 +156,7 @@ class EventContext:
         earlier = self.values_before(norm)
         if len(earlier) < 2 * BEFORE:
             return None
-        usual = _JUMPS * float(np.median(earlier[:-BEFORE]))
+        usual = _JUMP_FACTOR * float(np.median(earlier[:-BEFORE]))
         leads = float(earlier[-BEFORE:].max()) >= usual or "grad-norm-precursor" in self.event.patterns
         now = self.values_from(norm, 3)
         jumps = bool(len(now)) and bool((now >= usual).any() or np.isnan(now).any())
@@ -172,7 +178,7 @@ class EventContext:
         if len(rises) < 2:
             return None
         *_, second, first = sorted(rises)
-        return first > _JUMPS * max(second, 0.0)
+        return first > _JUMP_FACTOR * max(second, 0.0)
 
     def scale_led(self) -> bool | None:
         earlier = self.values_before(self.view.first(Role.LOSS_SCALE))
@@ -186,7 +192,8 @@ class EventContext:
         return bool(np.floor(ends[1]) > np.floor(ends[0]))
 
     def validation_still(self) -> bool | None:
-        """By two evaluations on either side of the event; the loss by as many samples as tell its level."""
+        """Compares two evaluations before the event with two after it, and the levels of the training loss
+        on both sides."""
         kept, loss = self.view.validation_loss, self.view.loss
         if kept is None or loss is None:
             return None
@@ -195,7 +202,7 @@ class EventContext:
         if any(not len(a) or not np.isfinite(b).any() or a.min() <= 0 for a, b in pairs):
             return None
         moved = [abs(float(np.log(np.nanmedian(b) / np.median(a)))) for a, b in pairs]
-        return moved[0] < _SHARE * moved[1]
+        return moved[0] < _STILL_SHARE * moved[1]
 
     def others_move(self) -> bool | None:
         loss = self.view.loss
@@ -251,8 +258,8 @@ def event_name(event: Event) -> str:
 
 
 class Sign(StrEnum):
-    """What may be true around an event; the method of `EventContext` of its name tells. ``holds`` are the
-    words where it is true, ``fails`` where it is not, ``needs`` what was not logged where nobody can tell."""
+    """Something that may be true around an event, as the method of `EventContext` with its name says. The
+    words for it are ``holds`` if it is true and ``fails`` if not; ``needs`` names the series it needs."""
 
     holds: str
     fails: str
@@ -264,7 +271,7 @@ class Sign(StrEnum):
         return sign
 
     def in_context(self, context: EventContext) -> bool | None:
-        """Whether it holds; None where nobody can tell."""
+        """Whether it holds; None if that is unknown."""
         answer: bool | None = getattr(context, self.value.replace("-", "_"))()
         return None if answer is None else bool(answer)
 
@@ -275,7 +282,7 @@ class Sign(StrEnum):
     FIRST_SAMPLE = "first-sample", "highest in the first sample", "it grows after the first sample"
     RATE_ROSE = "rate-rose", "the learning rate rose", "the learning rate did not rise", "learning rate"
     RATE_LOST = "rate-lost", "the rate was not restored", "the rate was restored", "learning rate"
-    RATE_ZERO = "rate-zero", "the learning rate is as good as zero", "the rate is not zero", "learning rate"
+    RATE_ZERO = "rate-zero", "the learning rate is nearly zero", "the rate is not zero", "learning rate"
     GRADIENT_LED = "gradient-led", "the gradient norm rose first", "the gradient norm did not lead", \
         "gradient norm"
     GRADIENT_JUMPED = "gradient-jumped", "the gradient norm jumped in the same step", \
@@ -296,7 +303,7 @@ class Sign(StrEnum):
     VALIDATION_STILL = "validation-still", "validation did not move", "validation moved with it", \
         "validation loss"
     OTHERS_MOVE = "others-move", "other series go on", "no other series goes on", "another series"
-    DECIMAL = "decimal", "steps of a decimal", "steps of no decimal"
+    DECIMAL = "decimal", "rounded to a decimal place", "not rounded to a decimal place"
     LEARNED_BEFORE = "learned-before", "the training data had been learned before", \
         "the training loss itself fell"
     OBJECTIVE = "objective", "it is a reward that was lost or never earned", "it is a loss"
@@ -304,12 +311,12 @@ class Sign(StrEnum):
 
 
 def cause_window_steps(run: RunView) -> float:
-    """So many steps before an event something may still be its cause."""
+    """How many steps before an event its cause may lie."""
     return _CAUSE_SAMPLES * max(run.gap, 1.0)
 
 
 def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:
-    """A finding with what came shortly before it, and the signs that the log can tell; any other as it is."""
+    """A finding with what came shortly before it and the known signs; any other event unchanged."""
     at = run.index(event.attempt or None)
     if event.kind is not EventKind.FINDING or event.step is None or not run.views:
         return event

@@ -1,8 +1,8 @@
-"""From a timeline, its diagnosis and the notes on it to events: what happened, in the order it happened.
+"""The events of a run, from its timeline, diagnosis and notes, in the order in which they happened.
 
-That order is the one of attempts, then of steps: what a discarded branch saw comes before the rollback that
-discarded it. Changes of schedule and batch are told where a log shows them inside an attempt; joins tell
-those at restarts.
+Events are ordered by attempt, then by step, so that the events of a discarded branch come before the rollback
+that discarded it. A change of schedule or batch inside an attempt is an event; one at a restart belongs to
+the event of the restart.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from chronicle.timeline.courses import distinct_in, wall_clock
 from chronicle.timeline.joins import last_ending
 from chronicle.workspace.notes import REVIEWS
 
-_RISE_FAMILY = "rise"  # in an id: what a rise of the loss turns out to be changes as the log grows
-_MOST_FAULTS = 200  # events; of very many faults the last one stands for the rest
-_NEAR_SHARE = 0.1  # of its step: a note's id of an event that moved still means it
+_RISE_FAMILY = "rise"  # in ids, for all rises of the loss: as the log grows, the pattern may change
+_MOST_FAULTS = 200  # events of faults; of very many faults the last event stands for all others
+_NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
 _EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _END_SENTENCES = {
     "finished": "The training finished at {}.",
@@ -49,29 +49,29 @@ _END_SENTENCES = {
     "no storage": "A fault of the storage ended the training after {}.",
     "CUDA error": "A CUDA error ended the training after {}.",
     "NCCL error": "An NCCL error ended the training after {}.",
-    "cut off": "The last record, at {}, is cut: the training goes on, or it was killed.",
+    "cut off": "The last record, at {}, is incomplete: the training is still running, or it was killed.",
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
 _EVENT_KINDS = list(EventKind)
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
-_RATE_LOG, _BATCH_LOG = math.log(1.2), math.log(1.01)  # what jumps by less is its schedule, or is the same
-_STANDS_OUT = 8.0  # times what it moves by around it: a warm-up and a decay are no changes
-_NEAR_SAMPLES = 10  # samples
-_MOST_CHANGES = 12  # changes of one series told one by one; more are one event
+_LEAST_RATE_LOG, _LEAST_BATCH_LOG = math.log(1.2), math.log(1.01)  # smaller jumps are part of a schedule
+_STANDS_OUT_FACTOR = 8.0  # a jump is so many times the moves around it; a warm-up or a decay has no jumps
+_NEAR_SAMPLES = 10  # how many moves on each side are compared with a jump
+_MOST_CHANGES = 12  # changes of one series that are events of their own; more of them are one event
 
 
 def events(run: RunView, notes: Sequence[Note] = ()) -> tuple[Event, ...]:
-    """All events of a run, in the order they happened."""
+    """All events of a run, in the order in which they happened."""
     clock = _Clock(run)
     joined = [join_event(run, letter, join) for letter, join in lettered(run.diagnosis)]
-    plain = [*_launch(run), *joined, *changes(run), *_faults(run), *_end(run)]
-    findings = [_of_group(run, group) for group in finding_groups(run.timeline, run.diagnosis)]
+    plain = [*_launch_event(run), *joined, *changes(run), *_fault_events(run), *_end_event(run)]
+    findings = [_finding_event(run, group) for group in finding_groups(run.timeline, run.diagnosis)]
     logged = [*map(clock.placed, _with_ids([*plain, *findings]))]
     logged, noted = _with_notes([around(run, event, logged) for event in logged], notes)
     return tuple(sorted([*logged, *map(clock.placed, noted)], key=partial(_order, owners(run.timeline))))
 
 
-def _launch(run: RunView) -> Iterator[Event]:
+def _launch_event(run: RunView) -> Iterator[Event]:
     for first in run.timeline.attempts[:1]:
         if steps := [int(s.steps.min()) for s in distinct_in(first) if len(s)]:
             where = first.facts.get("nodes") or first.facts.get("host") or ""
@@ -80,19 +80,19 @@ def _launch(run: RunView) -> Iterator[Event]:
             yield Event("launch", EventKind.LAUNCH, "Launch", words, step=min(steps), attempt=first.name)
 
 
-def _faults(run: RunView) -> Iterator[Event]:
-    """Faults beside the curves: those of one kind at one step are one event."""
+def _fault_events(run: RunView) -> Iterator[Event]:
+    """The faults of machines and jobs; those of one kind at one step are one event."""
     groups: dict[tuple[object, ...], list[Fault]] = {}
     for fault in run.timeline.faults:
         groups.setdefault((fault.kind, fault.what, fault.at_step), []).append(fault)
     in_order = list(groups.values())
     for faults in in_order[: _MOST_FAULTS - 1]:
-        yield _fault(run, faults)
+        yield _fault_event(run, faults)
     if rest := [*chain.from_iterable(in_order[_MOST_FAULTS - 1 :])]:
-        yield replace(_fault(run, rest), sentence=f"{plural(len(rest), 'more fault')} followed.")
+        yield replace(_fault_event(run, rest), sentence=f"{plural(len(rest), 'more fault')} followed.")
 
 
-def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
+def _fault_event(run: RunView, faults: Sequence[Fault]) -> Event:
     first = faults[0]
     hosts = list(dict.fromkeys(fault.host for fault in faults if fault.host))
     number = sum(fault.count for fault in faults)
@@ -102,7 +102,7 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     logged = f"a fault was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
-    attempt = max(begun, default=(0, ""))[1]  # the one that had last begun; none where times do not tell
+    attempt = max(begun, default=(0, ""))[1]  # the last one that had begun; empty if there are no times
     step, time = first.at_step, instant(first.at_time)
     where = "" if step is None else f"at {run.axis.place(step)}"
     sentence = f"{where} {logged}".lstrip()
@@ -111,7 +111,7 @@ def _fault(run: RunView, faults: Sequence[Fault]) -> Event:
     return Event(event_id, EventKind.FAULT, *words, step=step, time=time, attempt=attempt, who=who)
 
 
-def _end(run: RunView) -> Iterator[Event]:
+def _end_event(run: RunView) -> Iterator[Event]:
     if (ending := last_ending(run.timeline)) is None:
         return
     attempt = run.timeline.attempts[ending.attempt]
@@ -123,8 +123,8 @@ def _end(run: RunView) -> Iterator[Event]:
         yield Event("end", EventKind.END, "End", words, short, step=last, attempt=attempt.name, ending=how)
 
 
-def _of_group(run: RunView, group: FindingGroup) -> Event:
-    """The event of a group of findings: its gravest name, and what else was seen, in order."""
+def _finding_event(run: RunView, group: FindingGroup) -> Event:
+    """The event of a group of findings, named by the gravest one; its text tells all, in order of step."""
     lead = group.lead
     words, numbers = finding_words(run, lead)
     often = sum(p.pattern == lead.pattern and p.metric == lead.metric for p in group.parts)
@@ -177,7 +177,8 @@ def _numbered(events: Iterable[Event]) -> list[Event]:
 
 
 def _with_ids(events: Iterable[Event]) -> list[Event]:
-    """Events with an id each; a finding is known by those of the neighbouring places too."""
+    """Events with unique ids. A finding also gets the ids of the neighbouring places, so that a note on it
+    still finds it after it has moved a little."""
     named = _numbered(events)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
@@ -191,13 +192,13 @@ def _with_ids(events: Iterable[Event]) -> list[Event]:
 
 
 def coarse(step: int) -> int:
-    """A step to two significant digits: a detection that moves a little keeps its id."""
+    """A step to two significant digits, so that a finding which moves a little keeps its id."""
     size = int(10 ** max(len(str(abs(step))) - 2, 0))
     return max(round(step / size), 0) * size
 
 
 def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[Event], list[Event]]:
-    """Events with the ids by which notes know them, and the notes as events of their own."""
+    """The events, with the ids that notes use for them, and the notes as events of their own."""
     known, noted = list(happened), []
     for note in notes:
         event_id = f"note-{re.sub('[^0-9]', '', note.at_time)[:12] or 'undated'}"
@@ -216,12 +217,12 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
 
 
 def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
-    """Which event a note speaks of: the one it names, else the finding or join that lies around its step."""
+    """The index of the event of a note: the one that it names, else the finding or join at its step."""
     for place, event in enumerate(events):
         if note.event and note.event in (event.id, *event.also):
             return place
     match = _EVENT_ID.fullmatch(note.event) if note.event else None
-    if match is not None:  # the event was found elsewhere, or under another name, when the note was written
+    if match is not None:  # when the note was written, the event had another step or pattern
         step = int(match["place"])
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
         of_family = ((place, e.step) for place, e in enumerate(events) if e.id.startswith(family))
@@ -245,7 +246,7 @@ def _covers(event: Event, step: int) -> bool:
 
 
 class _Clock:
-    """When and at how many tokens a run was at a step of an attempt."""
+    """The time and the number of tokens at which a run was at a step of an attempt."""
 
     def __init__(self, run: RunView) -> None:
         self.run = run
@@ -254,7 +255,7 @@ class _Clock:
         self.at = lru_cache(maxsize=None)(self._at)
 
     def placed(self, event: Event) -> Event:
-        """The event with its time, the time since the start, how long it took, and its tokens."""
+        """The event with its time, the time since the start, its duration, and its number of tokens."""
         config = self.run.config
         if event.step is None:
             return event if event.time else replace(event, time=config.date)
@@ -272,45 +273,45 @@ class _Clock:
         )
 
     def _at(self, attempt: str, step: int, tokens: bool) -> float:
-        """Unix seconds (or the tokens) of the last point at or before a step; NaN where nothing tells."""
+        """Unix seconds (or the tokens) of the last point at or before a step; NaN if unknown."""
         index, run = self.run.index(attempt or None), self.run.timeline
         points = [(-math.inf, math.nan)]
         for track in run.by_role(Role.TOKENS) if tokens else distinct_in(run):
-            own = slice(None)  # the rows of an attempt stand together: nothing is asked of all others
+            own = slice(None)  # all rows, or those of the attempt, which stand together
             if index is not None:
                 own = slice(*np.searchsorted(track.attempt, np.array([index, index + 1], np.int32)))
             values = (track.values if tokens else track.times)[own]
             known = np.isfinite(values) & (index is not None or track.live)
             steps, values = track.steps[own][known], values[known]
             row = int(np.searchsorted(steps, step, side="right")) - 1
-            if len(steps):  # the first one counts where all are later
+            if len(steps):  # if all points are later, the first one
                 points.append((float(steps[row]) if row >= 0 else -1e300, float(values[max(row, 0)])))
         return max(points, key=lambda point: point[0])[1]
 
 
 def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[bool, int, float, int, str]:
-    """The order of events: by attempt, by step, and at one step what may be the cause first."""
+    """Sorts events by attempt and step; at one step, possible causes come first."""
     step = math.inf if event.step is None else float(event.step)
-    kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # as they were written
+    kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # these two by time alone
     is_last = event.kind is EventKind.END or event.step is None
     return is_last, owner(event.attempt, step), step, _EVENT_KINDS.index(kind), event.time
 
 
 def changes(run: RunView) -> Iterator[Event]:
-    """Each jump of the learning rate and of the batch size on its own, or all in one where they are many."""
-    rate = Role.LEARNING_RATE, EventKind.SCHEDULE, _RATE_LOG
-    for role, kind, least in (rate, (Role.BATCH_SIZE, EventKind.BATCH, _BATCH_LOG)):
+    """The jumps of the learning rate and of the batch size; many jumps of one series are one event."""
+    rate = Role.LEARNING_RATE, EventKind.SCHEDULE, _LEAST_RATE_LOG
+    for role, kind, least in (rate, (Role.BATCH_SIZE, EventKind.BATCH, _LEAST_BATCH_LOG)):
         track = max(run.timeline.by_role(role), key=len, default=None)
         if track is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
             if len(groups) > _MOST_CHANGES:
                 groups = [list(chain.from_iterable(groups))]
-            yield from (_event(run, track, kind, group) for group in groups)
+            yield from (_change_event(run, track, kind, group) for group in groups)
 
 
 def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
-    """Rows of the track after which the value is another one, and moved far more than around it. Jumps of
-    neighbouring samples in one direction, such as a warm-up of few samples, are together."""
+    """The first rows of new values, where the track moved by far more than around them. Jumps of neighbouring
+    samples in one direction, such as a warm-up of few samples, form one group."""
     rows = np.flatnonzero((track.attempt == attempt) & np.isfinite(track.values) & (track.values > 0))
     moves = np.diff(np.log(track.values[rows]))
     # A linear ramp moves evenly by amount, an exponential one by ratio: a jump does neither.
@@ -319,7 +320,9 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
     def stands_out(i: int) -> bool:
         near = slice(max(i - _NEAR_SAMPLES, 0), i + _NEAR_SAMPLES + 1)
         around = (np.delete(sizes[near], min(i, _NEAR_SAMPLES)) for sizes in scales)
-        return all(s[i] >= _STANDS_OUT * np.median(others) for s, others in zip(scales, around, strict=True))
+        return all(
+            s[i] >= _STANDS_OUT_FACTOR * np.median(others) for s, others in zip(scales, around, strict=True)
+        )
 
     large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
     jumps = np.array([i for i in large if stands_out(i)], np.int64)
@@ -327,7 +330,7 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
     return [rows[group + 1].tolist() for group in np.split(jumps, np.flatnonzero(apart) + 1) if len(group)]
 
 
-def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Event:
+def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Event:
     first, last, name = jumps[0], jumps[-1], track.role.value.replace("-", " ")
     attempt, begin, end = int(track.attempt[first]), int(track.steps[first]), int(track.steps[last])
     owner = run.timeline.attempts[attempt].name
@@ -339,7 +342,7 @@ def _event(run: RunView, track: Track, kind: EventKind, jumps: list[int]) -> Eve
         number, over = count(len(jumps)), f"over {run.axis.place(begin, end)}"
         stages = f"in {number} stages"
         short, form = f"{{}} → {{}} {stages}", f"{verb} from {{}} to {{}} {stages} {over}"
-        if len(set(np.sign(np.diff(levels)).tolist())) > 1:  # its ends say less than how far it went
+        if len(set(np.sign(np.diff(levels)).tolist())) > 1:  # it went both ways: its range says more
             before, after, names = min(levels), max(levels), ("lowest", "highest")
             short = f"between {{}} and {{}}, {number} changes"
             form = f"changed {number} times {over}, between {{}} and {{}}"
