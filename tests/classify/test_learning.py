@@ -12,7 +12,7 @@ from tests.curves.series import learning_rate, validation
 from tests.depth import few
 
 from chronicle.classify import classify
-from chronicle.classify.rules.learning import turned_up
+from chronicle.classify.rules.generalisation import turned_up
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.model import Role, Series

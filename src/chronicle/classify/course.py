@@ -72,7 +72,7 @@ TAUS = (0.004, 0.012, 0.04, 0.12, 0.4, 1.2)
 # Some thousand curves are tried: a third of the laws tells the families apart, in 20 ms.
 COARSE = Laws((0.001, 0.01, 0.1, 1.0), (0.15, 0.4, 0.8, 1.6), TAUS)
 APART = 3.0  # [times] a climb is faster than what it comes back by, or the two are one
-LEAD = 10.0  # [nats] 1 in 20,000 for equal beliefs; fits of real losses differ by 5 for no reason
+LEAD_NATS = 10.0  # [nats] 1 in 20,000 for equal beliefs; fits of real losses differ by 5 for no reason
 NEVER, HEALTHY, STOPPED, WAITS, CLIMBS = "never", "healthy", "stopped", "waits", "climbs"
 
 
@@ -347,7 +347,7 @@ class Contest:
     @property
     def learns(self) -> bool:
         """Whether a law of learning explains the loss better than a constant does, beyond doubt."""
-        return self.lead(HEALTHY, ()) >= LEAD
+        return self.lead(HEALTHY, ()) >= LEAD_NATS
 
     def change_after(self, share: float) -> float:
         """By how much the best course of learning changes after a share of the log, log units."""

@@ -178,8 +178,8 @@ def last_digit(values: Floats) -> float:
     return float(10.0 ** -next(decimals, 16))
 
 
-def told_below(values: Floats, share: float) -> bool:
-    """Whether values are written with decimals enough to tell what is below a share of the highest."""
+def can_resolve(values: Floats, share: float) -> bool:
+    """Whether values are logged with enough decimals to tell what is below a share of the highest."""
     known = values[np.isfinite(values)]
     return len(known) > 0 and bool(0.5 * last_digit(known) <= share * known.max())
 

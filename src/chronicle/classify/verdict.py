@@ -8,13 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import median, told_below
+from chronicle.classify.measure import can_resolve, median
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, schedule, whole_run
 from chronicle.classify.rules.datasets import SPIKE as PARTS
-from chronicle.classify.rules.learning import CONVERGED, WAITED
 from chronicle.classify.rules.loss_shapes import (
     BUMPS,
     FAST,
@@ -26,7 +25,9 @@ from chronicle.classify.rules.loss_shapes import (
     SLOW,
     typed_findings,
 )
+from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, improves, rises
 from chronicle.classify.rules.speed import overlap
+from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.names import LOSSES, is_of_opponent
 from chronicle.metrics.roles import MIN_POINTS, SCORES
@@ -36,7 +37,7 @@ from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
-ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
+ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", FAILED}  # of a game, and of one player
 MANY = 10  # times the points of an attempt: another one that has more tells of the run
 PASSING = 0.05  # share of the samples since the first lost one: what loses more does not go on
 DONE = 1e-3  # of the highest learning rate: no step of a schedule goes so low before its end
@@ -81,7 +82,7 @@ def start_up(view: View, finding: Finding) -> bool:
     one of a part alone, which finds its level."""
     (first, last), limits = view.span, view.thresholds
     tall = finding.evidence.get("height_log", 0.0) >= limits.twice
-    settled, waited = (first + share * (last - first) for share in (limits.settling, WAITED))
+    settled, waited = (first + share * (last - first) for share in (limits.settling, WARM_UP_SHARE))
     if finding.end_step is None:
         return finding.start_step <= waited and part_alone(view, finding)
     over = finding.start_step <= settled and finding.end_step <= (settled if tall else waited)
@@ -99,7 +100,7 @@ def part_of_game(view: View, finding: Finding) -> bool:
         return bool(others) and finding.pattern in COURSES
     ways = [moved_by(series, finding) for series in others]
     half = max((view.thresholds.midway * moved_by(series, finding) for series in mine), default=0.0)
-    lost = (way <= -CONVERGED and bool((s.values > 0).all()) for s, way in zip(others, ways, strict=True))
+    lost = (way <= -CONVERGED_LOG and bool((s.values > 0).all()) for s, way in zip(others, ways, strict=True))
     return bool(others) and not any(lost) and max(ways) < max(half, view.thresholds.bad_end)
 
 
@@ -118,7 +119,7 @@ def came_to_its_end(view: View) -> bool:
     """Whether the learning rate of the last attempt came down to nothing: its schedule was done."""
     rate = view.attempts[-1].learning_rate
     done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE * rate.values.max()
-    return rate is not None and bool(done) and told_below(rate.values, DONE)
+    return rate is not None and bool(done) and can_resolve(rate.values, DONE)
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -132,7 +133,7 @@ def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def is_live(view: View, finding: Finding) -> bool:
     """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
-    if finding.attempt is None and finding.pattern == whole_run.FAILED:
+    if finding.attempt is None and finding.pattern == FAILED:
         return True  # all attempts
     attempts = view.attempts if finding.attempt is None else view.named(finding.attempt)
     return any(a.is_live(finding.start_step) for a in attempts)
@@ -167,15 +168,15 @@ def gains(view: View) -> Series | None:
         if any(len(later.objective or ()) > MANY * len(attempt.objective or ()) for later in view.attempts):
             continue  # of which hardly anything is in this attempt
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
-        if better := next(filter(whole_run.improves, scores), None):
+        if better := next(filter(improves, scores), None):
             return better
     losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
-    return next((s for s in losses if s.role in LOSSES and whole_run.rises(_falls(s.values))), None)
+    return next((s for s in losses if s.role in LOSSES and rises(_falls(s.values))), None)
 
 
 def _falls(losses: Floats) -> Floats:
     """Losses turned over; of many the medians of eighths, for noise may be larger than what is learned."""
-    parts = np.array_split(losses, 8) if len(losses) >= whole_run.FEWEST else losses[:, None]
+    parts = np.array_split(losses, 8) if len(losses) >= FEWEST_POINTS else losses[:, None]
     return -np.array([median(part[np.isfinite(part)]) for part in parts])
 
 
@@ -250,7 +251,7 @@ def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
     rate = attempt.learning_rate
     values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
     late = values[rate.steps >= finding.start_step] if rate is not None else values
-    return len(late) > 0 and bool(late.max() < share * values.max()) and told_below(values, share)
+    return len(late) > 0 and bool(late.max() < share * values.max()) and can_resolve(values, share)
 
 
 def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
@@ -307,7 +308,7 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     if verdict is Verdict.GOOD:
         back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
         spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
-        if points < whole_run.FEWEST:
+        if points < FEWEST_POINTS:
             return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
         until = f" until it was stopped ({how})" if how not in ("", "finished", "cut off") else ""
         return f"Good{until}: {spikes}, and nothing worrying was found on the live course."

@@ -30,7 +30,7 @@ from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
 K = TypeVar("K")
-COURSE = 64  # [samples] of a loss that has a course
+COURSE_POINTS = 64  # the fewest of a loss that has a course
 _SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 _MEASURED = (*LOSSES, *SCORES, *_SPEED)
 _TABLES = ("csv", "json", "jsonl")

@@ -45,7 +45,15 @@ import numpy as np
 
 from chronicle.classify.measure import finite, median, wiggle
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
-from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, Ascent, ascent
+from chronicle.classify.rules.objectives import (
+    BLOCKS,
+    FALL_FOR_ALARM_ERRORS,
+    LOST_SHARE,
+    OBJECTIVE_POINTS,
+    RISE_BEYOND_CHANCE_ERRORS,
+    Ascent,
+    ascent,
+)
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.names import is_extreme
 from chronicle.metrics.roles import direction
@@ -66,7 +74,7 @@ _START, _BLOCKS = 5, 64  # samples; blocks in which a policy may come back for a
 def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
     """The first steps and the medians of blocks, ``most`` at most, of three values or more; empty for few."""
     known = finite(series)
-    if len(known) < OBJECTIVE:
+    if len(known) < OBJECTIVE_POINTS:
         return np.zeros(0), np.zeros(0)
     parts = np.array_split(np.arange(len(known)), min(most, len(known) // 3))
     first = known.steps[[part[0] for part in parts]].astype(float)
@@ -108,7 +116,7 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     way, whole, best, scale = since
     missing, (start, end) = best - way.last, (float(entropy.steps[0]), float(entropy.steps[-1]))
-    if missing <= 0 or (best != 1.0 and whole.lost < FAR):
+    if missing <= 0 or (best != 1.0 and whole.lost < FALL_FOR_ALARM_ERRORS):
         return
     checks = [
         at_most("entropy at the end", gone[1], "share of its start", GONE, "entropy_left_share"),
@@ -159,8 +167,8 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     before, now = max(median(values[turn - few : turn]), wiggle(values[:turn])), median(values[-few:])
     checks = [
         at_least("divergence since the objective turned", now / before, "times", AWAY, "divergence_factor"),
-        at_least("of the objective's rise lost", way.lost_share, "share", LOST, "lost_share"),
-        at_least("fall of the objective", way.lost, "errors", FAR),
+        at_least("of the objective's rise lost", way.lost_share, "share", LOST_SHARE, "lost_share"),
+        at_least("fall of the objective", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
         *noted(divergence_before=before, divergence_now=now, best_level=way.best, last_level=last),
     ]
     at = At(attempt, objective, way.best_step, way.best_step)
@@ -174,13 +182,13 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
         if objective is None or fall is None or not fall.collapsed:
             continue
         way = ascent(objective.pick(objective.steps >= fall.best_step))
-        if way is None or not way.learned or way.gained < RISES:
+        if way is None or not way.learned or way.gained < RISE_BEYOND_CHANCE_ERRORS:
             continue
         sign = direction(score)
         checks = [
-            at_least("of the score's rise lost", fall.lost_share, "share", LOST, "lost_share"),
-            at_least("fall of the score", fall.lost, "errors", FAR),
-            at_least("rise of the objective meanwhile", way.gained, "errors", RISES),
+            at_least("of the score's rise lost", fall.lost_share, "share", LOST_SHARE, "lost_share"),
+            at_least("fall of the score", fall.lost, "errors", FALL_FOR_ALARM_ERRORS),
+            at_least("rise of the objective meanwhile", way.gained, "errors", RISE_BEYOND_CHANCE_ERRORS),
             *noted(best_score=sign * fall.best, last_score=sign * fall.last),
             *noted(objective_then=way.first, objective_now=way.last),
         ]  # fmt: skip
