@@ -25,9 +25,9 @@ from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
 STATE = "chronicle/monitor/2"
-AGAIN = 1.5  # an open event is looked at again when it has gone on for this many times as long
+AGAIN_TIMES = 1.5  # as long: then an open event is classified again
 ROW = np.dtype([("step", "<i8"), ("value", "<f8"), ("time", "<f8")])
-KEPT = 4096  # rows of a column that are in memory
+ROWS_IN_MEMORY = 4096  # of a column; older ones are on disk
 _PACKED = struct.Struct("<qdd")  # the same row; packing one costs a quarter of assigning it to an array
 
 State = dict[str, Any]
@@ -156,7 +156,7 @@ class Monitor:
             watched.opened, watched.again = opened, n + at.WARM
             still_open = [e for e in copy.deepcopy(detector).finish() if e.end is None]
             since = min((e.opened for e in still_open), default=n)
-            watched.again = max(watched.again, int(since + AGAIN * (n - since)))
+            watched.again = max(watched.again, int(since + AGAIN_TIMES * (n - since)))
             events += still_open
         return list(self._news(metric, watched, events)) if events else []
 
@@ -216,13 +216,13 @@ class Column:
 
     def __init__(self, file: Path) -> None:
         self._file, self._spilled = file, 0
-        self._kept, self._used = bytearray(KEPT * ROW.itemsize), 0
+        self._kept, self._used = bytearray(ROWS_IN_MEMORY * ROW.itemsize), 0
 
     def __len__(self) -> int:
         return self._spilled + self._used
 
     def append(self, step: int, value: float, time: float) -> None:
-        if self._used == KEPT:
+        if self._used == ROWS_IN_MEMORY:
             self._spill()
         _PACKED.pack_into(self._kept, self._used * ROW.itemsize, step, value, time)
         self._used += 1

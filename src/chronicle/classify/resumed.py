@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive
+from chronicle.classify.measure import LINE_SAMPLES, Excess, Line, excess, fit, log_step, median, positive
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import drawn
 from chronicle.classify.thresholds import Thresholds
@@ -23,14 +23,14 @@ from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Finding, Floats, Join, JoinKind, Series
 
-LEAST = 8  # [samples] on either side of a join
-FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
-PARENTS = 24  # earlier attempts that are compared: nobody resumes from further back
-STARTS_S = 2.0  # [s] a process needs to start: interpreter, packages, checkpoint
-LEAST_JUMP = 0.05  # [log units] schedules move by less between two logged points
-SAME_FACTOR = 0.001  # [log units] by which a rate moves that stays, or moves by one factor twice
-CYCLE_END = 0.1  # share of its highest rate at which a cycle is over; WSD and cosines end at 0 to a tenth
-AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is better than the other
+JOIN_SAMPLES = 8  # the fewest on either side of a join
+FIRST_SAMPLES = (4, 8, 16, 32)  # of a later attempt that are compared with an earlier one
+MOST_PARENTS = 24  # earlier attempts that are compared; nobody resumes from further back
+START_UP_S = 2.0  # [s] that a process needs to start: interpreter, packages, checkpoint
+LEAST_JUMP_LOG = 0.05  # [log units] schedules move by less between two logged points
+SAME_FACTOR_LOG = 0.001  # [log units] within which two factors of a schedule are the same
+CYCLE_END_SHARE = 0.1  # of its highest rate: WSD and cosine cycles end at 0 to a tenth
+AS_SURE_TIMES = 2.0  # the errors of the best line: lines within this are equally good
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Resume:
 
     def beginnings(self) -> list[Excess]:
         """How far its first samples lie over the line: 4, 8, 16 and 32 of them, or all there are."""
-        return [self.over(0, n) for n in sorted({min(m, len(self.off)) for m in FIRST})]
+        return [self.over(0, n) for n in sorted({min(m, len(self.off)) for m in FIRST_SAMPLES})]
 
     def over(self, a: int, b: int) -> Excess:
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
@@ -59,28 +59,28 @@ def resumes(view: View, attempt: AttemptView) -> list[Resume]:
     """The attempt against each earlier one it may have resumed, the best fit first; lines equally sure."""
     loss, limits = attempt.loss, view.thresholds
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
-    if loss is None or len(y) < LEAST:
+    if loss is None or len(y) < JOIN_SAMPLES:
         return []
-    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), LEAST)
-    head, earlier = steps[:trusted], nearby(view, attempt, loss)
+    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), JOIN_SAMPLES)
+    head, earlier = steps[:trusted], possible_parents(view, attempt, loss)
     lines = [(p, line, line.error(head)) for p in earlier for line in best_line(view, p, loss, head)]
     least = min((error for _, _, error in lines), default=0.0)
     fits = [
         Resume(attempt, parent, loss, line, steps, y - line.at(steps), trusted)
         for parent, line, error in lines
-        if error <= AS_SURE * least
+        if error <= AS_SURE_TIMES * least
     ]
-    return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height)) if len(fits) > 1 else fits
+    return sorted(fits, key=lambda r: abs(r.over(0, JOIN_SAMPLES).height)) if len(fits) > 1 else fits
 
 
-def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
+def possible_parents(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
     """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
     first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
     start, earlier = loss.steps[0], slice(attempt.index)
     # a median gap is at most twice the mean
     reach = 2 * view.thresholds.join_gap * np.maximum(gap[earlier], extent(loss)[2])
     near = (first[earlier] < start) & (last[earlier] + reach >= start)
-    return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
+    return [view.attempts[k] for k in np.flatnonzero(near)[-MOST_PARENTS:]]
 
 
 def extent(loss: Series | None) -> tuple[float, float, float]:
@@ -107,16 +107,19 @@ def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> 
         return
     (steps, _), (old_steps, old), limits = positive(loss), positive(parent.loss), view.thresholds
     gap = limits.join_gap * max(gap_of(view, loss), gap_of(view, parent.loss))
-    if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
+    if len(old) < JOIN_SAMPLES or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
         return
     lines: list[Line] = []
-    for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[LEAST - 1])).tolist()):
+    for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[JOIN_SAMPLES - 1])).tolist()):
         long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
-        for n in {min(b, max(long, BEFORE)), *(BEFORE << k for k in range(6) if BEFORE << k < long)}:
+        for n in {
+            min(b, max(long, LINE_SAMPLES)),
+            *(LINE_SAMPLES << k for k in range(6) if LINE_SAMPLES << k < long),
+        }:
             line = view.once(("line", parent, b, n), partial(fit, old_steps[b - n : b], old[b - n : b]))
-            if line is not None and line.n >= LEAST:
+            if line is not None and line.n >= JOIN_SAMPLES:
                 lines.append(line)
-    calm = AS_SURE * min((line.noise for line in lines), default=0.0)
+    calm = AS_SURE_TIMES * min((line.noise for line in lines), default=0.0)
     calmest = [line for line in lines if line.noise <= calm]
     if calmest:
         yield min(calmest, key=lambda line: line.error(needed)) if len(calmest) > 1 else calmest[0]
@@ -136,13 +139,15 @@ def learned_before(view: View, attempt: AttemptView) -> float:
     """The lowest level, log units, at which an earlier attempt ended."""
 
     def lowest() -> Floats:
-        ends = [positive(a.loss)[1][-LEAST:] if a.loss is not None else np.empty(0) for a in view.attempts]
+        ends = [
+            positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else np.empty(0) for a in view.attempts
+        ]
         return np.minimum.accumulate([median(end) if len(end) else np.inf for end in ends])
 
     return float(view.once(("lowest ends",), lowest)[attempt.index - 1]) if attempt.index else float("inf")
 
 
-def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
+def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
     """Places inside one log where another process took over: (step, learning rate after over before).
 
     The clock shows a pause of ten times the usual, in which a process can start and which no other pause of
@@ -150,17 +155,17 @@ def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]
     `planned`.
     """
     rate = attempt.learning_rate
-    if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
+    if rate is None or len(rate) < 4 * JOIN_SAMPLES or not np.isfinite(rate.times).all():
         return []
     v = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
     moved, pause = np.diff(np.log(v)), np.diff(rate.times)
     jump, least = np.abs(moved), float(np.log(limits.lr_falls))
     tick = min(pause[pause > 0], default=0.0)  # of a clock that tells whole seconds
-    long = pause >= max(limits.seam_pause * max(median(pause), tick), STARTS_S)
+    long = pause >= max(limits.seam_pause * max(median(pause), tick), START_UP_S)
     at = [
         int(i)
         for i in np.flatnonzero(long & (jump >= least))
-        if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < least / 4
+        if JOIN_SAMPLES <= i < len(jump) - JOIN_SAMPLES and max(jump[i - 1], jump[i + 1]) < least / 4
     ]
     usual = max(np.delete(pause, at), default=0.0)
     taken_over = (i for i in at if usual < limits.midway * pause[i] and not planned(v, i))
@@ -172,9 +177,9 @@ def planned(rates: Floats, i: int) -> bool:
     up from the end of a cycle, or as it jumps elsewhere too."""
     with np.errstate(invalid="ignore"):
         moved = np.diff(np.log(rates))
-        beside = np.r_[moved[max(i - LEAST, 0) : i], moved[i + 1 : i + 1 + LEAST]]
-        cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR).all())
-        finished = moved[i] > 0 and rates[i] <= CYCLE_END * np.nanmax(rates[: i + 1])
+        beside = np.r_[moved[max(i - JOIN_SAMPLES, 0) : i], moved[i + 1 : i + 1 + JOIN_SAMPLES]]
+        cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR_LOG).all())
+        finished = moved[i] > 0 and rates[i] <= CYCLE_END_SHARE * np.nanmax(rates[: i + 1])
     return bool(cut or finished) or jumps_again(rates, i)
 
 
@@ -183,12 +188,12 @@ def jumps_again(rates: Floats, i: int) -> bool:
     with np.errstate(invalid="ignore", divide="ignore"):
         level = np.log(rates)
         moved = np.diff(level)
-        again = np.abs(moved - moved[i]) <= SAME_FACTOR
+        again = np.abs(moved - moved[i]) <= SAME_FACTOR_LOG
         if moved[i] > 0:
-            from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR
-            as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR
+            from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR_LOG
+            as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR_LOG
             again |= from_rest & as_high & (moved > moved[i] / 4)
-    return bool(abs(moved[i]) > LEAST_JUMP and np.count_nonzero(again) > 1)
+    return bool(abs(moved[i]) > LEAST_JUMP_LOG and np.count_nonzero(again) > 1)
 
 
 # what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries

@@ -13,7 +13,7 @@ from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, schedule, whole_run
-from chronicle.classify.rules.datasets import SPIKE as PARTS
+from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import (
     BUMPS,
     FAST,
@@ -38,10 +38,10 @@ from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
 ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", FAILED}  # of a game, and of one player
-MANY = 10  # times the points of an attempt: another one that has more tells of the run
-PASSING = 0.05  # share of the samples since the first lost one: what loses more does not go on
-DONE = 1e-3  # of the highest learning rate: no step of a schedule goes so low before its end
-SETTINGS = 8  # samples around a change of a setting, and changes of one that is no measurement
+LONGER_TIMES = 10  # the points of an attempt: one that has so many more represents the run
+PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
+DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
+SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
@@ -73,8 +73,8 @@ def collect(view: View) -> list[Finding]:
         new = list(rule.find(view))
         findings = [*rule.unexplained(findings, new), *new]
     height = view.thresholds.spike_height
-    none = (start_up, part_of_game, lambda view, f: schedule.at_restart(view, f, height))
-    return [f for f in findings if not any(is_none(view, f) for is_none in none)]
+    dismissals = (start_up, part_of_game, lambda view, f: schedule.at_restart(view, f, height))
+    return [f for f in findings if not any(dismisses(view, f) for dismisses in dismissals)]
 
 
 def start_up(view: View, finding: Finding) -> bool:
@@ -118,8 +118,8 @@ def moved_by(series: Series, finding: Finding) -> float:
 def came_to_its_end(view: View) -> bool:
     """Whether the learning rate of the last attempt came down to nothing: its schedule was done."""
     rate = view.attempts[-1].learning_rate
-    done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE * rate.values.max()
-    return rate is not None and bool(done) and can_resolve(rate.values, DONE)
+    done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE_SHARE * rate.values.max()
+    return rate is not None and bool(done) and can_resolve(rate.values, DONE_SHARE)
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -165,7 +165,10 @@ def gains(view: View) -> Series | None:
     """The first series that says that the model gets better: a score, an objective, or a loss as it stands in
     the log, which may be one of too few points to be judged."""
     for attempt in view.attempts:
-        if any(len(later.objective or ()) > MANY * len(attempt.objective or ()) for later in view.attempts):
+        if any(
+            len(later.objective or ()) > LONGER_TIMES * len(attempt.objective or ())
+            for later in view.attempts
+        ):
             continue  # of which hardly anything is in this attempt
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
         if better := next(filter(improves, scores), None):
@@ -192,7 +195,11 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
         # a validation loss that rose by less than a third of the training loss: then it is the data
         stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
-    if finding.pattern == NAN and finding.end_step is not None and evidence["absent_share"] <= PASSING:
+    if (
+        finding.pattern == NAN
+        and finding.end_step is not None
+        and evidence["absent_share"] <= PASSING_NAN_SHARE
+    ):
         return Verdict.WORRYING  # weights that are NaN stay so: these were steps that were left out
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
@@ -220,7 +227,7 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
-    if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
+    if finding.pattern == NO_SPIKE and any(has_idle_rate(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was nearly zero, so the data caused it"
     if finding.pattern == NO_SPIKE and any(schedule.within_epoch(view, a, finding) for a in attempts):
         return "it lies within an epoch that had begun with a larger step down"
@@ -228,7 +235,7 @@ def explanation(view: View, finding: Finding) -> str:
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
         return "the loss stayed below a twentieth of its first value"
-    settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
+    settings = (name for a in attempts if finding.pattern in BUMPS for name in changed_settings(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
@@ -241,12 +248,16 @@ def part_alone(view: View, finding: Finding) -> bool:
     """Whether it is a rise of parts of a loss, and the whole of it does not rise while it lasts."""
     attempt = next((a for a in view.named(finding.attempt) if a.loss is not None), None)
     parts = {s.metric for s in attempt.dataset_losses} if attempt and finding.pattern in RISES else ()
-    if attempt is None or attempt.loss is None or not (finding.pattern == PARTS or finding.metric in parts):
+    if (
+        attempt is None
+        or attempt.loss is None
+        or not (finding.pattern == DATASET_SPIKE or finding.metric in parts)
+    ):
         return False
     return not any(f.pattern in RISES and overlap(f, finding) for f in typed_findings(view, attempt.loss))
 
 
-def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
+def has_idle_rate(attempt: AttemptView, finding: Finding, share: float) -> bool:
     """Whether the learning rate is below this share of its highest value from the start of a rise on."""
     rate = attempt.learning_rate
     values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
@@ -254,13 +265,13 @@ def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
     return len(late) > 0 and bool(late.max() < share * values.max()) and can_resolve(values, share)
 
 
-def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
+def changed_settings(attempt: AttemptView, finding: Finding) -> Iterator[str]:
     """Metrics that are only a setting (a sequence length) and change where a rise begins, seldom else."""
     for series in attempt.by_role(Role.OTHER):
         edges = np.flatnonzero(np.diff(series.values)) + 1
         off = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
-        rare = len(edges) <= min(SETTINGS, len(series) / (20 * SETTINGS))
-        if rare and np.any(off <= SETTINGS):
+        rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * SETTING_SAMPLES))
+        if rare and np.any(off <= SETTING_SAMPLES):
             yield series.metric
 
 

@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.course import Contest, compete, reviewed
+from chronicle.classify.course import Contest, compete, retest_open_rises
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
@@ -34,14 +34,15 @@ COURSE_POINTS = 64  # the fewest of a loss that has a course
 _SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 _MEASURED = (*LOSSES, *SCORES, *_SPEED)
 _TABLES = ("csv", "json", "jsonl")
-_LEAST, _TEETH = 6, 3  # [samples] of a tooth that is asked, and so many of those
-_STEEPEST = -0.6  # exponent by which bends fall from sample to sample, at least: -1 of a mean, 0 of samples
-_MOST = 64  # [samples] of a tooth by which its bends are told
-_MANY = 32  # [samples] of a mean since the start
-_SURE = 4.0  # [standard errors] by which it is not that of samples
-_SPREAD = 1.11  # [log units] spread of the log of what is as large as Gaussian noise by chance
-_RESET = 3.0  # [times] the last moves of a tooth is the way to the next one
-_WHOLE = 0.9  # of the usual length, for a last tooth that has settled
+_TOOTH_SAMPLES = 6  # the fewest of a tooth whose shape is judged
+_FEWEST_TEETH = 3  # of that length
+_MEAN_EXPONENT = -0.6  # of bends against position, at most: -1 for a mean, 0 for single samples
+_MOST_POSITIONS = 64  # of a tooth, by which its bends are judged
+_MEAN_SAMPLES = 32  # the fewest of a mean since the start
+_MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
+_LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
+_RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
+_WHOLE_SHARE = 0.9  # of the usual length: a last tooth as long has settled
 
 
 def _of(role: Role) -> cached_property[Series | None]:
@@ -162,7 +163,9 @@ class View:
         seen = self._kernel(series, sign)[0]
         if series.role not in LOSSES or sign < 0:
             return seen
-        return self.once(("events", series), lambda: in_order(reviewed(series, seen, self.thresholds)))
+        return self.once(
+            ("events", series), lambda: in_order(retest_open_rises(series, seen, self.thresholds))
+        )
 
     def contest(self, loss: Series) -> Contest | None:
         steps, y = positive(loss)
@@ -233,7 +236,7 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     """The series, of running means that begin again with each epoch or step only what they came to."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
-    own_steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _TEETH}
+    own_steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}
     return {
         m: _settled(s, epoch, own_steps.values()) if s.role in _MEASURED else s for m, s in series.items()
     }
@@ -243,27 +246,32 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
     series = _without_test(series)
     for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
-        if np.count_nonzero(lengths >= _LEAST) >= _TEETH and _is_running_mean(series, begins):
+        if np.count_nonzero(lengths >= _TOOTH_SAMPLES) >= _FEWEST_TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
-            return series.pick(ends if lengths[-1] >= _WHOLE * median(lengths[:-1]) else ends[:-1])
+            return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
     return _between_rows(finite(series)) if series.role in _SPEED else series
 
 
 def _without_test(series: Series) -> Series:
     """Without a last row at the step of the one before it, where no other step repeats: that of a test."""
     is_new = np.diff(series.steps) > 0
-    test = len(is_new) >= _LEAST and not is_new[-1] and is_new[:-1].all() and np.isfinite(series.values[-1])
+    test = (
+        len(is_new) >= _TOOTH_SAMPLES
+        and not is_new[-1]
+        and is_new[:-1].all()
+        and np.isfinite(series.values[-1])
+    )
     return series.pick(np.arange(len(series) - 1)) if test else series
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # a mean speed of nothing tells nothing
 def _between_rows(speed: Series) -> Series:
     """A speed between the rows of a log, if the mean since its start is printed, which tells pauses late."""
-    if len(speed) < _MANY:
+    if len(speed) < _MEAN_SAMPLES:
         return speed
     speed = speed.pick(np.append(np.diff(speed.steps) != 0, True))  # a row of an evaluation repeats its step
     gaps = np.diff(speed.steps.astype(float))
-    if len(speed) < _MANY or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
+    if len(speed) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
         return speed
     gaps = np.append(gaps[0], gaps)
     if speed.role is Role.THROUGHPUT:  # so many steps took the time of so many over their mean
@@ -286,7 +294,7 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
             yield np.unique(np.append(0, rows[rows < len(steps)]))
     else:
         for ends in own_steps:
-            if len(ends) * _LEAST <= len(steps):
+            if len(ends) * _TOOTH_SAMPLES <= len(steps):
                 rows = np.searchsorted(steps, ends, "right")
                 yield np.unique(np.append(0, rows[rows < len(steps)]))
 
@@ -298,28 +306,28 @@ def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
     hides, from the nth sample of a tooth on, tell nothing.
     """
     values, lengths = series.values, np.diff(np.append(begins, len(series)))
-    long, size = np.repeat(lengths >= _LEAST, lengths), np.repeat(lengths, lengths)
+    long, size = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
     nth = np.arange(len(values)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1
     with np.errstate(invalid="ignore", over="ignore"):  # logged values may be as large as floats get
         move = np.diff(values, prepend=np.nan)
         late, reset = np.abs(move[long & (2 * nth > size)]), np.abs(move[begins[1:]])
         late, reset = late[~np.isnan(late)], reset[~np.isnan(reset)]
         known = np.isfinite(reset).any() and np.isfinite(late).any()
-        if len(begins) > 1 and (not known or median(reset) < _RESET * median(late)):
+        if len(begins) > 1 and (not known or median(reset) < _RESET_TIMES * median(late)):
             return False
         bend = np.abs(np.diff(move, prepend=np.nan))
         ok = np.isfinite(bend) & (nth > 2) & long
         grain = np.diff(np.unique(values[np.isfinite(values)])).min(initial=np.inf)
-    last = min(int(nth.max()), _MOST)
+    last = min(int(nth.max()), _MOST_POSITIONS)
     parts = ((n, bend[ok & (nth == n)]) for n in range(3, last + 1))
     hidden = next((n for n, part in parts if not (len(part) and median(part) > grain)), last + 1)
     ok &= nth < hidden
-    if hidden < _LEAST:
+    if hidden < _TOOTH_SAMPLES:
         return False
     x, y = np.log(nth[ok]), np.log(np.maximum(bend[ok], 0.5 * grain))
     width = float(((x - x.mean()) ** 2).sum())
     exponent = float(((x - x.mean()) * y).sum()) / width
-    return bool(exponent <= min(_STEEPEST, -_SURE * _SPREAD / width**0.5))
+    return bool(exponent <= min(_MEAN_EXPONENT, -_MEAN_ERRORS * _LOG_NOISE_SPREAD / width**0.5))
 
 
 def value_at(series: Series, step: float) -> float:

@@ -26,9 +26,9 @@ import numpy as np
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event
-from chronicle.classify.measure import BEFORE, Excess, departure, median, positive
+from chronicle.classify.measure import LINE_SAMPLES, Excess, departure, median, positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
-from chronicle.classify.resumed import FIRST, LEAST
+from chronicle.classify.resumed import FIRST_SAMPLES, JOIN_SAMPLES
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, SPIKES, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -37,7 +37,7 @@ from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
-SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
+DATASET_SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
 WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
@@ -85,7 +85,7 @@ def _whose(
     end = max(ends) if len(ends) == len(group) else None
     at = At(attempt, series if kind == "single" else None, start, peak, end)
     total = (tallest.pattern, "the total loss alone: one event, whoever it belongs to")
-    return finding(SPIKE, at, checks, tallest.severity, tallest.confidence, total)
+    return finding(DATASET_SPIKE, at, checks, tallest.severity, tallest.confidence, total)
 
 
 def skewed_mixture(view: View) -> Iterator[Finding]:
@@ -144,7 +144,7 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
     for spike in resume.find(view):
         names = spike.attempt, spike.evidence.get("after")
         after, before = (next(iter(view.named(name)), None) for name in names)
-        if spike.pattern != resume.SPIKE or after is None or before is None:
+        if spike.pattern != resume.RESUME_SPIKE or after is None or before is None:
             continue
         skews = [(skew(old, r, spike.start_step), r) for r, old in pairs(before, after, Role.RATIO)]
         (share, t), ratio = max(skews, key=lambda s: abs(s[0][1]), default=((0.0, 0.0), None))
@@ -168,13 +168,13 @@ def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Ser
 
 def skew(old: Series, new: Series, at: float) -> tuple[float, float]:
     """How far the first samples of a ratio are off its level before: as a share of it, and in errors."""
-    level = old.values[(old.steps < at) & np.isfinite(old.values)][-BEFORE:]
-    first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST[-1]]
-    if min(len(level), len(first)) < LEAST or not np.mean(level) > 0:
+    level = old.values[(old.steps < at) & np.isfinite(old.values)][-LINE_SAMPLES:]
+    first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST_SAMPLES[-1]]
+    if min(len(level), len(first)) < JOIN_SAMPLES or not np.mean(level) > 0:
         return 0.0, 0.0
     usual, noise = float(np.mean(level)), measure.scale(level)
     noise *= measure.inflation(level - usual, noise)
-    offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST if m <= len(first)]
+    offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST_SAMPLES if m <= len(first)]
     off, m = max(offs, key=lambda o: abs(o[0]) * o[1] ** 0.5)
     return off / usual, off / (noise * (1 / m + 1 / len(level)) ** 0.5)
 
@@ -183,9 +183,9 @@ def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
     """How far a data set's loss lies over its own line of the earlier attempt while the spike lasts."""
     (old_steps, before), (steps, y) = positive(old), positive(new)
     known = old_steps < spike.start_step
-    line = measure.fit(old_steps[known][-BEFORE:], before[known][-BEFORE:])
+    line = measure.fit(old_steps[known][-LINE_SAMPLES:], before[known][-LINE_SAMPLES:])
     end = spike.end_step or spike.start_step
-    part = steps[: int(np.searchsorted(steps, end)) + LEAST]
+    part = steps[: int(np.searchsorted(steps, end)) + JOIN_SAMPLES]
     return measure.excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
 
 
@@ -198,5 +198,5 @@ def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> 
     return [most] if rises else []
 
 
-BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), _dataset_spikes)
-MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.SPIKE})
+BY_DATASET = Rule.of_attempts("datasets", (DATASET_SPIKE,), _dataset_spikes)
+MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.RESUME_SPIKE})

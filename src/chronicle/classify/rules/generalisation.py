@@ -29,14 +29,14 @@ import numpy as np
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
+    confidence_of,
+    difference_noise,
     finite,
     inflation,
     median,
     positive,
     running,
     scale,
-    sure,
-    wiggle,
 )
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.objectives import (
@@ -98,7 +98,7 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
             Check("training loss fell meanwhile", gain, "log units", least, key="training_fall_log"),
         ]
         at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
-        confidence = 0.5 + 0.5 * sure(rise, need)
+        confidence = 0.5 + 0.5 * confidence_of(rise, need)
         yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
         return
 
@@ -182,7 +182,7 @@ def turn(loss: Series, start: float, end: float) -> Turn | None:
     before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
     if not len(before) or not len(after):
         return None
-    error = MEDIAN_ERROR * wiggle(y) * (1 / len(before) + 1 / len(after)) ** 0.5
+    error = MEDIAN_ERROR * difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
     return Turn(median(before), median(after), error)
 
 

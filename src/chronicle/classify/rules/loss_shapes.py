@@ -54,7 +54,7 @@ import numpy as np
 
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import last_digit, median
+from chronicle.classify.measure import last_decimal, median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
@@ -67,11 +67,11 @@ NAN, FROZEN = "nan-inf", "frozen-metric"
 SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
 RISES = BUMPS | having(Trait.DIVERGES)  # what a rise of the loss looks like for want of its context
-ZEROS = 8  # samples of exactly 0.0 in a loss
-FEW_ZEROS = 2  # of these at the end, where the gradient norm of each is NaN or Inf
-BEFORE = 8  # samples whose median is the level before an event
-PACE = 0.3  # of what is left of a rise that it falls by in the last third of the time since its peak
-RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
+MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
+FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
+LEVEL_SAMPLES = 8  # before an event, whose median is the level there
+PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
+RECENT_SAMPLES = 6  # after a peak: fewer cannot show whether the loss still falls
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class Shape:
         """The level before the event, in the unit of the series: the lower of that of a few samples and of
         the last ones, for a loss may fall steeply; of one that went on falling, the lowest sample."""
         onset, peak = self.event.onset, self.event.peak
-        level = float(np.fmin(self.value(onset - BEFORE, onset), self.value(onset - 3, onset)))
+        level = float(np.fmin(self.value(onset - LEVEL_SAMPLES, onset), self.value(onset - 3, onset)))
         if self.value(peak, peak + 1) > level:
             return level
         return float(np.fmin.reduce(self.series.values[onset : peak + 1], initial=level))
@@ -122,7 +122,7 @@ class Shape:
         if len(y) and float(y.min()) > 0:
             y = np.log(y)
         else:  # a loss that crosses zero is judged in its own unit
-            height = self.value(e.peak, e.peak + 1) - self.value(e.onset - BEFORE, e.onset)
+            height = self.value(e.peak, e.peak + 1) - self.value(e.onset - LEVEL_SAMPLES, e.onset)
             noise *= height / e.height
         least = max(self.limits.dip * height, 4.0 * noise)
         return len(y) > 0 and float(np.max(np.maximum.accumulate(y) - y)) >= least
@@ -148,7 +148,7 @@ class Shape:
     def end_share(self) -> float:
         """The last samples over the first ones (NaN where those are not positive)."""
         first, n = self.value(0, 2), len(self.series)
-        return self.value(n - BEFORE, n) / first if first > 0 else math.nan
+        return self.value(n - LEVEL_SAMPLES, n) / first if first > 0 else math.nan
 
     @cached_property
     def at_rest(self) -> bool:
@@ -161,9 +161,9 @@ class Shape:
     def _is_below_print(self) -> bool:
         """Whether the loss came to its lowest value by single steps of its last printed digit."""
         values = self.series.values[np.isfinite(self.series.values)]
-        before = self.series.values[max(self.event.onset - BEFORE, 0) : self.event.onset + 1]
-        lowest = bool(values[-1] == values.min()) and len(before) > BEFORE
-        return lowest and bool((np.abs(np.diff(before)) < 1.5 * last_digit(values)).all())
+        before = self.series.values[max(self.event.onset - LEVEL_SAMPLES, 0) : self.event.onset + 1]
+        lowest = bool(values[-1] == values.min()) and len(before) > LEVEL_SAMPLES
+        return lowest and bool((np.abs(np.diff(before)) < 1.5 * last_decimal(values)).all())
 
     @cached_property
     def is_step(self) -> bool:
@@ -172,7 +172,7 @@ class Shape:
         left = e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
         rest = self.series.values[(e.onset + len(self.series)) // 2 :]
         # bit-equal values to the end: a filter shows them where NaN were, no level is so calm
-        return left and not (len(rest) >= BEFORE and bool((rest == rest[0]).all()))
+        return left and not (len(rest) >= LEVEL_SAMPLES and bool((rest == rest[0]).all()))
 
     def step(self, index: int) -> int:
         """The step of a sample, clipped to the series."""
@@ -278,10 +278,10 @@ def _spike(shape: Shape) -> Finding | None:
     since, falling = shape.step(last) - shape.step(e.onset), e.falling
     # a spike past its middle height that still falls, or whose peak is too recent to say more: in thirds of
     # the time since its peak it falls by so much that it is back after as long again
-    falls = falling * e.height > PACE * e.residual
-    coming_down = e.last < 0.5 * e.height and (falls or last - e.peak < RECENT)
+    falls = falling * e.height > PACE_SHARE * e.residual
+    coming_down = e.last < 0.5 * e.height and (falls or last - e.peak < RECENT_SAMPLES)
     if shape.nearly_back or (shape.is_spike and coming_down):  # slow is all that can be said
-        pace = f"> {PACE:g} of what is left", f"<= {PACE:g} of what is left"
+        pace = f"> {PACE_SHARE:g} of what is left", f"<= {PACE_SHARE:g} of what is left"
         check = side("still coming down", falling, "of the height", falls, pace)
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
@@ -369,12 +369,12 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
         if len(meanwhile) and bool((np.isfinite(meanwhile) & (meanwhile != 0.0)).all()):
             return None
     rest, count = series.values[~zero & np.isfinite(series.values)], int(zero.sum())
-    if count < FEW_ZEROS or len(series) < 2 * ZEROS or not len(rest) or not (rest > 0).all():
+    if count < FEW_ZEROS or len(series) < 2 * MANY_ZEROS or not len(rest) or not (rest > 0).all():
         return None
     at_end = bool(zero[np.argmax(zero) :].all())
     late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
     lost = ~np.isfinite(late)
-    need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else ZEROS
+    need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else MANY_ZEROS
     dead = float(np.mean(lost | (late == 0.0))) if len(late) else 0.0
     lowest = float(rest.min()) / median(rest[:2])
     clear = lowest > limits.trifle

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import MEDIAN_ERROR, finite, median, scale, trend, wiggle
+from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, scale, trend
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, stands
 from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE
 from chronicle.classify.view import AttemptView, View
@@ -106,7 +106,7 @@ def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
         return None
     count, course = min(BLOCKS, len(v) // 3), trend(v)
     size = (len(v) // count) ** 0.5
-    within = max(MEDIAN_ERROR * wiggle(v) / size, 1e-9 * float(np.abs(v).max()))
+    within = max(MEDIAN_ERROR * difference_noise(v) / size, 1e-9 * float(np.abs(v).max()))
     if not median(np.abs(np.diff(v))):  # most values repeat, so medians do not know what the others may do
         within = max(within, MEDIAN_ERROR * float(np.std(v)) / size)
     # neighbours within a block may be alike: the levels of its quarters tell how much levels differ

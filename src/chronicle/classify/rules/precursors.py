@@ -26,19 +26,19 @@ import numpy as np
 
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import BEFORE, fit, median, positive, rises_by, sure
+from chronicle.classify.measure import LINE_SAMPLES, confidence_of, fit, median, positive, rises_by
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Finding, Floats, Series
 
-LOGGED = 0.5  # share of the loss's points that the gradient norm must have
+LOGGED_SHARE = 0.5  # of the points of the loss must have a gradient norm
 
 
 def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss, norm, limits = attempt.loss, attempt.grad_norm, view.thresholds
-    if loss is None or norm is None or len(norm) < LOGGED * len(loss):
+    if loss is None or norm is None or len(norm) < LOGGED_SHARE * len(loss):
         return
     events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
     if not events:  # the usual run: nothing to precede, and the gradient norm need not be judged
@@ -68,7 +68,7 @@ def onset(series: Series, event: Event, limits: Thresholds) -> int:
     """The step from which on a rise is clearly over its line, seen from its peak."""
     steps, y = positive(series)
     first, peak = (int(np.searchsorted(steps, series.steps[k])) for k in (event.onset, event.peak))
-    before = slice(max(first - BEFORE, 0), max(first - 4, 0))
+    before = slice(max(first - LINE_SAMPLES, 0), max(first - 4, 0))
     line = fit(steps[before], y[before])
     if line is None:
         return int(series.steps[event.onset])
@@ -108,7 +108,7 @@ def _rising_rate(view: View) -> Iterator[Finding]:
         at_least(what, factor, "times the other", least, "factor"),
         *noted(of=what),
     ]
-    confidence = sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
+    confidence = confidence_of(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
     at = At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1])
     yield finding("rising-spike-rate", at, checks, 0.5, confidence)
 

@@ -42,17 +42,17 @@ import numpy as np
 
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import (
-    FLOOR,
+    NOISE_FLOOR_LOG,
     Excess,
+    clipped_difference_noise,
+    confidence_of,
     excess,
     finite,
     fit,
-    grain,
     median,
     positive,
+    resolution,
     step_at,
-    sure,
-    tremble,
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import BUMPS
@@ -62,11 +62,11 @@ from chronicle.model import Finding, Floats, Role, Series
 
 DROP, RAMP, SHIFT = "lr-decay-drop", "batch-ramp", "level-shift"
 EXPLAINED = frozenset({"grokking", SHIFT})
-LEAST = 8  # [samples] of a loss on either side of a planned change
-EDGES = 24  # more epochs or ramps than this in one log are no steps that anybody sees
-STEADY = 0.999  # share of the highest learning rate: a constant one, as loggers round it
-NOISE = 256  # [samples] on either side of a ramp that tell its noise; those of its first quarter do not
-ONE_SAMPLE = 0.9  # [log units] standard error of the noise that one sample tells (see measure.tremble)
+EDGE_SAMPLES = 8  # the fewest of a loss on either side of a planned change
+MOST_CHANGES = 24  # epochs or ramps in one log: more are no visible steps
+CONSTANT_SHARE = 0.999  # of the highest learning rate: a constant one, as loggers round it
+NOISE_SAMPLES = 256  # at most on either side of a ramp, whose noise is compared
+NOISE_ERROR_LOG = 0.9  # [log units] standard error of a noise scale from one sample
 
 
 def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -76,12 +76,12 @@ def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
 
 def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     rate, limits, (steps, y) = attempt.learning_rate, view.thresholds, positive(loss)
-    if rate is None or len(rate) < LEAST or len(y) < 2 * LEAST:
+    if rate is None or len(rate) < EDGE_SAMPLES or len(y) < 2 * EDGE_SAMPLES:
         return
     begins = decay_begins(rate, limits)
     for at in [*cliffs(rate, limits.lr_falls), *begins]:
         i = int(np.searchsorted(steps, at))
-        if not LEAST <= i <= len(y) - LEAST:
+        if not EDGE_SAMPLES <= i <= len(y) - EDGE_SAMPLES:
             continue
         fall = best_fall(steps, y, i)
         if at in begins:
@@ -100,7 +100,7 @@ def cliffs(rate: Series, factor: float) -> list[float]:
     with np.errstate(all="ignore"):
         falls = np.flatnonzero((v[:-1] > 0) & (v[1:] > 0) & (v[:-1] >= factor * v[1:]))
     runs = falls[np.diff(falls, prepend=-9) > 1]
-    return [float(rate.steps[i + 1]) for i in runs] if len(runs) <= EDGES else []
+    return [float(rate.steps[i + 1]) for i in runs] if len(runs) <= MOST_CHANGES else []
 
 
 def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
@@ -108,9 +108,13 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
     v = rate.values
     if not np.isfinite(v).all() or v.max() <= 0:
         return []
-    flat = np.flatnonzero(v >= STEADY * v.max())
+    flat = np.flatnonzero(v >= CONSTANT_SHARE * v.max())
     tail = v[flat[-1] :]
-    if len(tail) < LEAST or len(flat) < limits.lasting * len(v) or tail[-1] > limits.lr_decayed * v.max():
+    if (
+        len(tail) < EDGE_SAMPLES
+        or len(flat) < limits.lasting * len(v)
+        or tail[-1] > limits.lr_decayed * v.max()
+    ):
         return []
     smooth = bool(np.all(np.diff(tail) <= 0)) and tail[0] < limits.lr_falls * tail[1]
     return [float(rate.steps[flat[-1]])] if smooth else []
@@ -123,7 +127,7 @@ def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thr
     other way, so a long line makes no fall of its own.
     """
     a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
-    line = fit(steps[min(far, a - LEAST) : a], y[min(far, a - LEAST) : a])
+    line = fit(steps[min(far, a - EDGE_SAMPLES) : a], y[min(far, a - EDGE_SAMPLES) : a])
     if line is None:
         return Excess(0.0, 0.0)
     v = rate.values
@@ -155,13 +159,13 @@ def planned_fall(
         at_least("fall of the loss there", -fall.height, "log units", limits.moved, "drop_log"),
     ]
     at, sudden = At(attempt, loss, loss.steps[drop.onset] if drop else step, None, end), "grokking"
-    confidence = sure(fall.t, limits.known_t)
+    confidence = confidence_of(fall.t, limits.known_t)
     return finding(pattern, at, checks, 0.1, confidence, (sudden, "nothing had been changed there"))
 
 
 def _near(loss: Series, event: Event, at: float) -> bool:
     i = index_at(loss, at)
-    return event.onset - LEAST <= i <= max(event.onset + LEAST, event.end or 0)
+    return event.onset - EDGE_SAMPLES <= i <= max(event.onset + EDGE_SAMPLES, event.end or 0)
 
 
 def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -171,13 +175,15 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         return
     at, factor = size.steps[ok][grows].astype(float), float(batch[grows[-1]] / batch[grows[0] - 1])
     a, b = np.searchsorted(steps, at[[0, -1]]).tolist()
-    if factor < limits.batch_grows or a < LEAST or len(y) - b < LEAST:
+    if factor < limits.batch_grows or a < EDGE_SAMPLES or len(y) - b < EDGE_SAMPLES:
         return
     young = int(np.searchsorted(steps, 0.25 * at[0]))  # the noise of the first steps is another one
-    before, after = y[max(a - NOISE, young) : a], y[b : b + NOISE]
-    calm = max(tremble(after), FLOOR) / max(tremble(before), FLOOR)
-    calm_t = -float(np.log(calm)) / (ONE_SAMPLE * (1 / len(before) + 1 / len(after)) ** 0.5)
-    few = at if len(at) <= EDGES else at[:0]
+    before, after = y[max(a - NOISE_SAMPLES, young) : a], y[b : b + NOISE_SAMPLES]
+    calm = max(clipped_difference_noise(after), NOISE_FLOOR_LOG) / max(
+        clipped_difference_noise(before), NOISE_FLOOR_LOG
+    )
+    calm_t = -float(np.log(calm)) / (NOISE_ERROR_LOG * (1 / len(before) + 1 / len(after)) ** 0.5)
+    few = at if len(at) <= MOST_CHANGES else at[:0]
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
     calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
@@ -195,15 +201,15 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Steps down of the loss at whole epochs; a long fall over several edges is one."""
-    epoch, (steps, y) = attempt.first(Role.EPOCH, LEAST), positive(loss)
+    epoch, (steps, y) = attempt.first(Role.EPOCH, EDGE_SAMPLES), positive(loss)
     if epoch is None or not len(steps):
         return
     known = np.where(np.isfinite(epoch.values), epoch.values, np.nan)
     whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6)
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
-    if not 1 <= len(edges) <= EDGES or len(steps) < LEAST * (len(edges) + 1):
+    if not 1 <= len(edges) <= MOST_CHANGES or len(steps) < EDGE_SAMPLES * (len(edges) + 1):
         return
-    rounding = grain(y)
+    rounding = resolution(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     near = [[i + d for d in (0, 1, 2) if i + d < len(y)] for i in edges.tolist()]
     steepest = [min((step_at(steps, y, i, min(half, 64), 1) for i in at), key=lambda e: e.t) for at in near]

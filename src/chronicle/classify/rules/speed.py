@@ -31,17 +31,17 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted,
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 
-LEAST = 32  # [samples] for a level of the speed
+SPEED_SAMPLES = 32  # the fewest that have a level of the speed
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
-HABIT = 0.1  # of the length of a pause: what is as long is another one of its kind
-USUAL = 256  # [samples] before a drop that tell how fast the run was
+SAME_PAUSE_SHARE = 0.1  # of the length of a pause: another one as long is of the same kind
+USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     seen: list[Finding] = []
     for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
         for series in attempt.by_role(role):
-            for event in view.events(series, sign) if len(series) >= LEAST else ():
+            for event in view.events(series, sign) if len(series) >= SPEED_SAMPLES else ():
                 if event.kind in (Kind.BACK, Kind.OPEN):
                     drops = filter(stands, _drop(view, attempt, series, sign, event))
                     seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
@@ -58,7 +58,7 @@ def overlap(a: Finding, b: Finding) -> bool:
 def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
     limits, (steps, y) = view.thresholds, positive(series)
     a, least = int(np.searchsorted(steps, series.steps[event.onset])), int(limits.slow_samples)
-    before = y[max(a - USUAL, 0) : a]
+    before = y[max(a - USUAL_SAMPLES, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
         return
     slower = sign * (y[a:] - median(before))
@@ -109,13 +109,13 @@ def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
     series = attempt.loss or next(iter(attempt.series.values()), None)
     if attempt.attempt.axis == "item":  # when results were written says nothing of a training
         return
-    if series is not None and len(series) >= LEAST // 2 and np.isfinite(series.times).all():
+    if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
         yield from standstill(view, attempt, series, gaps, np.diff(series.steps.astype(float)), 1.0)
         return
     for times in attempt.by_role(Role.STEP_TIME):
         unit = SECONDS.get((times.unit or "").lower())
-        if len(times) >= LEAST // 2:
+        if len(times) >= SPEED_SAMPLES // 2:
             yield from standstill(view, attempt, times, times.values[1:], np.ones(len(times) - 1), unit)
 
 
@@ -125,7 +125,7 @@ def standstill(
     """Gaps far beyond the usual time a step; ``unit_s``: seconds in one unit of ``gaps`` (None: unknown)."""
     limits = view.thresholds
     ok = np.isfinite(gaps) & (gaps > 0) & (steps > 0)
-    if ok.sum() < LEAST // 2:
+    if ok.sum() < SPEED_SAMPLES // 2:
         return
     usual = median(gaps[ok])
     if unit_s:  # of a short run, a pause that took longer than all the rest counts as well
@@ -135,11 +135,11 @@ def standstill(
         least = limits.hang_unknown * usual
     long = np.flatnonzero(ok & (gaps >= least))
     for i in long[long >= limits.slow_samples]:
-        places = series.steps[:-1][ok & (gaps >= HABIT * gaps[i])]
+        places = series.steps[:-1][ok & (gaps >= SAME_PAUSE_SHARE * gaps[i])]
         again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
         if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
-        others = elsewhere(view, attempt, series, HABIT * gaps[i])
+        others = pauses_elsewhere(view, attempt, series, SAME_PAUSE_SHARE * gaps[i])
         if len(places) + others > 2:
             continue
         times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
@@ -153,7 +153,7 @@ def standstill(
         yield finding("hang", at, checks, 0.5, 0.8 if unit_s else 0.5, slow)
 
 
-def elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
+def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
     """How many pauses of other attempts are as long, without their start-up; counted up to two."""
     found, timed = 0, series.role is Role.STEP_TIME
     for other in view.attempts:

@@ -36,9 +36,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.course import CLIMBS, HEALTHY, LEAD_NATS, STOPPED, WAITS, Contest, in_doubt
+from chronicle.classify.course import CLIMBS, HEALTHY, LEAD_NATS, STOPPED, WAITS, Contest, may_deviate
 from chronicle.classify.kernel import Kind
-from chronicle.classify.measure import MEDIAN_ERROR, can_resolve, finite, median, positive, running, wiggle
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    can_resolve,
+    difference_noise,
+    finite,
+    median,
+    positive,
+    running,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.generalisation import SUDDEN, is_abrupt
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
@@ -73,7 +81,7 @@ def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 @kept
 def course_of(view: View, loss: Series) -> Contest | None:
     """The competition over a loss; None for a short log, and where it only descends."""
-    return view.contest(loss) if in_doubt(*positive(loss), view.thresholds) else None
+    return view.contest(loss) if may_deviate(*positive(loss), view.thresholds) else None
 
 
 def end_of(y: Floats) -> float:
@@ -89,7 +97,7 @@ def fall_of(y: Floats) -> float:
 def moved(v: Floats) -> bool:
     """Whether eighths of a series differ by a fiftieth of it, and by more than noise does (5.5 errors)."""
     eighths = np.array([median(part) for part in np.array_split(v, 8)])
-    usual = 5.5 * MEDIAN_ERROR * wiggle(v) / max(len(v) / 8, 1) ** 0.5
+    usual = 5.5 * MEDIAN_ERROR * difference_noise(v) / max(len(v) / 8, 1) ** 0.5
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
 
 
@@ -163,7 +171,7 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check | None:
     """The check that the loss hardly fell between two stretches; None if it fell, or noise may hide it."""
     fall = median(first) - median(last)
-    error = MEDIAN_ERROR * wiggle(y) * (2 / max(len(first), 1)) ** 0.5
+    error = MEDIAN_ERROR * difference_noise(y) * (2 / max(len(first), 1)) ** 0.5
     if max(abs(fall), error) >= limits.moved:
         return None
     return Check("fall of the loss meanwhile", fall, "log units", f"< {limits.moved:g}", key="fall_log")

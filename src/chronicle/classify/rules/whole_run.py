@@ -46,7 +46,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.measure import MEDIAN_ERROR, levels_apart, median, positive, rises_by, wiggle
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    difference_noise,
+    levels_apart,
+    median,
+    positive,
+    rises_by,
+)
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, SHIFT, typed_findings
@@ -141,7 +148,7 @@ def guessing(log_level: float) -> tuple[int, float]:
 
 def is_guessing(y: Floats) -> bool:
     """Whether the level of log values is that of guessing, as exactly as noise lets it be known."""
-    error = MEDIAN_ERROR * wiggle(y) / len(y) ** 0.5
+    error = MEDIAN_ERROR * difference_noise(y) / len(y) ** 0.5
     return bool(guessing(median(y))[1] <= OFF_GUESSING + min(2 * error, OFF_GUESSING))
 
 
@@ -176,7 +183,7 @@ def unmoved(view: View) -> Iterator[Finding]:
     in_game = any(is_of_opponent(name) or OF_AGENTS & set(words_of(plain(name))) for name in names)
     if in_game or view.noise(loss) > view.thresholds.wild:
         return
-    fall = learned(y) / max(wiggle(y), 1e-12)
+    fall = learned(y) / max(difference_noise(y), 1e-12)
     checks = [
         at_most("trend of the whole course", abs(trend_errors), "errors", STILL_ERRORS, "still_errors"),
         at_most("fall from the first values", fall, "noise scales", CHANCE_FALL_SCALES),
@@ -217,7 +224,7 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
 def moves(y: Floats) -> bool:
     """Whether log values go up or down with time, fall from the first ones, have levels of their own in
     eighths, or keep closer to their neighbours than to their mean (von Neumann)."""
-    fell = learned(y) > CHANCE_FALL_SCALES * wiggle(y)
+    fell = learned(y) > CHANCE_FALL_SCALES * difference_noise(y)
     smooth = float(np.sum(np.diff(y) ** 2)) < SMOOTH_RATIO * float(np.sum((y - y.mean()) ** 2))
     return fell or smooth or abs(rises_by(y)) > STILL_ERRORS or levels_apart(y) > EQUAL_LEVELS_CHI2
 
@@ -253,7 +260,7 @@ def _dies(view: View, loss: Series) -> bool:
     still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
     least = view.thresholds.learned
     up = any(f.pattern == NAN or f.evidence.get("residual_log", 0.0) >= least for f in still_open)
-    return up or slow_changes.risen(view, loss) is not None
+    return up or slow_changes.late_turn(view, loss) is not None
 
 
 def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
