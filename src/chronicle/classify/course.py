@@ -1,11 +1,12 @@
 """The course of a loss: what a run that goes on learning would have done next, and what a whole run was.
 
-A healthy loss falls like ``E + A * shape(t)``, t the share of the steps seen, with a shape that is a power
-law or an exponential (`shapes`). E and A are fitted in the unit of the loss with weights 1/L^2: in log units
-a floor is no sum, and any ramp beats the exact law. All shapes are fitted at once to at most 96 medians,
-robustly (Student-t weights), and weighed by their likelihood: where they disagree, the forecast is unsure.
+A healthy loss falls like ``E + A * shape(t)``, where t is the share of the steps and the shape is a power
+law or an exponential (`shapes`). E and A are fitted in the unit of the loss with weights 1/L^2, because in
+log units the floor would not be additive, and any ramp would fit better than the exact law. All shapes are
+fitted at once to at most 96 medians, robustly (Student-t weights), and weighted by their likelihood; where
+they disagree, the forecast is uncertain.
 
-What a whole run was, five explanations compete for, over at most 256 medians of its loss:
+Five explanations of the course of a whole run compete, over at most 256 medians of its loss:
 
     never     c
     healthy   E + A phi(t); or cooled towards the end: E + A phi(t) - D t^3
@@ -13,9 +14,10 @@ What a whole run was, five explanations compete for, over at most 256 medians of
     waits     E + A phi(max(t - T, 0))
     climbs    E + A exp(-t / a) - B exp(-t / b), a at least three times b
 
-phi are the same laws; A, B, D > 0. The score of each is the likelihood of its best member under Student-t
-errors, less half a log of the number of medians (in effect) for every free parameter, in nats. Neighbours
-that the best explanation leaves alike count once: what no law fits makes all of them less sure.
+phi are the same laws; A, B, D > 0. The score of each, in nats, is the log likelihood of its best member
+under Student-t errors, minus half the logarithm of the effective number of medians for every free parameter.
+That number is smaller where the residuals of the best explanation are autocorrelated: a course that no law
+fits leaves all explanations less certain.
 """
 
 from __future__ import annotations
@@ -70,7 +72,7 @@ class Laws(NamedTuple):
     taus: Sequence[float]
 
 
-# A forecast twice as far as was seen is 3 % off with every third of these laws, and 0.8 % with all.
+# A forecast over twice the observed span is 0.8 % off with all of these laws, 3 % with a third of them.
 FINE = Laws(
     np.geomspace(0.001, 1.0, 10).tolist(),
     (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0),
@@ -79,7 +81,7 @@ FINE = Laws(
 
 TIMES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.33, 0.42, 0.5, 0.6, 0.7, 0.8)  # places of T
 TAUS = (0.004, 0.012, 0.04, 0.12, 0.4, 1.2)
-# Some thousand curves are tried: a third of the laws tells the families apart, in 20 ms.
+# Some thousand curves are tried; a third of the laws distinguishes the families, in 20 ms.
 COARSE = Laws((0.001, 0.01, 0.1, 1.0), (0.15, 0.4, 0.8, 1.6), TAUS)
 CLIMB_FASTER_TIMES = 3.0  # than what it comes back by; otherwise the two are one process
 LEAD_NATS = 10.0  # 1 in 20,000 for equal beliefs; fits of real losses differ by 5 without a cause
@@ -88,7 +90,7 @@ NEVER, HEALTHY, STOPPED, WAITS, CLIMBS = "never", "healthy", "stopped", "waits",
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Laws fitted to a stretch of a loss: ``share`` of belief in each, ``spread`` their residual scale."""
+    """Laws fitted to a stretch of a loss, with the ``share`` of belief in each."""
 
     first: float  # [steps] where t is 0, and the steps until t is 1
     span: float
@@ -111,7 +113,8 @@ class Course:
 
 
 def shapes(t: Floats, laws: Laws = FINE) -> Floats:
-    """(shape, place): descents from 1 at t = 0; twice another's power is its square, ten times as fast."""
+    """The shapes as rows: descents from 1 at t = 0. A power that is twice another one is computed as its
+    square, which is ten times as fast."""
     t = np.maximum(t, 0.0)
     decades = np.log1p(t / np.reshape(laws.t0, (-1, 1)))
     made: dict[float, Floats] = {}
@@ -122,7 +125,7 @@ def shapes(t: Floats, laws: Laws = FINE) -> Floats:
 
 
 def medians_of(steps: Floats, y: Floats, most: int = MEDIANS_OF_FIT) -> tuple[Floats, Floats, Floats]:
-    """Steps, medians and samples of ``most`` bins at most, even in steps and in log steps by halves."""
+    """Steps, medians and sizes of at most ``most`` bins, half even in steps, half in log steps."""
     n = len(y)
     x = steps - steps[0]
     if n <= most or x[-1] <= 0:
@@ -137,7 +140,7 @@ def medians_of(steps: Floats, y: Floats, most: int = MEDIANS_OF_FIT) -> tuple[Fl
 
 
 def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
-    """Whether a course may be more than a descent that goes on: flat at either end, or rising at first."""
+    """Whether a course may be no steady descent: it is flat at either end, or rises at first."""
     if len(y) < MEDIANS_OF_SCREENING:
         return len(y) >= FEWEST_SAMPLES
     x, level, samples = medians_of(steps, y, MEDIANS_OF_SCREENING)
@@ -163,13 +166,13 @@ def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
 
 
 def in_units(level: Floats) -> Floats:
-    """Values of log levels as shares of the highest; what lies below rounding errors of that is one value."""
+    """Log levels as shares of the highest; all that lies below its rounding error becomes one value."""
     values: Floats = np.exp(np.maximum(level - level.max(), LOWEST_LOG))
     return values
 
 
 def fitted(steps: Floats, y: Floats) -> Course | None:
-    """The course of log values; None where there is too little of it."""
+    """The course of log values; None for too few of them."""
     x, level, samples = medians_of(steps, y)
     if len(level) < FEWEST_MEDIANS or x[-1] <= x[0]:
         return None
@@ -211,20 +214,20 @@ def solved(phi: Floats, square: Floats, y: Floats, weight: Floats) -> tuple[Floa
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """What the samples after a place would be, had nothing happened there, log units."""
+    """What the samples after a place would be if nothing had happened there, in log units."""
 
-    old: float  # the level at the place
-    samples: int  # whose median that is
+    old: float  # the level before the place
+    samples: int  # whose median it is
     expected: Floats
     sure: Floats  # standard deviations of what is expected
-    height: float  # of the rise that is asked about
+    height: float  # of the rise that is tested
 
 
 def retest_open_rises(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
-    """The events of a loss, those that are open asked again: level *and* trend, with their uncertainty.
+    """The events of a loss; open rises are tested again against level *and* trend, with their uncertainty.
 
     The kernel extrapolates what it remembers of the last samples, so a rise in the steep start of a run, or
-    one that gives back what a dip had taken, seems to stay for ever. A rise that is none is left out.
+    one that only undoes a dip, seems to stay for ever. What turns out to be no rise is left out.
     """
     steps, y = positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
@@ -241,16 +244,16 @@ def retest_open_rises(series: Series, events: Iterable[Event], limits: Threshold
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
-    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
-    if it is not over, or nobody can tell. The end of the log must be at the old level and at the forecast."""
+    """The sample from which on a rise from sample ``a`` was over: ``a`` if it is no rise at all, None
+    if it is not over or cannot be judged. The log must end at the old level and at the forecast."""
     rest = len(y) - a
     if rest < FEWEST_MEDIANS:
         return None
     width = min(max(rest // 8, 4), END_SAMPLES) | 1
     first = int(np.searchsorted(steps, steps[0] + limits.settling * (steps[a - 1] - steps[0]))) if a else 0
-    first = first if a - first >= FEWEST_MEDIANS else 0  # huge first values would tilt the course
+    first = first if a - first >= FEWEST_MEDIANS else 0  # huge first values would distort the fit
     noise, young = MEDIAN_ERROR * difference_noise(y[first:]), a - first < FEWEST_MEDIANS
-    if young and (line := fit(steps[a:], y[a:])) is not None:  # what wanders was anywhere when the log began
+    if young and (line := fit(steps[a:], y[a:])) is not None:  # a loss that wanders may have begun anywhere
         noise = max(noise, line.noise * min(line.inflation, (a - first) ** 0.5))
     error = SURE_DEVIATIONS * noise
     if (base := baseline(steps, y, (first, a), width, height)) is None:
@@ -271,16 +274,16 @@ def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, heigh
     before = y[max(at - width, first) : at]
     old = median(before)
     course = fitted(steps[first:at], y[first:at]) if at - first >= FEWEST_MEDIANS else None
-    if course is None:  # too little of a course to ask for a trend: the level alone
+    if course is None:  # too short for a trend: the level alone
         return Baseline(old, len(before), np.full(len(y) - at, old), np.zeros(len(y) - at), height)
-    far = 2 * steps[at - 1] - steps[first]  # as far beyond as was seen; a loss may stay where it is there
+    far = 2 * steps[at - 1] - steps[first]  # beyond twice the observed span no fall is expected
     fall, sure = course.fall(steps[at - 1], np.minimum(steps[at:], far))
     return Baseline(old, len(before), old - fall, sure, height)
 
 
 def ceiling(base: Baseline, error: float, samples: int) -> Floats:
-    """The highest level that still is no rise, at each sample: neither over the old level nor over the
-    forecast, but for what is unsure of both. ``error`` is that of one sample, ``samples`` make a level."""
+    """The highest level that is no rise, at each sample: not above the old level nor above the forecast,
+    within their uncertainty. ``error`` is that of one sample; ``samples`` are averaged into a level."""
     progress = np.maximum(base.old - base.expected, 0.0)
     over = np.maximum(SURE_DEVIATIONS * base.sure, HALF * np.minimum(progress, base.height))
     unsure = error * (1 / samples + 1 / base.samples) ** 0.5
@@ -289,7 +292,7 @@ def ceiling(base: Baseline, error: float, samples: int) -> Floats:
 
 
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
-    """Whether the end of the log, and its last three samples, are at the level before and at the trend."""
+    """Whether the end of the log, and its last three samples, are back at the old level and the trend."""
     ends = ((median(after[-k:]), ceiling(base, error, k)[-1]) for k in (width, 3))
     return all(end <= most for end, most in ends)
 
@@ -297,7 +300,7 @@ def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
 def undoes_a_dip(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
-    """Whether a rise only gives back what a step down, a quarter of the log ago at most, had taken."""
+    """Whether a rise only undoes a step down that was at most a quarter of the log ago."""
     first, a = known
     length = FEWEST_MEDIANS
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST_MEDIANS, length):
@@ -312,7 +315,7 @@ def undoes_a_dip(
 
 
 def is_undone_dip(base: Baseline, y: Floats, d: int, a: int, width: int, error: float, fell: float) -> bool:
-    """Whether what ``fell`` at sample ``d`` is at ``a`` where it would be without that, and stays there."""
+    """Whether a loss that ``fell`` at sample ``d`` is from ``a`` on where it would be without that."""
     length, soon = a - d, slice(a + SMOOTHED_SAMPLES, a + SMOOTHED_SAMPLES + width)
     there = slice(length + SMOOTHED_SAMPLES, length + SMOOTHED_SAMPLES + width)
     depth = float(base.expected[length // 2]) - median(y[d:a])
@@ -335,7 +338,7 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The medians of a loss (steps, log units) and what each family makes of them."""
+    """The medians of a loss (steps, log units) and the best explanation of each family."""
 
     steps: Floats
     level: Floats
@@ -346,8 +349,8 @@ class Contest:
         return max(self.explanations, key=lambda name: self.explanations[name].score)
 
     def lead(self, name: str, over: tuple[str, ...] = (HEALTHY,)) -> float:
-        """By how many nats one explanation leads the best of others, among them always "never", which fits
-        everything somehow (minus infinity if it fits nothing)."""
+        """By how many nats one explanation leads the best of the others, which always include "never"; minus
+        infinity if it does not fit at all."""
         if name not in self.explanations:
             return -np.inf
         return self.explanations[name].score - max(
@@ -378,7 +381,7 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
     if len(level) < 2 * FEWEST_MEDIANS or x[-1] <= x[0]:
         return None
     noise = max(difference_noise(y), 1e-6)
-    if len(y) <= MEDIANS_OF_CONTEST:  # single samples: a lone outlier is drawn towards its neighbours
+    if len(y) <= MEDIANS_OF_CONTEST:  # single samples: outliers are clipped towards their neighbours
         base = running(level, 5)
         level = base + np.clip(level - base, -4 * noise, 4 * noise)
     error = np.sqrt(noise**2 * MEDIAN_ERROR**2 / samples + LAW_MISFIT_LOG**2)
@@ -391,7 +394,7 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
     left = (value - best) / value / error
     left = np.clip(left / max(float(np.std(left)), 1e-9), -3, 3)
     rho = min(max(float(left[1:] @ left[:-1]) / max(float(left @ left), 1e-9), 0.0), 0.9)
-    count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # medians that there are in effect
+    count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # the effective number of medians
     explanations: dict[str, Explanation] = {}
     for (family, (at, curve)), mean in zip(fits, likely.tolist(), strict=True):
         score = count * mean - 0.5 * family.parameters * math.log(count)
@@ -401,8 +404,12 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
 
 
 class Family(NamedTuple):
-    """The members of one explanation: ``columns`` (member, place) beside the floor, each of positive weight,
-    T of each member, the free parameters, the scale among them, and the products of all pairs of columns."""
+    """The members of one explanation.
+
+    ``columns`` (member, place) are added to the floor, each with a positive weight; ``places`` holds T of
+    each member, ``parameters`` counts the free ones including the scale, and ``products`` are those of all
+    pairs of columns, which the normal equations need.
+    """
 
     name: str
     columns: tuple[Floats, ...]
@@ -413,7 +420,7 @@ class Family(NamedTuple):
 
 @functools.lru_cache(maxsize=1)  # attempts of one run are mostly logged alike
 def families(places: bytes) -> tuple[Family, ...]:
-    """All explanations, at these shares of the steps (float64, as bytes)."""
+    """All explanations at these shares of the steps (float64, as bytes, so that they can be cached)."""
     t, times = np.frombuffer(places), np.array(TIMES)
     phi = shapes(t, COARSE)
     laws, n = phi.shape
@@ -439,7 +446,7 @@ def families(places: bytes) -> tuple[Family, ...]:
 
 
 def best_member(value: Floats, weight: Floats, family: Family) -> tuple[float, Floats] | None:
-    """The member of least squares, its T and its curve; None if none has the right signs."""
+    """T and the curve of the member with the least squares; None if none has positive weights."""
     columns, members, size = family.columns, len(family.places), len(family.columns)
     normal, right = np.empty((members, size, size)), np.empty((members, size, 1))
     for p, q, product in family.products:
@@ -447,7 +454,7 @@ def best_member(value: Floats, weight: Floats, family: Family) -> tuple[float, F
     for p, column in enumerate(columns):
         right[:, p, 0] = column @ (weight * value)
     weights = np.linalg.solve(normal * (1 + 1e-10 * np.eye(size)), right)
-    # the squares of what is left, less those of the values: the curves need not be made for it
+    # the squared residuals without a constant term, for which the curves need not be computed
     cost = (weights * (normal @ weights - 2 * right)).sum(axis=(1, 2))
     cost[~(weights[:, 1:, 0] > 0).all(axis=1)] = np.inf
     while cost[m := int(np.argmin(cost))] < np.inf:
@@ -459,7 +466,7 @@ def best_member(value: Floats, weight: Floats, family: Family) -> tuple[float, F
 
 
 def student(z: Floats) -> Floats:
-    """Mean log likelihood of rows of residuals under Student-t errors, each of its own scale."""
+    """The mean log likelihood of each row of residuals under Student-t errors of its own scale."""
     square = z * z
     spread = np.maximum(square.mean(axis=1, keepdims=True), 1e-18)
     for _ in range(REWEIGHTINGS):

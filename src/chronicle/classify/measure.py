@@ -1,9 +1,9 @@
-"""What rules measure with: straight lines of log values over log steps, and how far samples lie off one.
+"""The measures of the rules: straight lines of log values over log steps, noise, and robust levels.
 
 A loss falls about like a power of the step, so a short stretch of log(loss) is a straight line over
-log(step). The line is fitted robustly (outliers count as far as 2.5 noise scales), its errors are widened
-by the autocorrelation of the residuals, and a place is judged by ``t``: its distance from the line over its
-standard error. All distances are in log units: 0.05 is 5 %.
+log(step). The line is fitted robustly (outliers count as 2.5 noise scales at most), its errors are widened by
+the autocorrelation of the residuals, and ``t`` is the distance of samples from the line over the standard
+error of that distance. All distances are in log units: 0.05 is 5 %.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def log_values(series: Series) -> Floats:
 
 
 def positive(series: Series) -> tuple[Floats, Floats]:
-    """Steps and log values of the finite positive samples; both empty where a fiftieth is not positive. Kept
-    as long as the series: a dozen rules ask for those of the judged loss."""
+    """Steps and log values of the finite positive samples; both empty if a fiftieth is not positive. They are
+    kept as long as the series, since a dozen rules need those of the judged loss."""
     if series not in _POSITIVE:
         y = log_values(series)
         ok = np.isfinite(y)
@@ -96,7 +96,7 @@ def scale(residuals: Floats) -> float:
 
 
 def difference_noise(y: Floats) -> float:
-    """One-sample noise from the differences of neighbours, which no trend and no single step disturbs."""
+    """One-sample noise from differences of neighbours, on which trends and single steps have no effect."""
     return scale(np.diff(y)) / 2**0.5
 
 
@@ -148,19 +148,19 @@ def excess(line: Line, steps: Floats, y: Floats) -> Excess:
 
 
 def nearer_to_zero(values: Floats) -> float:
-    """The mean or the median, whichever is nearer to zero; zero if they differ in sign. (The mean of a few
-    samples follows an outlier, their median jumps from one half of them to the other.)"""
+    """The mean or the median, whichever is nearer to zero; zero if they differ in sign. Of few samples, the
+    mean follows an outlier, and the median jumps between the two halves of a mixture."""
     whole, half = mean(values), median(values)
     return 0.0 if whole * half <= 0 else min(whole, half, key=abs)
 
 
 def mean(values: Floats) -> float:
-    """What `numpy.mean` gives, to the bit, in a third of the time on short rows."""
+    """The same as `numpy.mean`, to the bit, in a third of its time for short rows."""
     return float(np.add.reduce(values)) / len(values)
 
 
 def over_line(steps: Floats, y: Floats, before: slice, after: slice) -> Excess:
-    """How far some samples lie over the line through others (0, 0 where there is no line)."""
+    """How far some samples lie over the line through others; 0, 0 if there is no line."""
     line = fit(steps[before], y[before])
     return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)
 
@@ -173,7 +173,7 @@ def departure(series: Series, start: float, stop: float) -> Excess:
 
 
 def last_decimal(values: Floats) -> float:
-    """What the last decimal counts with which the finite values are written: 0.01 for 2.31 and 2.4."""
+    """The unit of the last decimal with which the finite values are written: 0.01 for 2.31 and 2.4."""
     decimals = (k for k in range(16) if np.allclose(values, np.round(values, k), rtol=1e-6, atol=0.0))
     return float(10.0 ** -next(decimals, 16))
 
@@ -191,7 +191,7 @@ def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples:
 
 
 def resolution(y: Floats) -> Floats:
-    """The smallest difference of two logged values over each value, log units: what rounding hides."""
+    """The smallest difference of two logged values relative to each value, in log units."""
     values = np.exp(y)
     apart = np.diff(np.unique(values))
     return (float(apart.min()) if len(apart) else 0.0) / values
@@ -225,15 +225,18 @@ def running(y: Floats, width: int) -> Floats:
 
 
 def rises_by(values: Floats) -> float:
-    """The rank correlation of values with time (Spearman), in errors of values that are drawn alike."""
+    """The rank correlation of values with time (Spearman), over its standard error for independent values."""
     place, order = np.arange(len(values)), ranks(values)
     alike = order.min() == order.max()
     return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
 
 
 def trend(values: Floats) -> float:
-    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
-    like their neighbours. What noise hides from block to block adds up over the course."""
+    """The rank correlation of a reward with time, over its standard error, by means of 64 blocks.
+
+    The number of means is reduced by their autocorrelation. A gain that noise hides from block to block
+    adds up over the course.
+    """
     means = np.array([part.mean() for part in np.array_split(values, min(TREND_MEANS, len(values)))])
     places, order = np.arange(len(means)), ranks(means)
     off = means - np.polyval(np.polyfit(places, means, 1), places)
@@ -246,20 +249,20 @@ def trend(values: Floats) -> float:
 
 
 def levels_apart(values: Floats) -> float:
-    """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
-    freedom where all are drawn alike."""
+    """How much the mean ranks of eighths of the values differ (Kruskal-Wallis): chi-squared with 7 degrees of
+    freedom for independent values of one distribution."""
     n = len(values)
     off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
     return float(12 * off / (n * (n + 1)))
 
 
 def ranks(values: Floats) -> Floats:
-    """The place of each value among all in order, from 1; equal ones share their mean place."""
+    """The rank of each value from 1; equal values share their mean rank."""
     ordered = np.sort(values)
     left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
     return np.asarray((left + right + 1) / 2, np.float64)
 
 
 def confidence_of(t: float, limit: float) -> float:
-    """Confidence from evidence ``t`` against its limit: 0.63 at the limit, 0.86 at twice of it."""
+    """The confidence that evidence ``t`` gives: 0.63 at its limit, 0.86 at twice the limit."""
     return 1.0 - float(np.exp(-abs(t) / limit))

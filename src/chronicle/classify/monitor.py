@@ -40,8 +40,8 @@ class Watched:
 
     column: Column
     detector: Detector | None = None
-    opened: tuple[float, ...] = (0.0, 0.0, 0.0)  # the detector's word on what is open
-    again: int = 0  # the sample at which what is open is named anew
+    opened: tuple[float, ...] = (0.0, 0.0, 0.0)  # what the detector holds open, see `Detector.opened`
+    again: int = 0  # the sample at which open events are classified again
     named: dict[str, str] = field(default_factory=dict)  # the last pattern of each open event, by its id
 
     def save(self) -> State:
@@ -65,7 +65,7 @@ class Monitor:
     def __init__(
         self, thresholds: Thresholds = DEFAULTS, *, compile: bool = False, folder: str | Path | None = None
     ) -> None:
-        """``compile`` uses numba now: half a minute once on a machine, then 3 µs a value instead of 20."""
+        """``compile`` uses numba: half a minute once on a machine, then 3 µs a value instead of 20."""
         self.thresholds = thresholds
         self._engine = compiled() if compile else plain
         self._spool = Spool(Path(folder) if folder else None)
@@ -133,7 +133,7 @@ class Monitor:
         self._assign_roles()
 
     def _watched(self, metric: str) -> Watched:
-        """The metric in the present attempt; a new metric decides anew what every metric is."""
+        """The metric in the present attempt; when a new one appears, all roles are assigned again."""
         watched = self._attempts[-1].get(metric)
         if watched is None:
             watched = self._attempts[-1][metric] = Watched(self._spool.column())
@@ -161,7 +161,7 @@ class Monitor:
         return list(self._news(metric, watched, events)) if events else []
 
     def _news(self, metric: str, watched: Watched, events: list[Event]) -> list[Finding]:
-        """Events as findings of the log so far, without those that say what was said before."""
+        """Events as findings of the log so far, without those that were reported before."""
         from chronicle.classify.rules.loss_shapes import provisional
 
         series = _series(metric, watched.column.rows(), self._roles[metric])

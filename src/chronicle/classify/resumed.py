@@ -1,9 +1,8 @@
-"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was.
+"""An attempt compared with the earlier one that it continues: the loss that was expected, and its loss.
 
-And of a rollback whether it went back far enough: a team rolls back because of what it saw, to a checkpoint
-before it began. If the step it went back to lies inside the disturbance, the weights that were restored are
-disturbed already, and it mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback
-enough").
+Also whether a rollback went back far enough. A team rolls back to a checkpoint before the disturbance that it
+saw. If that checkpoint lies inside the disturbance, the restored weights are disturbed already, and the
+disturbance mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback enough").
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ AS_SURE_TIMES = 2.0  # the errors of the best line: lines within this are equall
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """An attempt that goes on from an earlier one, and the line it should have gone on along: ``off`` is its
-    log loss less that line, ``reach`` the number of samples for which the line is trusted."""
+    """An attempt that continues an earlier one, and the line that its loss should follow: ``off`` is its
+    log loss minus that line, ``reach`` the number of samples for which the line is trusted."""
 
     attempt: AttemptView
     parent: AttemptView
@@ -47,7 +46,7 @@ class Resume:
     reach: int
 
     def beginnings(self) -> list[Excess]:
-        """How far its first samples lie over the line: 4, 8, 16 and 32 of them, or all there are."""
+        """How far its first 4, 8, 16 and 32 samples (or all, if fewer) lie over the line."""
         return [self.over(0, n) for n in sorted({min(m, len(self.off)) for m in FIRST_SAMPLES})]
 
     def over(self, a: int, b: int) -> Excess:
@@ -56,7 +55,7 @@ class Resume:
 
 @kept
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:
-    """The attempt against each earlier one it may have resumed, the best fit first; lines equally sure."""
+    """The attempt with each earlier one that it may have resumed, by equally certain lines, nearest first."""
     loss, limits = attempt.loss, view.thresholds
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
     if loss is None or len(y) < JOIN_SAMPLES:
@@ -74,7 +73,7 @@ def resumes(view: View, attempt: AttemptView) -> list[Resume]:
 
 
 def possible_parents(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
-    """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
+    """Earlier attempts that began before a loss and nearly reached its first step (exact in `best_line`)."""
     first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
     start, earlier = loss.steps[0], slice(attempt.index)
     # a median gap is at most twice the mean
@@ -84,7 +83,7 @@ def possible_parents(view: View, attempt: AttemptView, loss: Series) -> list[Att
 
 
 def extent(loss: Series | None) -> tuple[float, float, float]:
-    """First and last step of a loss, and the mean distance of its points; of none, out of all reach."""
+    """First and last step of a loss, and the mean distance of its points; values out of reach if None."""
     if loss is None:
         return float("inf"), 0.0, 0.0
     first, last = float(loss.steps[0]), float(loss.steps[-1])
@@ -93,15 +92,15 @@ def extent(loss: Series | None) -> tuple[float, float, float]:
 
 @kept
 def gap_of(view: View, loss: Series) -> float:
-    """The median distance of the points of a loss [steps], worked out once a run."""
+    """The median distance of the points of a loss, in steps."""
     return step_gap(loss)
 
 
 def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> Iterator[Line]:
-    """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
+    """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error.
 
-    It ends at the join or a few samples later, and is fitted to stretches of several lengths, but for those
-    that are twice as noisy as others: something happened there. Later attempts ask for the same lines.
+    It ends at the join or a few samples later, and is fitted to stretches of several lengths, without those
+    that are twice as noisy as the calmest, where something happened.
     """
     if parent.loss is None:
         return
@@ -126,7 +125,7 @@ def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> 
 
 
 def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | None:
-    """Whether the validation loss rises by less than that at a step (None: cannot be seen)."""
+    """Whether the validation loss rises by less than ``least`` at a step; None if it is not logged there."""
     validation = attempt.validation_loss
     if validation is None or validation is attempt.loss:
         return None
@@ -148,11 +147,11 @@ def learned_before(view: View, attempt: AttemptView) -> float:
 
 
 def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
-    """Places inside one log where another process took over: (step, learning rate after over before).
+    """Places inside one log where another process took over: the step, and the factor of the learning rate.
 
-    The clock shows a pause of ten times the usual, in which a process can start and which no other pause of
-    the log comes near to; and the learning rate jumps there by 1.3 or more, but not beside it, nor as
-    `planned`.
+    The clock shows a pause of ten times the usual, long enough for a process to start and longer than all
+    other pauses of the log; and the learning rate jumps there by a factor of 1.3 or more, neither beside a
+    similar jump nor as `planned`.
     """
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * JOIN_SAMPLES or not np.isfinite(rate.times).all():
@@ -160,7 +159,7 @@ def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[floa
     v = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
     moved, pause = np.diff(np.log(v)), np.diff(rate.times)
     jump, least = np.abs(moved), float(np.log(limits.lr_falls))
-    tick = min(pause[pause > 0], default=0.0)  # of a clock that tells whole seconds
+    tick = min(pause[pause > 0], default=0.0)  # of a clock with whole seconds
     long = pause >= max(limits.seam_pause * max(median(pause), tick), START_UP_S)
     at = [
         int(i)
@@ -196,7 +195,7 @@ def jumps_again(rates: Floats, i: int) -> bool:
     return bool(abs(moved[i]) > LEAST_JUMP_LOG and np.count_nonzero(again) > 1)
 
 
-# what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+# what a rollback is meant to undo: states of the weights, which a checkpoint contains
 DISTURBANCES = having(Trait.UNDOABLE)
 
 Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt

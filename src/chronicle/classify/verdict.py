@@ -1,4 +1,4 @@
-"""From findings to a diagnosis: who explains whom, the verdict, its reason, and what could not be judged."""
+"""From findings to a diagnosis: explanations, the verdict with its reason, and what could not be assessed."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), ha
 
 
 def diagnose(view: View) -> Diagnosis:
-    """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
-    explained = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
+    """The diagnosis of a run. Every rule is applied once; the live course decides the verdict."""
+    explained = ((f, explanation(view, f)) for f in collect(view))  # an explained finding is kept
     findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in explained]
     live = [f for f in findings if is_live(view, f)]
     verdict, ending = _judge(view, live), last_ending(view.timeline)
     how = ending.how if ending is not None else ""
-    # its course was good; the run waits for somebody, unless what failed came after the training
+    # a good course that a fault ended needs attention, unless the training was over by then
     if verdict is Verdict.GOOD and how in FAULTS and not came_to_its_end(view):
         verdict = Verdict.WORRYING
     if verdict is Verdict.GOOD:
@@ -78,8 +78,8 @@ def collect(view: View) -> list[Finding]:
 
 
 def start_up(view: View, finding: Finding) -> bool:
-    """Whether a rise begins before a loss has a level, and is over before anybody calls the run slow; or is
-    one of a part alone, which finds its level."""
+    """Whether a rise begins before the loss has a level and is over soon, or stays in a part of the loss
+    alone, which finds its level."""
     (first, last), limits = view.span, view.thresholds
     tall = finding.evidence.get("height_log", 0.0) >= limits.twice
     settled, waited = (first + share * (last - first) for share in (limits.settling, WARM_UP_SHARE))
@@ -90,8 +90,11 @@ def start_up(view: View, finding: Finding) -> bool:
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
-    """Whether it only shows that of two players (GAN) the other one learns. A player has no course of its
-    own; its rise counts where the other one has lost (a fifth of its loss), or rises half as much or more."""
+    """Whether a finding only shows that the other one of two competing networks (GAN) learns.
+
+    The course of one player is no finding. Its rise counts only where the other one has lost (its loss is at
+    a fifth or less), or where the loss of the other one rises by half as much or more.
+    """
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
@@ -105,7 +108,7 @@ def part_of_game(view: View, finding: Finding) -> bool:
 
 
 def moved_by(series: Series, finding: Finding) -> float:
-    """How the size of a series while a finding lasts differs from that before it, log units."""
+    """How far the magnitude of a series during a finding differs from that before it, in log units."""
     ok = np.isfinite(series.values) & (series.values != 0)
     steps, size = series.steps[ok], np.log(np.abs(series.values[ok]))
     end = np.inf if finding.end_step is None else finding.end_step
@@ -116,14 +119,14 @@ def moved_by(series: Series, finding: Finding) -> float:
 
 
 def came_to_its_end(view: View) -> bool:
-    """Whether the learning rate of the last attempt came down to nothing: its schedule was done."""
+    """Whether the learning rate of the last attempt came down to nothing: its schedule was completed."""
     rate = view.attempts[-1].learning_rate
     done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE_SHARE * rate.values.max()
     return rate is not None and bool(done) and can_resolve(rate.values, DONE_SHARE)
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings with an id each: a second one of the same id gets its number."""
+    """The findings with unique ids: a second one with the same id gets a number."""
     seen: Counter[str] = Counter()
     for finding in findings:
         seen[finding.id] += 1
@@ -132,16 +135,16 @@ def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def is_live(view: View, finding: Finding) -> bool:
-    """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
+    """Whether a finding lies on the live course, not in a branch that a later attempt overtook."""
     if finding.attempt is None and finding.pattern == FAILED:
-        return True  # all attempts
+        return True  # it describes all attempts
     attempts = view.attempts if finding.attempt is None else view.named(finding.attempt)
     return any(a.is_live(finding.start_step) for a in attempts)
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     odd = any(f.pattern in ODD for f in live)
-    # what explains a run also explains the level it was left on
+    # an event that explains the run also explains the level at which it left the loss
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
     if Verdict.BAD in verdicts:
         return Verdict.BAD
@@ -156,14 +159,14 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
 
 
 def wild(view: View) -> bool:
-    """Whether every positive loss differs by a factor from sample to sample: then nobody can tell."""
+    """Whether every positive loss varies by a factor from sample to sample, so that nothing can be said."""
     positive = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
 def gains(view: View) -> Series | None:
-    """The first series that says that the model gets better: a score, an objective, or a loss as it stands in
-    the log, which may be one of too few points to be judged."""
+    """The first series that shows that the model gets better: a score, an objective, or any logged loss, even
+    one of too few points to be judged."""
     for attempt in view.attempts:
         if any(
             len(later.objective or ()) > LONGER_TIMES * len(attempt.objective or ())
@@ -178,13 +181,13 @@ def gains(view: View) -> Series | None:
 
 
 def _falls(losses: Floats) -> Floats:
-    """Losses turned over; of many the medians of eighths, for noise may be larger than what is learned."""
+    """Losses with their sign reversed; of many, the medians of eighths, since noise may exceed the gain."""
     parts = np.array_split(losses, 8) if len(losses) >= FEWEST_POINTS else losses[:, None]
     return -np.array([median(part[np.isfinite(part)]) for part in parts])
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
-    """The pattern's own verdict, unless the finding itself tells that less, or more, was lost."""
+    """The verdict of the pattern, unless the evidence of the finding shows that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
     down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
     if EXPLAINED in evidence or down:
@@ -192,7 +195,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     left = float(evidence.get("residual_log", 0.0))
     too_high = left >= limits.bad_end
     if finding.pattern == SHIFT and too_high and _lasts(view, finding, limits.for_good):
-        # a validation loss that rose by less than a third of the training loss: then it is the data
+        # if the validation loss rose by less than a third as much, the training data are the cause
         stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
     if (
@@ -200,7 +203,7 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
         and finding.end_step is not None
         and evidence["absent_share"] <= PASSING_NAN_SHARE
     ):
-        return Verdict.WORRYING  # weights that are NaN stay so: these were steps that were left out
+        return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
@@ -213,13 +216,14 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
 
 
 def of_its_own_data(view: View, finding: Finding) -> bool:
-    """Whether it is of the loss of a policy, which makes its own data: a better one may lose more by it."""
+    """Whether it concerns the loss of a policy, which makes its own data: a better policy may have a higher
+    loss."""
     is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
     return is_policy and any(finding.metric == loss.metric for loss in view.losses)
 
 
 def explanation(view: View, finding: Finding) -> str:
-    """Why a finding says nothing of how well a run learns, or "" (the reasons: docs/classifier.md)."""
+    """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.first(Role.OBJECTIVE) is not None for a in attempts):
         return "the speed depends on the environment"
@@ -245,7 +249,7 @@ def explanation(view: View, finding: Finding) -> str:
 
 
 def part_alone(view: View, finding: Finding) -> bool:
-    """Whether it is a rise of parts of a loss, and the whole of it does not rise while it lasts."""
+    """Whether it is a rise of data sets or parts, during which the judged loss does not rise."""
     attempt = next((a for a in view.named(finding.attempt) if a.loss is not None), None)
     parts = {s.metric for s in attempt.dataset_losses} if attempt and finding.pattern in RISES else ()
     if (
@@ -258,7 +262,7 @@ def part_alone(view: View, finding: Finding) -> bool:
 
 
 def has_idle_rate(attempt: AttemptView, finding: Finding, share: float) -> bool:
-    """Whether the learning rate is below this share of its highest value from the start of a rise on."""
+    """Whether the learning rate is below this share of its highest value ever since a rise began."""
     rate = attempt.learning_rate
     values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
     late = values[rate.steps >= finding.start_step] if rate is not None else values
@@ -266,7 +270,7 @@ def has_idle_rate(attempt: AttemptView, finding: Finding, share: float) -> bool:
 
 
 def changed_settings(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """Metrics that are only a setting (a sequence length) and change where a rise begins, seldom else."""
+    """Settings, such as a sequence length, that change where a rise begins and rarely anywhere else."""
     for series in attempt.by_role(Role.OTHER):
         edges = np.flatnonzero(np.diff(series.values)) + 1
         off = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
@@ -281,7 +285,7 @@ def _lasts(view: View, finding: Finding, share: float) -> bool:
 
 
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
-    """More of the run spent in fast spikes than a good run has, on one metric; two spikes at least."""
+    """Whether fast spikes, two at least, take a larger share of the run than in a good one."""
     metrics = {loss.metric for loss in view.losses}
     spikes = [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
     lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), view.span
@@ -289,8 +293,8 @@ def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
-    """Roles that no attempt logged, `8-points-of-<role>` where it logged fewer, and "attempts" where there
-    are too few."""
+    """What was missing for a pattern: roles that no attempt logged, `8-points-of-<role>` for those with fewer
+    points, and "attempts" if there were too few."""
     instead = bool(pattern.instead) and logged(view, pattern.instead)
     roles = [_wanted(view, role) for role in pattern.needs if not (instead or logged(view, role))]
     return (*roles, "attempts") if len(view.attempts) < pattern.needs_attempts else tuple(roles)
@@ -302,7 +306,7 @@ def _wanted(view: View, role: str) -> str:
 
 
 def logged(view: View, role: str) -> bool:
-    """Whether any attempt has a series of this role, or "times", that is long enough."""
+    """Whether any attempt logged enough points of this role, or "times"."""
     if role == "times":
         series = [s for a in view.attempts for s in one_of_each(a.series.values())]
         return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)

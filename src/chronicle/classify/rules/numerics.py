@@ -1,4 +1,4 @@
-"""Numbers inside the network that leave their range before the loss says so, and how the loss is logged.
+"""Quantities inside the network that leave their range before the loss shows it, and how the loss is logged.
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
@@ -13,7 +13,7 @@ attention-logit-growth
     Rule: its running median ends above 100 and at 1.5 times what it was in the middle of the log or more, or
     it grew fourfold over the second half and ends above 50.
     Blind to: heads that are not logged.
-    False alarm: somebody looks at QK-norm for nothing; small models idle at 30 to 60.
+    False alarm: QK-norm is examined for nothing; the logits of small models stay at 30 to 60.
     Source: Wortsman et al. 2309.14322; Kimi K2 (clipped at 100).
 
 output-logit-drift
@@ -90,7 +90,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def clip_saturation(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Clipping that nearly all steps of the second half meet."""
+    """Clipping that affects nearly all steps of the second half."""
     norm, logged = attempt.grad_norm, attempt.first(Role.CLIPPED_SHARE)
     if (series := logged or norm) is None or len(known := finite(series)) < 2 * _CLIP_SAMPLES:
         return
@@ -101,7 +101,7 @@ def clip_saturation(view: View, attempt: AttemptView) -> Iterator[Finding]:
         clipped = values / (100.0 if values.max() > 1 else 1.0)
     else:
         limit = float(limits[0]) if limits else float(values.max())
-        if limit <= 0 or np.ptp(values) == 0:  # not clipped, or never anything else
+        if limit <= 0 or np.ptp(values) == 0:  # no limit, or a constant norm
             return
         clipped = (values >= _AT_LIMIT_SHARE * limit).astype(float)
     share = float(clipped[len(clipped) // 2 :].mean())
@@ -190,7 +190,7 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
 
 
 def levels(series: Series) -> tuple[Floats, Floats]:
-    """Steps and the running median of nine samples of what is finite."""
+    """Steps and running median of nine of the finite samples."""
     known = finite(series)
     return known.steps.astype(float), running(known.values, 9)
 
@@ -277,7 +277,7 @@ def _judged(attempt: AttemptView, experts: Sequence[Series], steps: Floats, load
     half = len(steps) // 2
     if half < _ROUTING_SAMPLES // 2:
         return None
-    later = np.median(loads[:, half:], axis=1)  # what single batches do is no habit
+    later = np.median(loads[:, half:], axis=1)  # the median over batches: single batches do not matter
     at = int(np.argmax(later))
     busiest, earlier = float(later[at]), loads[at, :half]
     checks = [

@@ -1,9 +1,9 @@
-"""What a resume lost: weights, optimizer state, learning rate, or the place in the data.
+"""What a resume lost: weights, optimizer state, learning rate, or the position in the data.
 
 reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
-    long (within a factor of 1.6) to each tenth of the way down as the first time, in steps or in steps
+    long (within a factor of 1.6) for each tenth of the way down as the first time, in steps or in steps
     weighted by the learning rate.
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
@@ -28,11 +28,11 @@ level-shift (at a join)
     Source: the same logs, where the excess stayed.
 
 lr-not-restored
-    Sees: a learning rate that is another one after a resume.
+    Sees: a learning rate that differs after a resume.
     Rule: the first values of an attempt differ by 5 % from those of the earlier one at equal steps, or from
     its last ones carried on; and neither a rollback to a lower rate nor the schedule explains that.
     Blind to: a schedule that differs later only.
-    False alarm: a change that somebody made on purpose.
+    False alarm: a change that was made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 
 repeat-data
@@ -40,7 +40,7 @@ repeat-data
     Rule: the loss lies under the earlier attempt's line by half of a later jump up, and is on that line after
     the jump; validation, where it is logged, does not jump.
     Blind to: replays in another order, which make no jump, and logs that begin after the resume.
-    False alarm: a data cursor is checked for nothing.
+    False alarm: the data cursor is checked for nothing.
     Source: Lightning #18780 (Llama-2 run: 0.13 and 0.25 nats too low for 250 steps each).
 """
 
@@ -101,7 +101,7 @@ RESOLVED_SAMPLES = 6  # the fewest in which the first course learns nine tenths
 
 @kept
 def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
-    """Places where the loss is back at its very first level and learns the same way again."""
+    """Places where the loss is back at its very first level and learns in the same way again."""
     first, loss = view.attempts[0].loss, attempt.loss
     if loss is None or first is None:
         return []
@@ -118,7 +118,7 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
 
 
 def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
-    """An attempt that knows nothing from its first sample on."""
+    """An attempt that begins untrained."""
     (start, early), (steps, y), learned = positive(first), positive(loss), learned_before(view, attempt)
     if any(
         same_course(view, (once, early), (again, y), learned)
@@ -130,14 +130,14 @@ def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series
 def _from_the_rise(
     view: View, attempt: AttemptView, first: Series, loss: Series, shape: Finding
 ) -> Iterator[Finding]:
-    """A rise inside one log after which nothing is known: one finding for each sample it may begin at."""
+    """A rise inside one log after which the model is untrained, one finding a possible first sample."""
     (start, early), (steps, y) = positive(first), positive(loss)
     onset = int(np.searchsorted(steps, shape.start_step))
     learned, level = median(y[:onset][-JOIN_SAMPLES:]), median(early[:2])
     noise = 3 * difference_noise(early[: 4 * JOIN_SAMPLES])
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
     if onset < JOIN_SAMPLES or np.max(running(y[onset:][: 4 * JOIN_SAMPLES], 3)) > highest:
-        return  # worse than new
+        return  # worse than an untrained model
     times = _times(view, attempt, start, steps)
     for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
         at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
@@ -154,12 +154,12 @@ def _times(view: View, attempt: AttemptView, start: Floats, steps: Floats) -> li
 
 
 def clock(attempt: AttemptView, steps: Floats) -> Floats:
-    """Time by which learning is counted: steps, each weighted by the learning rate over the usual one."""
+    """Steps weighted by the learning rate relative to the usual one, as a time scale of learning."""
     rate = attempt.learning_rate
     ok = np.isfinite(rate.values) & (rate.values >= 0) if rate is not None else np.zeros(1, bool)
     if rate is None or ok.sum() < 2 * JOIN_SAMPLES or not rate.values[ok].max() > 0:
         return steps
-    usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest: that may be what went wrong
+    usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest, which may be the fault
     share = np.interp(steps, rate.steps[ok], rate.values[ok] / max(usual, 1e-30))
     counted: Floats = np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0]
     return counted
@@ -180,7 +180,7 @@ def same_course(
     gaps = np.diff(start)
     gap = median(gaps[gaps > 0]) if (gaps > 0).any() else 1.0
     if not once[-1] >= RESOLVED_SAMPLES * gap:
-        return False  # learned within a few samples: any return from a spike looks like that
+        return False  # so fast that every return from a spike looks alike
     over = float(steps[-1] - steps[0])
     seen = ((once + gap) * SAME_PACE_TIMES <= over) | np.isfinite(twice)
     pace = median((twice[seen] + gap) / (once[seen] + gap))
@@ -188,7 +188,7 @@ def same_course(
 
 
 def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
-    """Steps until the running median of 3 is first at or below each level (inf: never)."""
+    """Steps until the running median of 3 first reaches each level (inf: never)."""
     calm = running(y, 3)
     return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
 
@@ -235,7 +235,7 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     if not all(c.met for c in checks):
         return
     back = medians(join.off, JOIN_SAMPLES)[1:] < limits.midway * start.height
-    if not back.any():  # it stays up while the line of the earlier attempt reaches
+    if not back.any():  # it stays up as far as the line of the earlier attempt is trusted
         over, higher = join.over(0, join.reach), (RESUME_SPIKE, "it had come down again")
         checks += [
             at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
@@ -323,7 +323,7 @@ def other_rate(
 
 
 def _goes_on(old: Series, rate: Series) -> bool:
-    """Whether the jump from one process to the next is one of a schedule that jumps like that elsewhere."""
+    """Whether the jump of the rate is one of a schedule that makes the same jump elsewhere."""
     k = int(np.searchsorted(old.steps, rate.steps[0]))
     return k > 0 and jumps_again(np.r_[old.values[:k], rate.values], k - 1)
 
@@ -349,8 +349,10 @@ MOST_PLACES = 4096  # at which a jump is tried; a longer attempt is reduced to m
 
 
 def replays(view: View) -> Iterator[Finding]:
-    """Stretches of data that were read before, a finding for each attempt that has one."""
-    honest: dict[str, tuple[Resume, float]] = {}  # of attempts with a replay: its line, the step of its end
+    """Stretches of data that had been read before, one finding for each attempt that has one."""
+    honest: dict[
+        str, tuple[Resume, float]
+    ] = {}  # of attempts with a replay: the join and the step at which it ends
     for attempt in view.attempts:
         joins = resumes(view, attempt)
         jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *later_joins(joins, honest)))
@@ -361,7 +363,7 @@ def replays(view: View) -> Iterator[Finding]:
 
 
 def later_joins(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
-    """Joins after which the earlier attempt was still replaying, against the line of the one before it."""
+    """Joins into an attempt that was still replaying, compared with the line of the attempt before that."""
     for join in joins:
         earlier, end = honest.get(join.parent.name, (None, 0.0))
         if earlier is not None and join.steps[0] <= end + JOIN_SAMPLES * step_gap(join.loss):
@@ -370,7 +372,7 @@ def later_joins(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) ->
 
 
 def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
-    """The sample at which the surest step up is, and the samples of its window; None if there is no step."""
+    """The sample of the surest step up and the size of its window; None if there is no step."""
     n = min(len(join.off), join.reach)
     block = max(n // MOST_PLACES, 1)
     level = row_medians(join.off[: n // block * block].reshape(-1, block))
@@ -401,7 +403,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     half = limits.midway * height
     stays = validation_stays(join.attempt, join.steps[at], half)
     before, after = join.over(max(at - window, 0), at), join.over(at + 1, min(at + 1 + window, join.reach))
-    surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
+    surest = -min(before.t, join.over(0, min(window, at)).t)  # the line is uncertain far from the join
     checks = [
         at_least("jump", height, "log units", limits.moved, "jump_log"),
         at_least("under the line before it", -before.height, "log units", half, "low_log"),
@@ -420,7 +422,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
-    """What the loss alone looks like at the jump, for want of its context: a spike, a shift, a divergence."""
+    """The finding that the shape of the jump alone gave: a spike, a shift or a divergence."""
     all_turns = view.once(("late rises",), lambda: tuple(slow_changes.TURN.find(view)))
     turns = (f for f in all_turns if f.attempt == join.attempt.name)
     shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
@@ -430,7 +432,7 @@ def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None
 
 
 def ended_by(shape: Finding, why: str, checks: Sequence[Check]) -> Finding:
-    """A replay in the place of the shape that the jump to new data looks like."""
+    """The replay, which takes the place of the finding of its jump to new data."""
     start = shape.start_step
     return replace(renamed(shape, REPEATED_DATA, checks, why=why), peak_step=start, end_step=start)
 

@@ -1,4 +1,4 @@
-"""What the reward of an agent does not say: it explores no more, its answers swell, another judge disagrees.
+"""Failures of an agent that its reward hides: no exploration, swelling answers, a misleading reward.
 
 "The best" below is 1 for a reward that stays within 1 and gets to a quarter of it (answers that are checked),
 else the best level of the reward's own past. The limits are ours unless a source is named for them.

@@ -1,4 +1,4 @@
-"""What was planned, and what it does to the loss: learning rate, batch size, epochs.
+"""Planned changes and their effect on the loss: learning rate, batch size, epochs.
 
 lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
@@ -22,15 +22,15 @@ level-shift (where an epoch begins)
     that shows between the medians of both epochs too, beyond what is learned within them (`between`); and at
     half of all epochs it steps down by 1.5 errors or more.
     Blind to: epochs that are not logged, and steps that a change of rate or batch explains.
-    False alarm: none that costs anything: a step down worries nobody.
+    False alarm: none that costs anything: a step down is no trouble.
     Source: fast.ai, "learning jumps" (2023).
 
 Warm restarts (no finding)
     Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD).
     Rule: the learning rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss
-    rises by less than 0.25 log units; then the rise was planned, and is left out.
+    rises by less than 0.25 log units; such a rise was planned, and is left out.
     Blind to: restarts whose learning rate is not logged.
-    False alarm: a small spike that a restart brought about is passed over.
+    False alarm: a small spike that a restart caused is left out.
     Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
 """
 
@@ -95,7 +95,7 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
 
 
 def cliffs(rate: Series, factor: float) -> list[float]:
-    """Steps at which the learning rate falls by ``factor`` between two logged points, not to the very end."""
+    """Steps at which the learning rate falls by ``factor`` between two logged points, but not to zero."""
     v = rate.values
     with np.errstate(all="ignore"):
         falls = np.flatnonzero((v[:-1] > 0) & (v[1:] > 0) & (v[:-1] >= factor * v[1:]))
@@ -121,19 +121,21 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
 
 
 def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thresholds) -> Excess:
-    """How far the loss is under its line in the second half of a decay: it bends there, it does not step.
+    """How far the loss is below its line in the second half of a decay, where it bends and does not step.
 
     The line is fitted to the last ``horizon`` log steps before the decay. A power law with a floor bends the
-    other way, so a long line makes no fall of its own.
+    other way, so it does not leave the line downwards.
     """
     a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
     line = fit(steps[min(far, a - EDGE_SAMPLES) : a], y[min(far, a - EDGE_SAMPLES) : a])
     if line is None:
         return Excess(0.0, 0.0)
     v = rate.values
-    above = np.flatnonzero(v > v[-1] + limits.idle * v.max())  # it ends where the rate is at its last value
+    above = np.flatnonzero(
+        v > v[-1] + limits.idle * v.max()
+    )  # the decay ends where the rate reaches its last value
     end = float(rate.steps[min(int(above[-1]) + 1, len(v) - 1)])
-    middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # it keeps what it gained for a while
+    middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # the gain lasts for a while
     parts = ((steps >= middle) & (steps <= stop) for stop in (end, end + more))
     return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
 
@@ -148,7 +150,7 @@ def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
 def planned_fall(
     view: View, attempt: AttemptView, pattern: str, step: float, fall: Excess, planned: Sequence[Check]
 ) -> Finding:
-    """A planned change as a finding; it takes the step of the kernel's drop there, so that it replaces it."""
+    """A planned change as a finding, at the step of the kernel's fall there, if any, which it replaces."""
     loss, limits = attempt.loss, view.thresholds
     assert loss is not None
     drop = next((e for e in view.events(loss) if e.kind is Kind.DROP and _near(loss, e, step)), None)
@@ -177,7 +179,7 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     a, b = np.searchsorted(steps, at[[0, -1]]).tolist()
     if factor < limits.batch_grows or a < EDGE_SAMPLES or len(y) - b < EDGE_SAMPLES:
         return
-    young = int(np.searchsorted(steps, 0.25 * at[0]))  # the noise of the first steps is another one
+    young = int(np.searchsorted(steps, 0.25 * at[0]))  # the first steps have another noise
     before, after = y[max(a - NOISE_SAMPLES, young) : a], y[b : b + NOISE_SAMPLES]
     calm = max(clipped_difference_noise(after), NOISE_FLOOR_LOG) / max(
         clipped_difference_noise(before), NOISE_FLOOR_LOG
@@ -200,7 +202,7 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """Steps down of the loss at whole epochs; a long fall over several edges is one."""
+    """Steps down of the loss at whole epochs. A fall over several epochs is one finding."""
     epoch, (steps, y) = attempt.first(Role.EPOCH, EDGE_SAMPLES), positive(loss)
     if epoch is None or not len(steps):
         return
@@ -214,7 +216,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     near = [[i + d for d in (0, 1, 2) if i + d < len(y)] for i in edges.tolist()]
     steepest = [min((step_at(steps, y, i, min(half, 64), 1) for i in at), key=lambda e: e.t) for at in near]
     if 2 * sum(fall.t <= -0.5 * view.thresholds.single_t for fall in steepest) < len(edges):
-        return  # stairs have a step at most edges: one of many is chance
+        return  # a staircase has a step at most epochs; one of many is chance
     falls: dict[int, Finding] = {}
     ends = [0, *edges.tolist(), len(y)]
     for n, (i, fall) in enumerate(zip(edges, steepest, strict=True)):
@@ -228,8 +230,8 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
-    """Whether a loss rises by less than it had stepped down by where the epoch of the rise began: what was
-    just read again is known best, and the loss stays below what it was before."""
+    """Whether a loss rises by less than it had stepped down at the beginning of that epoch: data that were
+    just read again are known best, and the loss stays below its earlier level."""
     loss = attempt.series.get(rise.metric or "")
     falls = epoch_edges(view, attempt, loss) if loss is not None and loss is attempt.loss else ()
     before = [fall.evidence["drop_log"] for fall in falls if fall.start_step <= rise.start_step]
@@ -237,8 +239,8 @@ def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
 
 
 def between(before: Floats, after: Floats) -> float:
-    """How far the loss falls between two epochs beyond what it falls within them, log units: from the last
-    third of one to the first third of the other, or from middle to middle where that is more."""
+    """How far the loss falls between two epochs beyond its fall within them (log units): from the last third
+    of one to the first third of the other, or between their medians, whichever is more."""
     (first, second, third), (fourth, fifth, sixth) = (
         map(median, np.array_split(part, 3)) for part in (before, after)
     )

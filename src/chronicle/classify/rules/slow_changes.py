@@ -1,12 +1,12 @@
-"""Turns and steps of the level that only averaging shows.
+"""Turns and steps of the level that only averages show.
 
 divergence-no-spike (a turn at the end of a log, too late or too slow for the kernel)
     Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
     Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks
-    lie above the lowest, the last by 1 %, by one noise scale, by half as much again as the loss had ever
+    lie above the lowest, the last by 1 %, by one noise scale, and 1.5 times as far as the loss had ever
     risen and come back; and either by 3 % and six standard errors, or six blocks and more since the turn
-    together by four. The error is that of blocks twice as long as well, so that neighbours that say the
-    same count once. Stretches of findings that are over are left out, and nothing else is open.
+    together by four. The error is also estimated from blocks twice as long, so that autocorrelated
+    neighbours count once. Stretches of findings that are over are left out, and nothing else is open.
     Blind to: series that cross zero, and logs of fewer than 48 points.
     False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before
     the end.
@@ -24,7 +24,7 @@ level-shift (up or down by about one noise scale)
     Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
     all values since, by half of the step or more; the step is 10 % and six noise scales or more. The very
     first value of a run is that of guessing, and no level.
-    False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
+    False alarm: a search for a change of data that did not happen. Source: the order of the data in
     published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
 
@@ -64,7 +64,7 @@ FEWEST_POINTS = 48  # of a log that can be cut into blocks
 
 
 class Turn(NamedTuple):
-    """Where the loss turned and how far it rose, log units; ``block`` in samples."""
+    """The step at which a loss turned, how far it rose in log units, and the samples of a block."""
 
     start: int
     rise: float
@@ -95,7 +95,7 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 
 @kept
 def late_turn(view: View, loss: Series) -> Turn | None:
-    """The first scale on which the loss ends above its minimum, or None."""
+    """The late rise of a loss, on the first scale of averaging that shows one."""
     y = log_values(loss)
     finite = np.isfinite(y)
     if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
@@ -112,7 +112,7 @@ def late_turn(view: View, loss: Series) -> Turn | None:
 
 
 def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
-    """The test on one scale: is the end above the minimum by more than chance and than ever before?"""
+    """The test on one scale: whether the end is above the minimum, further than by chance and than before."""
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
     rise = float(medians[-1] - medians[low])
@@ -179,7 +179,7 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 
 
 def cadence_changes(steps: Floats, step: Step) -> bool:
-    """Whether the log changes its cadence around the step, or did so before: its trend bends too much."""
+    """Whether the cadence of the log changes around the step, or did so before: then its trend bends."""
     gaps = np.diff(steps[step.at - step.window : step.at + step.window + 1])
     usual = [median(part) for part in np.array_split(gaps, 16)]
     return max(usual) > 2 * min(usual) or steps[step.at] < EARLY_WINDOWS * step.window * usual[8]
@@ -192,7 +192,7 @@ def _averages(y: Floats, block: int) -> Floats:
 
 
 def clear_steps(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
-    """Steps of ``least`` log units and beyond the limits, the clearest first, at least a window apart."""
+    """Steps of at least ``least`` log units that pass the limits, the surest first, a window apart."""
     level = running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
     tried = [s for w in STEP_WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, limits.step_t)]
@@ -207,7 +207,7 @@ def clear_steps(y: Floats, noise: float, least: float, limits: Thresholds) -> It
 
 
 def locate(y: Floats, step: Step) -> int:
-    """Where the shortest window sees the step: a long one sees that it is, a short one where."""
+    """The sample of a step by the shortest window: a long one detects a step, a short one locates it."""
     first, short = step.at - step.window // 2, STEP_WINDOWS[0]
     part = y[max(first - short, 0) : step.at + step.window // 2 + short]
     heights = np.correlate(part, step_weights(short), "valid") * np.sign(step.height)
@@ -227,7 +227,7 @@ def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[S
         part = np.abs(heights[i : i + half])
         j = i + int(np.argmax(part))
         if j == first:
-            continue  # the foot of a step that lies too early to be judged
+            continue  # the flank of a step that lies too early to be judged
         height, error = float(heights[j]), max(usual, white, broad)
         if abs(height) >= least_t * error:
             error = max(error, slow_noise_error(y[j : j + 2 * window], weights))
@@ -235,20 +235,20 @@ def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[S
 
 
 def slow_noise_error(y: Floats, weights: Floats) -> float:
-    """The error that noise slower than samples gives a step: from means of 1/16 of the window."""
+    """The error of a step from noise that is slower than samples, by means of 1/16 of the window."""
     apart = np.delete(np.diff(y.reshape(16, -1).mean(axis=1)), 7)  # without the one across the step
     return scale(apart) / 2**0.5 * of_means(weights)
 
 
 def of_means(weights: Floats) -> float:
-    """The error of a step over that of the mean of 1/16 of the window."""
+    """The error of a step relative to that of the mean of 1/16 of the window."""
     return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
 
 
 @cache
 def step_weights(window: int) -> Floats:
-    """Weights of 2 * window samples that give the step in their middle, by least squares: slope and curvature
-    are shared, so neither a trend nor its bend makes a step."""
+    """Weights of 2 * window samples whose sum is the step in their middle, by least squares. Both sides share
+    slope and curvature, so neither a trend nor its bend looks like a step."""
     weights: Floats = np.linalg.pinv(design(window))[3]
     return weights
 
@@ -270,8 +270,8 @@ def stays(y: Floats, step: Step) -> bool:
 
 
 def is_kink(y: Floats, step: Step) -> bool:
-    """Whether a slope that changes at some place fits both windows better than a level that does: the end of
-    a straight fall stands above the parabola through it."""
+    """Whether a change of the slope fits both windows better than a step: the end of a straight fall stands
+    above the parabola through it."""
     part, stepping = y[step.at - step.window : step.at + step.window], design(step.window)
     u = stepping[:, 1]
     kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINK_PLACES)
@@ -284,9 +284,11 @@ def _misfit(columns: Floats, y: Floats) -> float:
 
 
 def near_event(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
-    """Whether an event of this loss is around the step: a rise that is open has all that comes after it, one
-    that is over touches as much after it, and what is learned anew after a tall one bends for ``bends``
-    samples, as it does at the start of a log."""
+    """Whether a step belongs to an event of this loss.
+
+    An open rise extends to the end of the log, one that is over as far again beyond its end; and after a tall
+    one, the loss bends for ``bends`` samples as at the start of a log.
+    """
     for event in view.events(loss):
         end, passing = len(loss) - 1 if event.end is None else event.end, event.kind in PASSING
         end += end - event.onset if passing else 0
@@ -298,8 +300,8 @@ def near_event(view: View, loss: Series, at: float, reach: float, bends: int) ->
 
 
 def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bool:
-    """Whether a setting changed there. A fall is what a cut of the learning rate does, which most logs do not
-    show: without that rate nobody can tell."""
+    """Whether a setting changed there. A cut of the learning rate makes a fall, too, so without a logged rate
+    every fall may be planned."""
     if height < 0 and attempt.learning_rate is None:
         return True
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
@@ -313,10 +315,12 @@ def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bo
 
 
 def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A step within the first samples: what comes before it and what comes after it do not overlap."""
+    """A step within the first samples, before and after which the values do not overlap."""
     (steps, y), limits = positive(loss), view.thresholds
     least = max(limits.bad_end, limits.turn_t * difference_noise(y))
-    anew = not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]  # its first value is a guess
+    anew = (
+        not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]
+    )  # the first value of a run is that of guessing
     if not len(loss) == len(y) >= 2 * LEVEL_SAMPLES:
         return
     gaps = np.minimum.accumulate(y[::-1])[::-1][1:] - np.maximum.accumulate(y)[:-1]

@@ -1,15 +1,15 @@
-"""How fast the run goes, apart from how well it learns.
+"""The speed of a run, independent of how well it learns.
 
 throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time that a step takes.
     Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and the batch size
     did not change. It begins half way down and ends half way back.
     Blind to: a run that is slow from its first step.
-    False alarm: a slow node is searched for nothing.
+    False alarm: a search for a slow node that does not exist.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
 hang
-    Sees: a run that stands still and goes on.
+    Sees: a run that stopped for a while and went on.
     Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
     seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
     evaluations and checkpoints come again and again, and perhaps once in each process. The first 8 points of
@@ -50,7 +50,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def overlap(a: Finding, b: Finding) -> bool:
-    """Whether two stretches share steps: throughput and step time say the same thing twice."""
+    """Whether two findings share steps, such as those of throughput and step time."""
     end_a, end_b = (np.inf if f.end_step is None else f.end_step for f in (a, b))
     return a.start_step <= end_b and b.start_step <= end_a
 
@@ -83,7 +83,7 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
-    """Samples until the speed is midway back (a median of ``least``) from how slow it was by then."""
+    """Samples until the speed (a median of ``least``) is half-way back from its slowest level so far."""
     level = medians(slower, least)
     usual, start = median(slower[:least]), least
     while start < len(level):
@@ -96,7 +96,7 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
 
 
 def slow_from(slower: Floats, least: int, midway: float) -> int:
-    """The sample at which a slow stretch is half as slow as it is in all, and stays so."""
+    """The sample from which on a slow stretch is at least half as slow as its median."""
     half = midway * median(slower)
     level = medians(slower, min(least, len(slower)))
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
@@ -105,9 +105,9 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Standstills by wall clock, or by the logged step time where there is no clock."""
+    """Pauses by the wall clock, or by the logged step time if there is no clock."""
     series = attempt.loss or next(iter(attempt.series.values()), None)
-    if attempt.attempt.axis == "item":  # when results were written says nothing of a training
+    if attempt.attempt.axis == "item":  # rows are items, and the times are not those of a training
         return
     if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
@@ -128,7 +128,7 @@ def standstill(
     if ok.sum() < SPEED_SAMPLES // 2:
         return
     usual = median(gaps[ok])
-    if unit_s:  # of a short run, a pause that took longer than all the rest counts as well
+    if unit_s:  # in a short run, a pause that took longer than all the rest counts as well
         rest = max(float(gaps[ok].sum() - gaps[ok].max()), limits.hang_short / unit_s)
         least = max(limits.hang_times * usual, min(limits.hang_s / unit_s, rest))
     else:
