@@ -24,7 +24,7 @@ from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
-STATE = "chronicle/monitor/2"
+STATE = "chronicle/monitor/3"
 AGAIN_TIMES = 1.5  # as long: then an open event is classified again
 ROW = np.dtype([("step", "<i8"), ("value", "<f8"), ("time", "<f8")])
 ROWS_IN_MEMORY = 4096  # of a column; older ones are on disk
