@@ -161,3 +161,11 @@ def test_a_log_that_begins_low_in_what_wanders_shows_no_rise(rises: bool) -> Non
         wanders[i] = 0.95 * wanders[i - 1] + 0.02 * z[i]
     wanders += 0.1 * (STEPS >= 3) + (0.001 * STEPS if rises else 0.0)
     assert came_back(STEPS, wanders, 3, 0.2, DEFAULTS) == (None if rises else 3)
+
+
+@pytest.mark.parametrize("seed", [7, 26, 38])
+def test_a_trend_is_not_believed_for_longer_than_it_was_seen(seed: int) -> None:
+    """A loss that falls steeply for a dozen samples and then slowly has not risen over that fall."""
+    t, noise = np.arange(2000), np.random.default_rng(seed).standard_normal(2000)
+    loss = (4.7 * np.exp(-t / 4.0) + 0.33 * np.exp(-t / 1500)) * np.exp(0.06 * noise)
+    assert classify({"loss": loss}).patterns == ("noisy-healthy",)

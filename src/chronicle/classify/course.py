@@ -223,18 +223,30 @@ class Baseline:
     height: float  # of the rise that is tested
 
 
-def retest_open_rises(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
+def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
     """The events of a loss; open rises are tested again against level *and* trend, with their uncertainty.
 
     The kernel extrapolates what it remembers of the last samples, so a rise in the steep start of a run, or
-    one that only undoes a dip, seems to stay for ever. What turns out to be no rise is left out.
+    one that only undoes a dip, seems to stay for ever. Nor is its forecast known over more samples than were
+    there before, so a ramp that lasted for longer is tested again, too, as if the log ended where it was
+    over. What turns out to be no rise is left out.
     """
     steps, y = positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
     for event in events:
         a = int(np.searchsorted(place, event.onset))
-        asked = event.kind is Kind.OPEN and not event.into_nan and len(y)
-        back = came_back(steps, y, a, event.height, limits) if asked else None
+        if (
+            event.end is not None
+            and event.end > 2 * event.onset
+            and event.abruptness < limits.jump
+            and len(y)
+        ):
+            end = int(np.searchsorted(place, event.end)) + 1
+            if event.kind is not Kind.BACK or came_back(steps[:end], y[:end], a, event.height, limits) != a:
+                yield event
+            continue
+        is_open = event.kind is Kind.OPEN and not event.into_nan and len(y)
+        back = came_back(steps, y, a, event.height, limits) if is_open else None
         if back is None:
             yield event
         elif back > a:

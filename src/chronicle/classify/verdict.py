@@ -154,7 +154,8 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
         return Verdict.WORRYING
     if view.losses:
         unclear = wild(view) or whole_run.stands_still(view) is not None
-        return Verdict.UNEXPECTED if unclear and gains(view) is None else Verdict.GOOD
+        unknown = (unclear and gains(view) is None) or whole_run.hardly_learns(view)
+        return Verdict.UNEXPECTED if unknown else Verdict.GOOD
     return Verdict.UNEXPECTED if gains(view) is None else Verdict.GOOD
 
 
@@ -317,16 +318,8 @@ def logged(view: View, role: str) -> bool:
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
-    losses = view.losses
-    if verdict is Verdict.GOOD and not losses and (better := gains(view)) is not None:
-        return f"Good: {better.metric} got better and kept what it gained."
     if verdict is Verdict.GOOD:
-        back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
-        spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
-        if points < FEWEST_POINTS:
-            return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
-        until = f" until it was stopped ({how})" if how not in ("", "finished", "cut off") else ""
-        return f"Good{until}: {spikes}, and nothing worrying was found on the live course."
+        return _because_good(view, live, how)
     odd = verdict is Verdict.UNEXPECTED
     guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
     if guilty:
@@ -338,9 +331,29 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
         return "Worrying: more fast spikes than a good run has."
     if verdict is Verdict.WORRYING:
         return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
-    if losses:
-        noise = "differs by a factor of two from sample to sample"
-        return f"Cannot tell: the loss {noise if wild(view) else 'moved by no more than its own noise'}."
+    return _because_unknown(view)
+
+
+def _because_good(view: View, live: Sequence[Finding], how: str) -> str:
+    losses = view.losses
+    if not losses and (better := gains(view)) is not None:
+        return f"Good: {better.metric} got better and kept what it gained."
+    back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
+    spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
+    if points < FEWEST_POINTS:
+        return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
+    until = f" until it was stopped ({how})" if how not in ("", "finished", "cut off") else ""
+    return f"Good{until}: {spikes}, and nothing worrying was found on the live course."
+
+
+def _because_unknown(view: View) -> str:
+    if view.losses:
+        what = "moved by no more than its own noise"
+        if wild(view):
+            what = "differs by a factor of two from sample to sample"
+        elif whole_run.stands_still(view) is None:
+            what = "fell by less than 3 % in all, and nothing else that was logged got better"
+        return f"Cannot tell: the loss {what}."
     items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."

@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.course import Contest, compete, retest_open_rises
+from chronicle.classify.course import Contest, compete, retest_rises
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
@@ -162,9 +162,7 @@ class View:
         seen = self._kernel(series, sign)[0]
         if series.role not in LOSSES or sign < 0:
             return seen
-        return self.once(
-            ("events", series), lambda: in_order(retest_open_rises(series, seen, self.thresholds))
-        )
+        return self.once(("events", series), lambda: in_order(retest_rises(series, seen, self.thresholds)))
 
     def contest(self, loss: Series) -> Contest | None:
         steps, y = positive(loss)

@@ -66,7 +66,7 @@ from chronicle.classify.rules.objectives import (
 )
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
-from chronicle.metrics.names import is_of_opponent, plain, words_of
+from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
 from chronicle.metrics.roles import MIN_POINTS, SCORES
 from chronicle.model import Finding, Floats, Role, Series
 
@@ -212,13 +212,27 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
     judged = {loss for _, loss, _ in long}
     others = [s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged]
     parts = [s for a in view.attempts for s in a.by_role(Role.PART_LOSS)]
-    rated = [s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES)]
     if any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, TREND_ERRORS) for s in parts):
         return None
-    if any(map(improves, rated)):
+    if any(map(improves, _rated(view))):
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
     return attempt, loss, rises_by(whole), levels_apart(whole)
+
+
+def _rated(view: View) -> Iterator[Series]:
+    """All scores and rewards of a run."""
+    return (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+
+
+def hardly_learns(view: View) -> bool:
+    """Whether every loss of a run, from its first step on, fell by less than counts as learning, and no score
+    or reward got better. That is no failure, for a loss may have a large constant part, but no success."""
+    if view.span[0] > 0.02 * view.span[1] or any(map(improves, _rated(view))):
+        return False
+    losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
+    falls = [learned(y) for _, y in map(positive, losses) if len(y) >= FEWEST_POINTS]
+    return len(falls) > 0 and 0.0 <= max(falls) < view.thresholds.learned
 
 
 def moves(y: Floats) -> bool:
