@@ -10,15 +10,15 @@ from chronicle.classify.course import (
     COARSE,
     FINE,
     HEALTHY,
-    MOST,
+    MEDIANS_OF_FIT,
     STOPPED,
     TIMES,
     Laws,
+    best_member,
     came_back,
     families,
     fitted,
-    in_doubt,
-    likeliest,
+    may_deviate,
     medians_of,
     shapes,
     solved,
@@ -81,7 +81,7 @@ def test_the_likeliest_member_is_that_of_the_least_squares_of_each(name: str) ->
         off = design @ coefficients - 1 / error
         if coefficients[1] > 0 and (coefficients[0] + coefficients[1] * column > 0).all():
             tried.append((float(off @ off), float(place), coefficients[0] + coefficients[1] * column))
-    best = likeliest(value, 1 / (error * value) ** 2, family)
+    best = best_member(value, 1 / (error * value) ** 2, family)
     assert best is not None
     _, place, curve = min(tried, key=lambda member: member[0])
     assert best[0] == place
@@ -108,19 +108,19 @@ COURSES = {
 
 @pytest.mark.parametrize("course", COURSES)
 def test_what_does_not_only_descend_is_asked_for_its_course(course: str) -> None:
-    asked = [in_doubt(np.arange(600.0), noisy(COURSES[course], seed), DEFAULTS) for seed in range(20)]
+    asked = [may_deviate(np.arange(600.0), noisy(COURSES[course], seed), DEFAULTS) for seed in range(20)]
     assert sum(asked) <= 6 if course == "descends" else all(asked)
 
 
 def test_medians_leave_no_sample_out() -> None:
     steps = np.r_[np.arange(100.0), np.arange(1, 3000) * 100]
     x, level, samples = medians_of(steps, np.log(steps + 10))
-    assert samples.sum() == len(steps) and len(x) == len(level) <= MOST and (np.diff(x) > 0).all()
+    assert samples.sum() == len(steps) and len(x) == len(level) <= MEDIANS_OF_FIT and (np.diff(x) > 0).all()
 
 
 def test_samples_of_one_step_have_no_course() -> None:
-    steps = np.full(3 * MOST, 7.0)
-    x, level, samples = medians_of(steps, np.linspace(2.0, 1.0, 3 * MOST))
+    steps = np.full(3 * MEDIANS_OF_FIT, 7.0)
+    x, level, samples = medians_of(steps, np.linspace(2.0, 1.0, 3 * MEDIANS_OF_FIT))
     assert samples.sum() == len(steps) and (x == 7).all() and len(level) == len(x)
 
 
@@ -161,3 +161,11 @@ def test_a_log_that_begins_low_in_what_wanders_shows_no_rise(rises: bool) -> Non
         wanders[i] = 0.95 * wanders[i - 1] + 0.02 * z[i]
     wanders += 0.1 * (STEPS >= 3) + (0.001 * STEPS if rises else 0.0)
     assert came_back(STEPS, wanders, 3, 0.2, DEFAULTS) == (None if rises else 3)
+
+
+@pytest.mark.parametrize("seed", [7, 26, 38])
+def test_a_trend_is_not_believed_for_longer_than_it_was_seen(seed: int) -> None:
+    """A loss that falls steeply for a dozen samples and then slowly has not risen over that fall."""
+    t, noise = np.arange(2000), np.random.default_rng(seed).standard_normal(2000)
+    loss = (4.7 * np.exp(-t / 4.0) + 0.33 * np.exp(-t / 1500)) * np.exp(0.06 * noise)
+    assert classify({"loss": loss}).patterns == ("noisy-healthy",)

@@ -190,3 +190,16 @@ def test_a_launch_that_was_stopped_before_anything_is_learned_has_not_failed() -
     assert "failed-run" in classify(stitch([short])).patterns
     both = classify(stitch([short, whole], order=["30", "600"]))
     assert both.verdict == "good" and "failed-run" not in both.patterns
+
+
+def test_a_run_whose_loss_hardly_falls_is_not_called_healthy() -> None:
+    """A squared error at the variance of its targets: smooth, and 1.2 % lower at the end. That is no failure
+    for certain, since the rest may be noise of the targets."""
+    loss = 0.25 + 0.003 * np.exp(-np.arange(140) / 30)
+    diagnosis = classify({"train_loss": loss})
+    assert (diagnosis.verdict, diagnosis.patterns) == ("unexpected", ())
+    assert diagnosis.because == (
+        "Cannot tell: the loss fell by less than 3 % in all, and nothing else that was logged got better."
+    )
+    score = 0.5 + 0.4 * (1 - np.exp(-np.arange(140) / 30))
+    assert classify({"train_loss": loss, "accuracy": score}).verdict == "good"

@@ -9,8 +9,8 @@ from tests.curves import Curve
 from chronicle.classify import kernel
 from chronicle.classify.kernel import Detector, Event, Kind
 from chronicle.classify.kernel import levels as at
-from chronicle.classify.kernel.events import baseline, still_high
-from chronicle.classify.kernel.levels import kinship
+from chronicle.classify.kernel.events import baseline, track_last_high
+from chronicle.classify.kernel.levels import correlation_penalty
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Floats
 
@@ -50,13 +50,13 @@ def test_the_end_is_the_maximum_of_a_sum() -> None:
         above = np.r_[rng.normal(0.5, 1, 30), rng.normal(-0.5, 1, 30)]
         row = [0.0] * at.EVENT
         for i, x in enumerate(above):
-            still_high(row, x, 1.0, float(i))
+            track_last_high(row, x, 1.0, float(i))
         total = np.cumsum(np.clip(above, -3, 3))
         assert row[at.LAST_HIGH] == max(np.flatnonzero(np.r_[0.0, total] == max(0.0, total.max()))) - 1
 
 
 def test_neighbours_that_say_the_same_thing_count_for_less() -> None:
-    worth = [kinship(after(Curve(1, rho=rho).loss).memory, 0) for rho in (0.0, 0.6, 0.9)]
+    worth = [correlation_penalty(after(Curve(1, rho=rho).loss).memory, 0) for rho in (0.0, 0.6, 0.9)]
     assert worth[0] == pytest.approx(1.0, abs=0.1) and worth == sorted(worth) and worth[2] > 1.5
 
 

@@ -12,7 +12,7 @@ from tests.curves.series import learning_rate, validation
 from tests.depth import few
 
 from chronicle.classify import classify
-from chronicle.classify.rules.learning import turned_up
+from chronicle.classify.rules.generalisation import turned_up
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.model import Role, Series
@@ -313,3 +313,17 @@ def test_a_loss_that_bends_downward_from_its_start_on_waits_for_nothing() -> Non
     waits = np.where(t < 0.25, 10.9, 6.1 + 4.8 * np.exp(-(t - 0.25) / 0.15))
     shown = [classify({"loss": loss * np.exp(0.01 * noise)}).patterns for loss in (bends, waits)]
     assert shown == [("near-perfect",), ("plateau",)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fall_back_from_a_spike_is_no_sudden_improvement(seed: int) -> None:
+    """The samples of a spike are no level from which a loss falls later."""
+    steps = np.arange(228) * 3200
+    noise = np.random.default_rng(seed).normal(0, 0.03, 228)
+    loss = (
+        2.3 * np.exp(-steps / 160_000)
+        + 0.15
+        + noise
+        + np.where((steps > 332_000) & (steps < 346_000), 2.5, 0)
+    )
+    assert "grokking" not in classify({"loss": loss}).patterns

@@ -9,20 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chronicle.classify.measure import (
-    AT_ONCE,
-    HUBER,
+    HUBER_SCALES,
+    SORTED_WINDOWS,
     Line,
+    clipped_difference_noise,
+    difference_noise,
     excess,
     fit,
     inflation,
     median,
     medians,
-    middle,
+    nearer_to_zero,
     positive,
     running,
     scale,
-    tremble,
-    wiggle,
 )
 from chronicle.metrics.arithmetic import SORTED_VALUES
 from chronicle.model import Floats, Role, Series
@@ -53,7 +53,7 @@ def slow_fit(steps: Floats, y: Floats) -> Line:
         slope = np.sum(weight * (x - mean_x) * (y - mean_y)) / np.sum(weight * (x - mean_x) ** 2)
         level = mean_y + slope * (np.mean(x) - mean_x)
         r = y - level - slope * (x - np.mean(x))
-        weight = np.minimum(1.0, HUBER * scale(r) / np.maximum(np.abs(r), 1e-12))
+        weight = np.minimum(1.0, HUBER_SCALES * scale(r) / np.maximum(np.abs(r), 1e-12))
     return Line(level, slope, float(np.mean(x)), float(np.std(x)), len(y), scale(r), inflation(r, scale(r)))
 
 
@@ -88,7 +88,7 @@ def test_errors_grow_by_what_neighbours_share() -> None:
     [([1.0, 1.0, 4.0], 1.0), ([-3.0, 1.0, 1.0], 0.0), ([-1.0, -2.0, -2.5], -5.5 / 3), ([0.0], 0.0)],
 )
 def test_the_middle_is_what_mean_and_median_both_say(values: list[float], expected: float) -> None:
-    assert middle(np.array(values)) == pytest.approx(expected)
+    assert nearer_to_zero(np.array(values)) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(("odd", "kept"), [(0, 100), (2, 98), (3, 0)])
@@ -113,9 +113,13 @@ def test_the_running_median_is_that_of_each_window(width: int) -> None:
 
 def test_three_measures_of_one_noise_agree_and_a_step_moves_two_of_them_little() -> None:
     noise = 0.01 * np.random.default_rng(0).standard_normal(1000)
-    assert [scale(noise), wiggle(noise), tremble(noise)] == pytest.approx([0.01] * 3, rel=0.1)
+    assert [scale(noise), difference_noise(noise), clipped_difference_noise(noise)] == pytest.approx(
+        [0.01] * 3, rel=0.1
+    )
     stepped = noise + np.where(np.arange(1000) < 500, 0.0, 1.0)
-    assert [wiggle(stepped), tremble(stepped)] == pytest.approx([0.01] * 2, rel=0.1)
+    assert [difference_noise(stepped), clipped_difference_noise(stepped)] == pytest.approx(
+        [0.01] * 2, rel=0.1
+    )
 
 
 ODD = (0.0, -0.0, 1.0, 2.5, -7.0, 1e300, np.inf, -np.inf, np.nan)
@@ -141,7 +145,7 @@ def test_a_median_has_the_bits_of_numpy(kind: str) -> None:
 
 
 def test_medians_of_more_windows_than_are_sorted_together() -> None:
-    row = np.random.default_rng(0).standard_normal(AT_ONCE + 100)
+    row = np.random.default_rng(0).standard_normal(SORTED_WINDOWS + 100)
     slow = np.median(np.lib.stride_tricks.sliding_window_view(row, 3), axis=-1)
     np.testing.assert_array_equal(medians(row, 3), slow)
     assert np.isnan(median(np.empty(0)))

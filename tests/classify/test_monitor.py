@@ -19,7 +19,7 @@ from tests.fresh import printed_by
 
 from chronicle.classify import DEFAULTS, Monitor, classify
 from chronicle.classify.kernel import Detector, detect
-from chronicle.classify.monitor import KEPT
+from chronicle.classify.monitor import ROWS_IN_MEMORY
 from chronicle.errors import UsageError
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
@@ -171,7 +171,7 @@ def test_a_checkpoint_in_the_middle_changes_nothing(name: str, share: float) -> 
 def test_a_state_says_what_it_is_not() -> None:
     with pytest.raises(UsageError) as err:
         Monitor().load_state_dict({"loss_history": []})
-    assert str(err.value) == "this is no state of a Monitor: schema is None, not 'chronicle/monitor/2'"
+    assert str(err.value) == "this is no state of a Monitor: schema is None, not 'chronicle/monitor/3'"
     with pytest.raises(UsageError) as err:
         Monitor(replace(DEFAULTS, rise=0.1)).load_state_dict(Monitor().state_dict())
     assert str(err.value) == "the state was made with other thresholds. Remedy: give them to Monitor()"
@@ -238,14 +238,14 @@ def test_columns_stand_on_disk_and_are_gone_with_the_monitor(
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monitor = Monitor()
-    for step in range(3 * KEPT):
+    for step in range(3 * ROWS_IN_MEMORY):
         monitor.update(step, {"norm": 1.0})
     (folder,) = tmp_path.iterdir()
-    assert [f.stat().st_size for f in folder.iterdir()] == [2 * KEPT * 24]
+    assert [f.stat().st_size for f in folder.iterdir()] == [2 * ROWS_IN_MEMORY * 24]
     del monitor
     assert not folder.exists()
     kept = Monitor(folder=tmp_path / "here")
-    for step in range(KEPT + 1):
+    for step in range(ROWS_IN_MEMORY + 1):
         kept.update(step, {"../../norm": 1.0})
     assert [f.name for f in (tmp_path / "here").iterdir()] == ["column-1.bin"]
 
@@ -254,12 +254,12 @@ def test_columns_stand_on_disk_and_are_gone_with_the_monitor(
 def test_memory_does_not_grow_with_the_run() -> None:
     """After what it keeps of a column is full, more steps take no more memory."""
     monitor, held = Monitor(compile=True), {}
-    noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(5 * KEPT)).tolist()
+    noise = np.exp(0.01 * np.random.default_rng(0).standard_normal(5 * ROWS_IN_MEMORY)).tolist()
     tracemalloc.start()
     try:
         for step, value in enumerate(noise):
             monitor.update(step, {"loss": 2.0 * value, "learning_rate": 1e-3})
-            if step + 1 in (2 * KEPT, len(noise)):
+            if step + 1 in (2 * ROWS_IN_MEMORY, len(noise)):
                 held[step] = tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()

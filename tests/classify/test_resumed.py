@@ -10,8 +10,8 @@ from tests.depth import examples, few
 from tests.timeline.timeline_logs import HOUR, log
 
 from chronicle.classify import DEFAULTS, resumed
-from chronicle.classify.measure import BEFORE, Line, fit, log_step, positive
-from chronicle.classify.resumed import AS_SURE, LEAST, PARENTS, resumes
+from chronicle.classify.measure import LINE_SAMPLES, Line, fit, log_step, positive
+from chronicle.classify.resumed import AS_SURE_TIMES, JOIN_SAMPLES, MOST_PARENTS, resumes
 from chronicle.classify.view import AttemptView, View, look
 from chronicle.metrics.aliases import step_gap
 from chronicle.timeline import stitch
@@ -39,16 +39,16 @@ def slow_lines(parent: AttemptView, attempt: AttemptView) -> list[Line]:
     if not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
         return []
     lines = []
-    for last in (steps[0], steps[LEAST - 1]):
+    for last in (steps[0], steps[JOIN_SAMPLES - 1]):
         before = old_steps < last
         near = log_step(old_steps) >= log_step(steps)[0] - DEFAULTS.horizon
         long = int((before & near).sum())
         lengths = {
-            min(int(before.sum()), max(long, BEFORE)),
-            *(n for n in BEFORE * 2 ** np.arange(6) if n < long),
+            min(int(before.sum()), max(long, LINE_SAMPLES)),
+            *(n for n in LINE_SAMPLES * 2 ** np.arange(6) if n < long),
         }
         made = [fit(old_steps[before][-n:], old[before][-n:]) for n in lengths]
-        lines += [line for line in made if line is not None and line.n >= LEAST]
+        lines += [line for line in made if line is not None and line.n >= JOIN_SAMPLES]
     return lines
 
 
@@ -56,17 +56,17 @@ def slow_resumes(view: View, attempt: AttemptView) -> list[tuple[str, float, flo
     """Of each earlier attempt the surest calm line, and of these all that are as sure as the best."""
     assert attempt.loss is not None
     steps, _ = positive(attempt.loss)
-    head = steps[: max(int((log_step(steps) < log_step(steps)[0] + DEFAULTS.horizon).sum()), LEAST)]
+    head = steps[: max(int((log_step(steps) < log_step(steps)[0] + DEFAULTS.horizon).sum()), JOIN_SAMPLES)]
     best: dict[str, Line] = {}
     for parent in view.attempts[: attempt.index]:
         lines = slow_lines(parent, attempt)
-        calm = [line for line in lines if line.noise <= AS_SURE * min(other.noise for other in lines)]
+        calm = [line for line in lines if line.noise <= AS_SURE_TIMES * min(other.noise for other in lines)]
         if calm:
             best[parent.name] = min(calm, key=lambda line: line.error(head))
     sure = [
         (name, line)
         for name, line in best.items()
-        if line.error(head) <= AS_SURE * min(other.error(head) for other in best.values())
+        if line.error(head) <= AS_SURE_TIMES * min(other.error(head) for other in best.values())
     ]
     return [(name, line.level, line.noise) for name, line in sure]
 
@@ -98,4 +98,4 @@ def test_lines_are_fitted_to_near_attempts_and_not_to_all_pairs(
             resumes(view, attempt)
         counts.append(len(fits))
     assert counts[1] <= 2.5 * counts[0]  # of all pairs there are four times as many
-    assert counts[1] <= 100 * 2 * 7 * PARENTS
+    assert counts[1] <= 100 * 2 * 7 * MOST_PARENTS

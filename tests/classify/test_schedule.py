@@ -11,7 +11,7 @@ from tests.curves.series import batch_size, epochs, learning_rate
 from tests.depth import few
 
 from chronicle.classify import classify
-from chronicle.classify.rules.schedule import EDGES, cliffs, decay_begins
+from chronicle.classify.rules.schedule import MOST_CHANGES, cliffs, decay_begins
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.model import Role, Series
 
@@ -24,7 +24,7 @@ def test_a_fall_with_the_learning_rate_is_explained_by_it(kind: str, gain: float
     assert patterns(run) == {"lr-decay-drop"} and diagnosis(run).verdict == "good"
 
 
-@pytest.mark.parametrize(("n_falls", "told"), [(EDGES, EDGES), (EDGES + 1, 0)])
+@pytest.mark.parametrize(("n_falls", "told"), [(MOST_CHANGES, MOST_CHANGES), (MOST_CHANGES + 1, 0)])
 def test_a_rate_that_falls_again_and_again_has_no_planned_steps(n_falls: int, told: int) -> None:
     assert cliffs(rate_of(np.tile([1.0, 1.0, 0.1, 0.1], n_falls)), 2.0) == [4.0 * k + 2 for k in range(told)]
 

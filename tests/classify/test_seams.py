@@ -11,9 +11,9 @@ from tests.depth import few
 
 from chronicle.classify import classify
 from chronicle.classify.report import stands
-from chronicle.classify.resumed import seams
+from chronicle.classify.resumed import process_changes
 from chronicle.classify.rules.loss_shapes import typed_findings
-from chronicle.classify.rules.resume import seam_spike
+from chronicle.classify.rules.resume import process_spike
 from chronicle.classify.thresholds import DEFAULTS
 from chronicle.classify.view import look
 from chronicle.model import Attempt
@@ -24,7 +24,7 @@ TAKEN_OVER = {"lr-not-restored", "resume-spike"}
 
 def places(attempt: Attempt) -> list[float]:
     (seen,) = look(stitch([attempt]), DEFAULTS).attempts
-    return [step for step, _ in seams(seen, DEFAULTS)]
+    return [step for step, _ in process_changes(seen, DEFAULTS)]
 
 
 @pytest.mark.slow
@@ -126,5 +126,5 @@ def test_a_bump_that_the_kernel_does_not_see_is_asked_for_where_a_process_took_o
     view = look(stitch({"loss": 3.0 * (1 + step / 50.0) ** -0.3 * np.exp(0.02 * noise + bump)}), DEFAULTS)
     (attempt,) = view.attempts
     assert attempt.loss is not None and typed_findings(view, attempt.loss) == ()
-    named = [f.pattern for f in seam_spike(view, attempt, attempt.loss, 300.0, factor) if stands(f)]
+    named = [f.pattern for f in process_spike(view, attempt, attempt.loss, 300.0, factor) if stands(f)]
     assert named == (["resume-spike"] if seen else [])

@@ -9,7 +9,7 @@ from tests.curves import Curve
 from tests.curves.series import learning_rate
 
 from chronicle.classify import classify
-from chronicle.classify.rules.slow_changes import design, kernel
+from chronicle.classify.rules.slow_changes import design, step_weights
 from chronicle.model import Role
 
 
@@ -69,9 +69,9 @@ def test_the_kernel_is_least_squares() -> None:
     """Its twin: the step in the solution of the normal equations, for a random stretch."""
     y = np.random.default_rng(0).standard_normal(128)
     solved = np.linalg.lstsq(design(64), y, rcond=None)[0]
-    assert kernel(64) @ y == pytest.approx(solved[3])
-    assert kernel(64) @ np.ones(128) == pytest.approx(0, abs=1e-12)
-    assert kernel(64) @ (np.arange(128.0) ** 2) == pytest.approx(0, abs=1e-8)
+    assert step_weights(64) @ y == pytest.approx(solved[3])
+    assert step_weights(64) @ np.ones(128) == pytest.approx(0, abs=1e-12)
+    assert step_weights(64) @ (np.arange(128.0) ** 2) == pytest.approx(0, abs=1e-8)
 
 
 def test_a_restart_of_the_schedule_explains_a_small_rise_only() -> None:

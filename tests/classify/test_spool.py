@@ -7,10 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from chronicle.classify.monitor import KEPT, ROW, Spool
+from chronicle.classify.monitor import ROW, ROWS_IN_MEMORY, Spool
 
 
-@pytest.mark.parametrize("sizes", [[], [1], [KEPT - 1, 1, 1], [KEPT, 0, KEPT + 7], [3, 2 * KEPT, 5]])
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [],
+        [1],
+        [ROWS_IN_MEMORY - 1, 1, 1],
+        [ROWS_IN_MEMORY, 0, ROWS_IN_MEMORY + 7],
+        [3, 2 * ROWS_IN_MEMORY, 5],
+    ],
+)
 def test_rows_come_back_in_the_order_they_were_added(sizes: list[int], tmp_path: Path) -> None:
     """Rows are appended one by one and as a whole in turns, and read in between."""
     column, added = Spool(tmp_path).column(), 0

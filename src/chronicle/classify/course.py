@@ -1,11 +1,12 @@
 """The course of a loss: what a run that goes on learning would have done next, and what a whole run was.
 
-A healthy loss falls like ``E + A * shape(t)``, t the share of the steps seen, with a shape that is a power
-law or an exponential (`shapes`). E and A are fitted in the unit of the loss with weights 1/L^2: in log units
-a floor is no sum, and any ramp beats the exact law. All shapes are fitted at once to at most 96 medians,
-robustly (Student-t weights), and weighed by their likelihood: where they disagree, the forecast is unsure.
+A healthy loss falls like ``E + A * shape(t)``, where t is the share of the steps and the shape is a power
+law or an exponential (`shapes`). E and A are fitted in the unit of the loss with weights 1/L^2, because in
+log units the floor would not be additive, and any ramp would fit better than the exact law. All shapes are
+fitted at once to at most 96 medians, robustly (Student-t weights), and weighted by their likelihood; where
+they disagree, the forecast is uncertain.
 
-What a whole run was, five explanations compete for, over at most 256 medians of its loss:
+Five explanations of the course of a whole run compete, over at most 256 medians of its loss:
 
     never     c
     healthy   E + A phi(t); or cooled towards the end: E + A phi(t) - D t^3
@@ -13,9 +14,10 @@ What a whole run was, five explanations compete for, over at most 256 medians of
     waits     E + A phi(max(t - T, 0))
     climbs    E + A exp(-t / a) - B exp(-t / b), a at least three times b
 
-phi are the same laws; A, B, D > 0. The score of each is the likelihood of its best member under Student-t
-errors, less half a log of the number of medians (in effect) for every free parameter, in nats. Neighbours
-that the best explanation leaves alike count once: what no law fits makes all of them less sure.
+phi are the same laws; A, B, D > 0. The score of each, in nats, is the log likelihood of its best member
+under Student-t errors, minus half the logarithm of the effective number of medians for every free parameter.
+That number is smaller where the residuals of the best explanation are autocorrelated: a course that no law
+fits leaves all explanations less certain.
 """
 
 from __future__ import annotations
@@ -31,25 +33,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import MEDIAN_ERROR, fit, inflation, median, positive, running, wiggle
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    difference_noise,
+    fit,
+    inflation,
+    median,
+    positive,
+    running,
+)
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
-MOST = 96  # medians a course is fitted to: more cost time and tell no more of five parameters
-LEAST = 32  # samples of a loss that has a course
-GLANCE = 64  # medians that tell whether there is anything to explain
-EARLY, LATE = 0.15, 0.7  # of the log: it waits for longer, or stops before, or nobody asks
-MOST_TOLD = 256  # medians that explanations compete for: more change no winner
-FEWEST = 12  # medians of a course that five parameters do not simply follow
-NU, ROUNDS = 4.0, 4  # degrees of freedom of the Student-t weights, and how often they are set
-AT_MOST = 48  # places at which a forecast is worked out; between them it is a line
-INEXACT = 0.005  # [log units] a forecast is off by where the law is between two of `FINE`
-MISFIT = 0.002  # [log units] that no median is known better than: no law is exact
-LOWEST = -34.0  # [log units] a loss of 1e-15 of its highest value
-SURE = 2.0  # standard deviations: 1 in 40 by chance, on the side that counts
-LAST = 64  # [samples] at most that tell the level at the end
-MIDWAY = 0.5  # share of a height, or of the progress that was expected
-SOON = 5  # [samples] whose median tells when a rise was over
+MEDIANS_OF_FIT = 96  # at most: more cost time and do not determine five parameters better
+FEWEST_SAMPLES = 32  # of a loss that has a course
+MEDIANS_OF_SCREENING = 64  # that decide whether the competition is worth its time
+WAIT_SHARE = 0.15  # of the log: a shorter wait is a warm-up
+STOP_SHARE = 0.7  # of the log: a loss that stops later has not stopped for long enough
+MEDIANS_OF_CONTEST = 256  # at most: more change no winner
+FEWEST_MEDIANS = 12  # of a course: five parameters would follow fewer exactly
+STUDENT_DEGREES = 4.0  # of freedom, of the Student-t weights
+REWEIGHTINGS = 4  # of a fit; the weights hardly change afterwards
+FORECAST_PLACES = 48  # at most, at which a forecast is computed; it is linear between them
+LAW_GRID_ERROR_LOG = 0.005  # [log units] of a forecast where the true law lies between two of `FINE`
+LAW_MISFIT_LOG = 0.002  # [log units] added to the error of each median: no law is exact
+LOWEST_LOG = -34.0  # [log units] a loss of 1e-15 of its highest value
+SURE_DEVIATIONS = 2.0  # standard deviations: one-sided, 1 in 40 by chance
+END_SAMPLES = 64  # at most, whose median is the level at the end
+HALF = 0.5  # of a height, or of the progress that was expected
+SMOOTHED_SAMPLES = 5  # whose median decides when a rise was over
 
 
 class Laws(NamedTuple):
@@ -60,7 +72,7 @@ class Laws(NamedTuple):
     taus: Sequence[float]
 
 
-# A forecast twice as far as was seen is 3 % off with every third of these laws, and 0.8 % with all.
+# A forecast over twice the observed span is 0.8 % off with all of these laws, 3 % with a third of them.
 FINE = Laws(
     np.geomspace(0.001, 1.0, 10).tolist(),
     (0.15, 0.25, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0),
@@ -69,16 +81,16 @@ FINE = Laws(
 
 TIMES = (0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.18, 0.25, 0.33, 0.42, 0.5, 0.6, 0.7, 0.8)  # places of T
 TAUS = (0.004, 0.012, 0.04, 0.12, 0.4, 1.2)
-# Some thousand curves are tried: a third of the laws tells the families apart, in 20 ms.
+# Some thousand curves are tried; a third of the laws distinguishes the families, in 20 ms.
 COARSE = Laws((0.001, 0.01, 0.1, 1.0), (0.15, 0.4, 0.8, 1.6), TAUS)
-APART = 3.0  # [times] a climb is faster than what it comes back by, or the two are one
-LEAD = 10.0  # [nats] 1 in 20,000 for equal beliefs; fits of real losses differ by 5 for no reason
+CLIMB_FASTER_TIMES = 3.0  # than what it comes back by; otherwise the two are one process
+LEAD_NATS = 10.0  # 1 in 20,000 for equal beliefs; fits of real losses differ by 5 without a cause
 NEVER, HEALTHY, STOPPED, WAITS, CLIMBS = "never", "healthy", "stopped", "waits", "climbs"
 
 
 @dataclass(frozen=True, eq=False)
 class Course:
-    """Laws fitted to a stretch of a loss: ``share`` of belief in each, ``spread`` their residual scale."""
+    """Laws fitted to a stretch of a loss, with the ``share`` of belief in each."""
 
     first: float  # [steps] where t is 0, and the steps until t is 1
     span: float
@@ -89,19 +101,20 @@ class Course:
 
     def fall(self, start: float, steps: Floats) -> tuple[Floats, Floats]:
         """How far the loss should fall from one step to others, and its standard deviation, log units."""
-        asked = steps[np.unique(np.linspace(0, len(steps) - 1, AT_MOST).astype(int))]
+        asked = steps[np.unique(np.linspace(0, len(steps) - 1, FORECAST_PLACES).astype(int))]
         at = np.r_[start, asked]
         phi = shapes((at - self.first) / self.span)
         levels = np.maximum(self.floor[:, None] + self.gain[:, None] * phi, 1e-300)
         falls = np.log(levels[:, :1] / levels[:, 1:])
         own = np.minimum(self.unsure[:, None] * (phi[:, :1] - phi[:, 1:]) / levels[:, 1:], 1e3)
         mean = self.share @ falls
-        sure = np.sqrt(self.share @ ((falls - mean) ** 2 + own**2) + INEXACT**2)
+        sure = np.sqrt(self.share @ ((falls - mean) ** 2 + own**2) + LAW_GRID_ERROR_LOG**2)
         return np.interp(steps, asked, mean), np.interp(steps, asked, sure)
 
 
 def shapes(t: Floats, laws: Laws = FINE) -> Floats:
-    """(shape, place): descents from 1 at t = 0; twice another's power is its square, ten times as fast."""
+    """The shapes as rows: descents from 1 at t = 0. A power that is twice another one is computed as its
+    square, which is ten times as fast."""
     t = np.maximum(t, 0.0)
     decades = np.log1p(t / np.reshape(laws.t0, (-1, 1)))
     made: dict[float, Floats] = {}
@@ -111,8 +124,8 @@ def shapes(t: Floats, laws: Laws = FINE) -> Floats:
     return np.concatenate([by_power.reshape(-1, len(t)), np.exp(-t / np.reshape(laws.taus, (-1, 1)))])
 
 
-def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floats, Floats]:
-    """Steps, medians and samples of ``most`` bins at most, even in steps and in log steps by halves."""
+def medians_of(steps: Floats, y: Floats, most: int = MEDIANS_OF_FIT) -> tuple[Floats, Floats, Floats]:
+    """Steps, medians and sizes of at most ``most`` bins, half even in steps, half in log steps."""
     n = len(y)
     x = steps - steps[0]
     if n <= most or x[-1] <= 0:
@@ -126,12 +139,12 @@ def medians_of(steps: Floats, y: Floats, most: int = MOST) -> tuple[Floats, Floa
     return steps[middle], level, sizes.astype(float)
 
 
-def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
-    """Whether a course may be more than a descent that goes on: flat at either end, or rising at first."""
-    if len(y) < GLANCE:
-        return len(y) >= LEAST
-    x, level, samples = medians_of(steps, y, GLANCE)
-    t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), wiggle(y)
+def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
+    """Whether a course may be no steady descent: it is flat at either end, or rises at first."""
+    if len(y) < MEDIANS_OF_SCREENING:
+        return len(y) >= FEWEST_SAMPLES
+    x, level, samples = medians_of(steps, y, MEDIANS_OF_SCREENING)
+    t, noise = (x - x[0]) / max(x[-1] - x[0], 1.0), difference_noise(y)
 
     def falls(first: NDArray[np.bool_], last: NDArray[np.bool_], share: float) -> bool:
         error = MEDIAN_ERROR * noise * (1 / samples[first].sum() + 1 / samples[last].sum()) ** 0.5
@@ -139,44 +152,44 @@ def in_doubt(steps: Floats, y: Floats, limits: Thresholds) -> bool:
         return bool(fall >= max(limits.moved, limits.single_t * error, share * (level[0] - level[-1])))
 
     parts = (
-        t < EARLY / 3,
-        (t >= EARLY * 2 / 3) & (t < EARLY),
-        (t >= LATE) & (t < (1 + 2 * LATE) / 3),
-        t >= (2 + LATE) / 3,
+        t < WAIT_SHARE / 3,
+        (t >= WAIT_SHARE * 2 / 3) & (t < WAIT_SHARE),
+        (t >= STOP_SHARE) & (t < (1 + 2 * STOP_SHARE) / 3),
+        t >= (2 + STOP_SHARE) / 3,
     )
     if not all(part.any() for part in parts):
         return True
     if not falls(*parts[2:], 0.0) or not falls(*parts[:2], 0.1):
         return True
-    calm = running(level, SOON)
-    return bool(calm.max() - calm[0] >= SURE * noise / 2)
+    calm = running(level, SMOOTHED_SAMPLES)
+    return bool(calm.max() - calm[0] >= SURE_DEVIATIONS * noise / 2)
 
 
 def in_units(level: Floats) -> Floats:
-    """Values of log levels as shares of the highest; what lies below rounding errors of that is one value."""
-    values: Floats = np.exp(np.maximum(level - level.max(), LOWEST))
+    """Log levels as shares of the highest; all that lies below its rounding error becomes one value."""
+    values: Floats = np.exp(np.maximum(level - level.max(), LOWEST_LOG))
     return values
 
 
 def fitted(steps: Floats, y: Floats) -> Course | None:
-    """The course of log values; None where there is too little of it."""
+    """The course of log values; None for too few of them."""
     x, level, samples = medians_of(steps, y)
-    if len(level) < FEWEST or x[-1] <= x[0]:
+    if len(level) < FEWEST_MEDIANS or x[-1] <= x[0]:
         return None
-    noise = max(wiggle(y), 1e-6)
-    variance = noise**2 * MEDIAN_ERROR**2 / samples + MISFIT**2
+    noise = max(difference_noise(y), 1e-6)
+    variance = noise**2 * MEDIAN_ERROR**2 / samples + LAW_MISFIT_LOG**2
     value, t = in_units(level), (x - x[0]) / (x[-1] - x[0])
     phi, weight = shapes(t), 1 / variance
     square = phi * phi
     best = 0
-    for _ in range(ROUNDS):
+    for _ in range(REWEIGHTINGS):
         floor, gain = solved(phi, square, value, weight / value**2)
         off = 1 - (floor[:, None] + gain[:, None] * phi) / value  # of the loss: log units while small
         left = off**2 @ weight / weight.sum()
         best = int(np.argmin(left))
         z = off[best] / np.sqrt(variance)
         usual = max(median(np.abs(z)) * 1.4826, 1e-9)
-        weight = (NU + 1) / (NU + (z / usual) ** 2) / variance
+        weight = (STUDENT_DEGREES + 1) / (STUDENT_DEGREES + (z / usual) ** 2) / variance
     alike = inflation(z, usual) ** 2
     degrees = max(0.5 * len(level) / alike, 6.0)
     belief = np.exp(-degrees * np.log(np.maximum(left, 1e-300) / max(left[best], 1e-300)))
@@ -201,27 +214,39 @@ def solved(phi: Floats, square: Floats, y: Floats, weight: Floats) -> tuple[Floa
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """What the samples after a place would be, had nothing happened there, log units."""
+    """What the samples after a place would be if nothing had happened there, in log units."""
 
-    old: float  # the level at the place
-    samples: int  # whose median that is
+    old: float  # the level before the place
+    samples: int  # whose median it is
     expected: Floats
     sure: Floats  # standard deviations of what is expected
-    height: float  # of the rise that is asked about
+    height: float  # of the rise that is tested
 
 
-def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
-    """The events of a loss, those that are open asked again: level *and* trend, with their uncertainty.
+def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
+    """The events of a loss; open rises are tested again against level *and* trend, with their uncertainty.
 
     The kernel extrapolates what it remembers of the last samples, so a rise in the steep start of a run, or
-    one that gives back what a dip had taken, seems to stay for ever. A rise that is none is left out.
+    one that only undoes a dip, seems to stay for ever. Nor is its forecast known over more samples than were
+    there before, so a ramp that lasted for longer is tested again, too, as if the log ended where it was
+    over. What turns out to be no rise is left out.
     """
     steps, y = positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
     for event in events:
         a = int(np.searchsorted(place, event.onset))
-        asked = event.kind is Kind.OPEN and not event.into_nan and len(y)
-        back = came_back(steps, y, a, event.height, limits) if asked else None
+        if (
+            event.end is not None
+            and event.end > 2 * event.onset
+            and event.abruptness < limits.jump
+            and len(y)
+        ):
+            end = int(np.searchsorted(place, event.end)) + 1
+            if event.kind is not Kind.BACK or came_back(steps[:end], y[:end], a, event.height, limits) != a:
+                yield event
+            continue
+        is_open = event.kind is Kind.OPEN and not event.into_nan and len(y)
+        back = came_back(steps, y, a, event.height, limits) if is_open else None
         if back is None:
             yield event
         elif back > a:
@@ -231,26 +256,26 @@ def reviewed(series: Series, events: Iterable[Event], limits: Thresholds) -> Ite
 
 
 def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Thresholds) -> int | None:
-    """The sample from which on a rise that began at sample ``a`` was over: ``a`` itself if it is none, None
-    if it is not over, or nobody can tell. The end of the log must be at the old level and at the forecast."""
+    """The sample from which on a rise from sample ``a`` was over: ``a`` if it is no rise at all, None
+    if it is not over or cannot be judged. The log must end at the old level and at the forecast."""
     rest = len(y) - a
-    if rest < FEWEST:
+    if rest < FEWEST_MEDIANS:
         return None
-    width = min(max(rest // 8, 4), LAST) | 1
+    width = min(max(rest // 8, 4), END_SAMPLES) | 1
     first = int(np.searchsorted(steps, steps[0] + limits.settling * (steps[a - 1] - steps[0]))) if a else 0
-    first = first if a - first >= FEWEST else 0  # huge first values would tilt the course
-    noise, young = MEDIAN_ERROR * wiggle(y[first:]), a - first < FEWEST
-    if young and (line := fit(steps[a:], y[a:])) is not None:  # what wanders was anywhere when the log began
+    first = first if a - first >= FEWEST_MEDIANS else 0  # huge first values would distort the fit
+    noise, young = MEDIAN_ERROR * difference_noise(y[first:]), a - first < FEWEST_MEDIANS
+    if young and (line := fit(steps[a:], y[a:])) is not None:  # a loss that wanders may have begun anywhere
         noise = max(noise, line.noise * min(line.inflation, (a - first) ** 0.5))
-    error = SURE * noise
+    error = SURE_DEVIATIONS * noise
     if (base := baseline(steps, y, (first, a), width, height)) is None:
         return None
     if is_back(y[a:], base, width, error):
         if young:
             return a
-        over = running(y[a:], SOON) > ceiling(base, error, SOON)
+        over = running(y[a:], SMOOTHED_SAMPLES) > ceiling(base, error, SMOOTHED_SAMPLES)
         return a + (int(np.flatnonzero(over)[-1]) + 1 if over.any() else 0)
-    return a if gives_back(steps, y, (first, a), width, error, limits) else None
+    return a if undoes_a_dip(steps, y, (first, a), width, error, limits) else None
 
 
 def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, height: float) -> Baseline | None:
@@ -260,54 +285,54 @@ def baseline(steps: Floats, y: Floats, known: tuple[int, int], width: int, heigh
         return None
     before = y[max(at - width, first) : at]
     old = median(before)
-    course = fitted(steps[first:at], y[first:at]) if at - first >= FEWEST else None
-    if course is None:  # too little of a course to ask for a trend: the level alone
+    course = fitted(steps[first:at], y[first:at]) if at - first >= FEWEST_MEDIANS else None
+    if course is None:  # too short for a trend: the level alone
         return Baseline(old, len(before), np.full(len(y) - at, old), np.zeros(len(y) - at), height)
-    far = 2 * steps[at - 1] - steps[first]  # as far beyond as was seen; a loss may stay where it is there
+    far = 2 * steps[at - 1] - steps[first]  # beyond twice the observed span no fall is expected
     fall, sure = course.fall(steps[at - 1], np.minimum(steps[at:], far))
     return Baseline(old, len(before), old - fall, sure, height)
 
 
 def ceiling(base: Baseline, error: float, samples: int) -> Floats:
-    """The highest level that still is no rise, at each sample: neither over the old level nor over the
-    forecast, but for what is unsure of both. ``error`` is that of one sample, ``samples`` make a level."""
+    """The highest level that is no rise, at each sample: not above the old level nor above the forecast,
+    within their uncertainty. ``error`` is that of one sample; ``samples`` are averaged into a level."""
     progress = np.maximum(base.old - base.expected, 0.0)
-    over = np.maximum(SURE * base.sure, MIDWAY * np.minimum(progress, base.height))
+    over = np.maximum(SURE_DEVIATIONS * base.sure, HALF * np.minimum(progress, base.height))
     unsure = error * (1 / samples + 1 / base.samples) ** 0.5
     highest: Floats = np.minimum(base.old, base.expected + over) + unsure
     return highest
 
 
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
-    """Whether the end of the log, and its last three samples, are at the level before and at the trend."""
+    """Whether the end of the log, and its last three samples, are back at the old level and the trend."""
     ends = ((median(after[-k:]), ceiling(base, error, k)[-1]) for k in (width, 3))
     return all(end <= most for end, most in ends)
 
 
-def gives_back(
+def undoes_a_dip(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
-    """Whether a rise only gives back what a step down, a quarter of the log ago at most, had taken."""
+    """Whether a rise only undoes a step down that was at most a quarter of the log ago."""
     first, a = known
-    length = FEWEST
-    while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST, length):
-        d, near = a - length, SOON + length // 8
+    length = FEWEST_MEDIANS
+    while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST_MEDIANS, length):
+        d, near = a - length, SMOOTHED_SAMPLES + length // 8
         fell = median(y[d - near : d]) - median(y[d : d + near])
-        if fell > MIDWAY * max(limits.rise, error / length**0.5):
+        if fell > HALF * max(limits.rise, error / length**0.5):
             base = baseline(steps, y, (first, d), width, 0.0)
-            if base is not None and returns(base, y, d, a, width, error, max(limits.rise, fell)):
+            if base is not None and is_undone_dip(base, y, d, a, width, error, max(limits.rise, fell)):
                 return True
         length += 1 + length // 16
     return False
 
 
-def returns(base: Baseline, y: Floats, d: int, a: int, width: int, error: float, fell: float) -> bool:
-    """Whether what ``fell`` at sample ``d`` is at ``a`` where it would be without that, and stays there."""
-    length, soon = a - d, slice(a + SOON, a + SOON + width)
-    there = slice(length + SOON, length + SOON + width)
+def is_undone_dip(base: Baseline, y: Floats, d: int, a: int, width: int, error: float, fell: float) -> bool:
+    """Whether a loss that ``fell`` at sample ``d`` is from ``a`` on where it would be without that."""
+    length, soon = a - d, slice(a + SMOOTHED_SAMPLES, a + SMOOTHED_SAMPLES + width)
+    there = slice(length + SMOOTHED_SAMPLES, length + SMOOTHED_SAMPLES + width)
     depth = float(base.expected[length // 2]) - median(y[d:a])
-    unsure = SURE * float(base.sure[there][-1]) + error / width**0.5
-    if depth <= 2 * unsure or not MIDWAY * depth < fell < depth / MIDWAY:
+    unsure = SURE_DEVIATIONS * float(base.sure[there][-1]) + error / width**0.5
+    if depth <= 2 * unsure or not HALF * depth < fell < depth / HALF:
         return False
     apart = median(y[soon]) - float(base.expected[there][-1])
     after = Baseline(base.old, base.samples, base.expected[length:], base.sure[length:], depth)
@@ -325,7 +350,7 @@ class Explanation:
 
 @dataclass(frozen=True, eq=False)
 class Contest:
-    """The medians of a loss (steps, log units) and what each family makes of them."""
+    """The medians of a loss (steps, log units) and the best explanation of each family."""
 
     steps: Floats
     level: Floats
@@ -336,8 +361,8 @@ class Contest:
         return max(self.explanations, key=lambda name: self.explanations[name].score)
 
     def lead(self, name: str, over: tuple[str, ...] = (HEALTHY,)) -> float:
-        """By how many nats one explanation leads the best of others, among them always "never", which fits
-        everything somehow (minus infinity if it fits nothing)."""
+        """By how many nats one explanation leads the best of the others, which always include "never"; minus
+        infinity if it does not fit at all."""
         if name not in self.explanations:
             return -np.inf
         return self.explanations[name].score - max(
@@ -347,7 +372,7 @@ class Contest:
     @property
     def learns(self) -> bool:
         """Whether a law of learning explains the loss better than a constant does, beyond doubt."""
-        return self.lead(HEALTHY, ()) >= LEAD
+        return self.lead(HEALTHY, ()) >= LEAD_NATS
 
     def change_after(self, share: float) -> float:
         """By how much the best course of learning changes after a share of the log, log units."""
@@ -364,24 +389,24 @@ class Contest:
 
 def compete(steps: Floats, y: Floats) -> Contest | None:
     """The competition over log values; None where there is too little."""
-    x, level, samples = medians_of(steps, y, MOST_TOLD)
-    if len(level) < 2 * FEWEST or x[-1] <= x[0]:
+    x, level, samples = medians_of(steps, y, MEDIANS_OF_CONTEST)
+    if len(level) < 2 * FEWEST_MEDIANS or x[-1] <= x[0]:
         return None
-    noise = max(wiggle(y), 1e-6)
-    if len(y) <= MOST_TOLD:  # single samples: a lone outlier is drawn towards its neighbours
+    noise = max(difference_noise(y), 1e-6)
+    if len(y) <= MEDIANS_OF_CONTEST:  # single samples: outliers are clipped towards their neighbours
         base = running(level, 5)
         level = base + np.clip(level - base, -4 * noise, 4 * noise)
-    error = np.sqrt(noise**2 * MEDIAN_ERROR**2 / samples + MISFIT**2)
+    error = np.sqrt(noise**2 * MEDIAN_ERROR**2 / samples + LAW_MISFIT_LOG**2)
     value, t = in_units(level), (x - x[0]) / (x[-1] - x[0])
     weight = 1 / (error * value) ** 2
-    fits = [(family, fit) for family in families(t.tobytes()) if (fit := likeliest(value, weight, family))]
+    fits = [(family, fit) for family in families(t.tobytes()) if (fit := best_member(value, weight, family))]
     curves = np.stack([curve for _, (_, curve) in fits])
     likely = student((value - curves) / (value * error))
     best = curves[int(np.argmax(likely))]
     left = (value - best) / value / error
     left = np.clip(left / max(float(np.std(left)), 1e-9), -3, 3)
     rho = min(max(float(left[1:] @ left[:-1]) / max(float(left @ left), 1e-9), 0.0), 0.9)
-    count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # medians that there are in effect
+    count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # the effective number of medians
     explanations: dict[str, Explanation] = {}
     for (family, (at, curve)), mean in zip(fits, likely.tolist(), strict=True):
         score = count * mean - 0.5 * family.parameters * math.log(count)
@@ -391,8 +416,12 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
 
 
 class Family(NamedTuple):
-    """The members of one explanation: ``columns`` (member, place) beside the floor, each of positive weight,
-    T of each member, the free parameters, the scale among them, and the products of all pairs of columns."""
+    """The members of one explanation.
+
+    ``columns`` (member, place) are added to the floor, each with a positive weight; ``places`` holds T of
+    each member, ``parameters`` counts the free ones including the scale, and ``products`` are those of all
+    pairs of columns, which the normal equations need.
+    """
 
     name: str
     columns: tuple[Floats, ...]
@@ -403,13 +432,13 @@ class Family(NamedTuple):
 
 @functools.lru_cache(maxsize=1)  # attempts of one run are mostly logged alike
 def families(places: bytes) -> tuple[Family, ...]:
-    """All explanations, at these shares of the steps (float64, as bytes)."""
+    """All explanations at these shares of the steps (float64, as bytes, so that they can be cached)."""
     t, times = np.frombuffer(places), np.array(TIMES)
     phi = shapes(t, COARSE)
     laws, n = phi.shape
     stopped = np.where(t < times[:, None], phi[:, None], shapes(times, COARSE)[:, :, None])
     waits = shapes((t - times[:, None]).ravel(), COARSE)
-    pairs = np.array([(a, b) for a in TAUS for b in TAUS if a >= APART * b])
+    pairs = np.array([(a, b) for a in TAUS for b in TAUS if a >= CLIMB_FASTER_TIMES * b])
     slow, fast = np.exp(-t / pairs[:, :1]), np.exp(-t / pairs[:, 1:])
 
     def family(name: str, *columns: Floats, at: Floats | None = None) -> Family:
@@ -428,8 +457,8 @@ def families(places: bytes) -> tuple[Family, ...]:
     )
 
 
-def likeliest(value: Floats, weight: Floats, family: Family) -> tuple[float, Floats] | None:
-    """The member of least squares, its T and its curve; None if none has the right signs."""
+def best_member(value: Floats, weight: Floats, family: Family) -> tuple[float, Floats] | None:
+    """T and the curve of the member with the least squares; None if none has positive weights."""
     columns, members, size = family.columns, len(family.places), len(family.columns)
     normal, right = np.empty((members, size, size)), np.empty((members, size, 1))
     for p, q, product in family.products:
@@ -437,7 +466,7 @@ def likeliest(value: Floats, weight: Floats, family: Family) -> tuple[float, Flo
     for p, column in enumerate(columns):
         right[:, p, 0] = column @ (weight * value)
     weights = np.linalg.solve(normal * (1 + 1e-10 * np.eye(size)), right)
-    # the squares of what is left, less those of the values: the curves need not be made for it
+    # the squared residuals without a constant term, for which the curves need not be computed
     cost = (weights * (normal @ weights - 2 * right)).sum(axis=(1, 2))
     cost[~(weights[:, 1:, 0] > 0).all(axis=1)] = np.inf
     while cost[m := int(np.argmin(cost))] < np.inf:
@@ -449,12 +478,12 @@ def likeliest(value: Floats, weight: Floats, family: Family) -> tuple[float, Flo
 
 
 def student(z: Floats) -> Floats:
-    """Mean log likelihood of rows of residuals under Student-t errors, each of its own scale."""
+    """The mean log likelihood of each row of residuals under Student-t errors of its own scale."""
     square = z * z
     spread = np.maximum(square.mean(axis=1, keepdims=True), 1e-18)
-    for _ in range(ROUNDS):
-        weight = (NU + 1) / (NU + square / spread)
+    for _ in range(REWEIGHTINGS):
+        weight = (STUDENT_DEGREES + 1) / (STUDENT_DEGREES + square / spread)
         spread = np.maximum((weight * square).mean(axis=1, keepdims=True), 1e-18)
-    far = np.log1p(square / (NU * spread)).mean(axis=1)
-    likely: Floats = -0.5 * (np.log(spread[:, 0]) + (NU + 1) * far)
+    far = np.log1p(square / (STUDENT_DEGREES * spread)).mean(axis=1)
+    likely: Floats = -0.5 * (np.log(spread[:, 0]) + (STUDENT_DEGREES + 1) * far)
     return likely

@@ -1,9 +1,9 @@
-"""What rules measure with: straight lines of log values over log steps, and how far samples lie off one.
+"""The measures of the rules: straight lines of log values over log steps, noise, and robust levels.
 
 A loss falls about like a power of the step, so a short stretch of log(loss) is a straight line over
-log(step). The line is fitted robustly (outliers count as far as 2.5 noise scales), its errors are widened
-by the autocorrelation of the residuals, and a place is judged by ``t``: its distance from the line over its
-standard error. All distances are in log units: 0.05 is 5 %.
+log(step). The line is fitted robustly (outliers count as 2.5 noise scales at most), its errors are widened by
+the autocorrelation of the residuals, and ``t`` is the distance of samples from the line over the standard
+error of that distance. All distances are in log units: 0.05 is 5 %.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import numpy as np
 from chronicle.metrics import arithmetic
 from chronicle.model import Floats, Series
 
-HUBER = 2.5  # [noise scales] a residual counts at most this much in a fit
-MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for normal noise
-BEFORE = 64  # [samples] that make the line a departure is measured from
-FLOOR = 1e-4  # [log units] no series is judged more finely than 0.01 %
-PARTS = 64  # of a course, whose means tell its trend
-AT_ONCE = 1 << 14  # windows that are sorted together
+HUBER_SCALES = 2.5  # noise scales at which the weight of a residual in a fit is limited
+MEDIAN_ERROR = 1.25  # standard error of a median over that of a mean, for Gaussian noise
+LINE_SAMPLES = 64  # of the line that a departure is measured from
+NOISE_FLOOR_LOG = 1e-4  # [log units] no series is judged more finely than 0.01 %
+TREND_MEANS = 64  # block means by which the trend of a course is tested
+SORTED_WINDOWS = 1 << 14  # that are sorted together, for the sake of memory
 median = arithmetic.median
 _POSITIVE = WeakKeyDictionary[Series, tuple[Floats, Floats]]()  # see `positive`
 
@@ -70,8 +70,8 @@ def log_values(series: Series) -> Floats:
 
 
 def positive(series: Series) -> tuple[Floats, Floats]:
-    """Steps and log values of the finite positive samples; both empty where a fiftieth is not positive. Kept
-    as long as the series: a dozen rules ask for those of the judged loss."""
+    """Steps and log values of the finite positive samples; both empty if a fiftieth is not positive. They are
+    kept as long as the series, since a dozen rules need those of the judged loss."""
     if series not in _POSITIVE:
         y = log_values(series)
         ok = np.isfinite(y)
@@ -89,20 +89,20 @@ def log_step(steps: Floats) -> Floats:
 
 
 def scale(residuals: Floats) -> float:
-    """Robust spread: 1.4826 times the median absolute deviation from the median, at least FLOOR."""
+    """Robust spread: 1.4826 times the median absolute deviation from the median, at least NOISE_FLOOR_LOG."""
     if not len(residuals):
-        return FLOOR
-    return max(1.4826 * median(np.abs(residuals - median(residuals))), FLOOR)
+        return NOISE_FLOOR_LOG
+    return max(1.4826 * median(np.abs(residuals - median(residuals))), NOISE_FLOOR_LOG)
 
 
-def wiggle(y: Floats) -> float:
-    """One-sample noise from the differences of neighbours, which no trend and no single step disturbs."""
+def difference_noise(y: Floats) -> float:
+    """One-sample noise from differences of neighbours, on which trends and single steps have no effect."""
     return scale(np.diff(y)) / 2**0.5
 
 
-def tremble(y: Floats) -> float:
-    """The same as `wiggle` from all differences, clipped at 3 scales: twice as sure, a little less robust."""
-    rough = wiggle(y) * 2**0.5
+def clipped_difference_noise(y: Floats) -> float:
+    """One-sample noise from all differences, clipped at 3 scales: half the variance, a little less robust."""
+    rough = difference_noise(y) * 2**0.5
     return float(np.sqrt(np.mean(np.clip(np.diff(y), -3 * rough, 3 * rough) ** 2))) / 2**0.5
 
 
@@ -133,7 +133,7 @@ def fit(steps: Floats, y: Floats) -> Line | None:
         slope = float(total(weight * dx * (y - mean_y)) / total(weight * (dx * dx)))
         level = float(mean_y + slope * (centre - mean_x))
         r = y - level - slope * off
-        weight = np.minimum(1.0, HUBER * scale(r) / np.maximum(np.abs(r), 1e-12))
+        weight = np.minimum(1.0, HUBER_SCALES * scale(r) / np.maximum(np.abs(r), 1e-12))
     noise = scale(r)
     return Line(level, slope, centre, width, n, noise, inflation(r, noise))
 
@@ -142,25 +142,25 @@ def excess(line: Line, steps: Floats, y: Floats) -> Excess:
     """The height of samples over a line, and its t (0, 0 where there are none)."""
     if not len(y):
         return Excess(0.0, 0.0)
-    height = middle(y - line.at(steps))
+    height = nearer_to_zero(y - line.at(steps))
     own = MEDIAN_ERROR * line.noise * line.inflation / np.sqrt(len(y))
     return Excess(height, height / float(np.hypot(own, line.error(steps))))
 
 
-def middle(values: Floats) -> float:
-    """The mean or the median, whichever is nearer to zero; zero if they differ in sign. (The mean of a few
-    samples follows an outlier, their median jumps from one half of them to the other.)"""
+def nearer_to_zero(values: Floats) -> float:
+    """The mean or the median, whichever is nearer to zero; zero if they differ in sign. Of few samples, the
+    mean follows an outlier, and the median jumps between the two halves of a mixture."""
     whole, half = mean(values), median(values)
     return 0.0 if whole * half <= 0 else min(whole, half, key=abs)
 
 
 def mean(values: Floats) -> float:
-    """What `numpy.mean` gives, to the bit, in a third of the time on short rows."""
+    """The same as `numpy.mean`, to the bit, in a third of its time for short rows."""
     return float(np.add.reduce(values)) / len(values)
 
 
 def over_line(steps: Floats, y: Floats, before: slice, after: slice) -> Excess:
-    """How far some samples lie over the line through others (0, 0 where there is no line)."""
+    """How far some samples lie over the line through others; 0, 0 if there is no line."""
     line = fit(steps[before], y[before])
     return excess(line, steps[after], y[after]) if line else Excess(0.0, 0.0)
 
@@ -169,19 +169,19 @@ def departure(series: Series, start: float, stop: float) -> Excess:
     """How far a series lies, from ``start`` up to ``stop``, off the line through the 64 samples before."""
     steps, y = positive(series)
     a, b = np.searchsorted(steps, (start, stop)).tolist()
-    return over_line(steps, y, slice(max(a - BEFORE, 0), a), slice(a, max(b, a + 1)))
+    return over_line(steps, y, slice(max(a - LINE_SAMPLES, 0), a), slice(a, max(b, a + 1)))
 
 
-def last_digit(values: Floats) -> float:
-    """What the last decimal counts with which the finite values are written: 0.01 for 2.31 and 2.4."""
+def last_decimal(values: Floats) -> float:
+    """The unit of the last decimal with which the finite values are written: 0.01 for 2.31 and 2.4."""
     decimals = (k for k in range(16) if np.allclose(values, np.round(values, k), rtol=1e-6, atol=0.0))
     return float(10.0 ** -next(decimals, 16))
 
 
-def told_below(values: Floats, share: float) -> bool:
-    """Whether values are written with decimals enough to tell what is below a share of the highest."""
+def can_resolve(values: Floats, share: float) -> bool:
+    """Whether values are logged with enough decimals to tell what is below a share of the highest."""
     known = values[np.isfinite(values)]
-    return len(known) > 0 and bool(0.5 * last_digit(known) <= share * known.max())
+    return len(known) > 0 and bool(0.5 * last_decimal(known) <= share * known.max())
 
 
 def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples: int) -> Excess:
@@ -190,8 +190,8 @@ def step_at(steps: Floats, y: Floats, i: int, window_samples: int, skip_samples:
     return over_line(steps, y, slice(max(i - window_samples, 0), i), slice(first, first + window_samples))
 
 
-def grain(y: Floats) -> Floats:
-    """The smallest difference of two logged values over each value, log units: what rounding hides."""
+def resolution(y: Floats) -> Floats:
+    """The smallest difference of two logged values relative to each value, in log units."""
     values = np.exp(y)
     apart = np.diff(np.unique(values))
     return (float(apart.min()) if len(apart) else 0.0) / values
@@ -208,7 +208,9 @@ def row_medians(rows: Floats) -> Floats:
 def medians(values: Floats, window: int) -> Floats:
     """The median of each ``window`` samples in a row."""
     windows = np.lib.stride_tricks.sliding_window_view(values, window)
-    return np.concatenate([row_medians(windows[k : k + AT_ONCE]) for k in range(0, len(windows), AT_ONCE)])
+    return np.concatenate(
+        [row_medians(windows[k : k + SORTED_WINDOWS]) for k in range(0, len(windows), SORTED_WINDOWS)]
+    )
 
 
 def running(y: Floats, width: int) -> Floats:
@@ -223,16 +225,19 @@ def running(y: Floats, width: int) -> Floats:
 
 
 def rises_by(values: Floats) -> float:
-    """The rank correlation of values with time (Spearman), in errors of values that are drawn alike."""
+    """The rank correlation of values with time (Spearman), over its standard error for independent values."""
     place, order = np.arange(len(values)), ranks(values)
     alike = order.min() == order.max()
     return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
 
 
 def trend(values: Floats) -> float:
-    """The rank correlation of a reward with time, in errors; of means over a 64th of it, fewer where they are
-    like their neighbours. What noise hides from block to block adds up over the course."""
-    means = np.array([part.mean() for part in np.array_split(values, min(PARTS, len(values)))])
+    """The rank correlation of a reward with time, over its standard error, by means of 64 blocks.
+
+    The number of means is reduced by their autocorrelation. A gain that noise hides from block to block
+    adds up over the course.
+    """
+    means = np.array([part.mean() for part in np.array_split(values, min(TREND_MEANS, len(values)))])
     places, order = np.arange(len(means)), ranks(means)
     off = means - np.polyval(np.polyfit(places, means, 1), places)
     spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
@@ -244,20 +249,20 @@ def trend(values: Floats) -> float:
 
 
 def levels_apart(values: Floats) -> float:
-    """How far the mean ranks of eighths of the values are apart (Kruskal-Wallis): chi-squared of 7 degrees of
-    freedom where all are drawn alike."""
+    """How much the mean ranks of eighths of the values differ (Kruskal-Wallis): chi-squared with 7 degrees of
+    freedom for independent values of one distribution."""
     n = len(values)
     off = sum(len(part) * (part.mean() - (n + 1) / 2) ** 2 for part in np.array_split(ranks(values), 8))
     return float(12 * off / (n * (n + 1)))
 
 
 def ranks(values: Floats) -> Floats:
-    """The place of each value among all in order, from 1; equal ones share their mean place."""
+    """The rank of each value from 1; equal values share their mean rank."""
     ordered = np.sort(values)
     left, right = (np.searchsorted(ordered, values, side) for side in ("left", "right"))
     return np.asarray((left + right + 1) / 2, np.float64)
 
 
-def sure(t: float, limit: float) -> float:
-    """Confidence from evidence ``t`` against its limit: 0.63 at the limit, 0.86 at twice of it."""
+def confidence_of(t: float, limit: float) -> float:
+    """The confidence that evidence ``t`` gives: 0.63 at its limit, 0.86 at twice the limit."""
     return 1.0 - float(np.exp(-abs(t) / limit))

@@ -24,10 +24,10 @@ from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Diagnosis, Finding, Role, Series
 
 JUDGED = (Role.LOSS, Role.DATASET_LOSS)
-STATE = "chronicle/monitor/2"
-AGAIN = 1.5  # an open event is looked at again when it has gone on for this many times as long
+STATE = "chronicle/monitor/3"
+AGAIN_TIMES = 1.5  # as long: then an open event is classified again
 ROW = np.dtype([("step", "<i8"), ("value", "<f8"), ("time", "<f8")])
-KEPT = 4096  # rows of a column that are in memory
+ROWS_IN_MEMORY = 4096  # of a column; older ones are on disk
 _PACKED = struct.Struct("<qdd")  # the same row; packing one costs a quarter of assigning it to an array
 
 State = dict[str, Any]
@@ -40,8 +40,8 @@ class Watched:
 
     column: Column
     detector: Detector | None = None
-    opened: tuple[float, ...] = (0.0, 0.0, 0.0)  # the detector's word on what is open
-    again: int = 0  # the sample at which what is open is named anew
+    opened: tuple[float, ...] = (0.0, 0.0, 0.0)  # what the detector holds open, see `Detector.opened`
+    again: int = 0  # the sample at which open events are classified again
     named: dict[str, str] = field(default_factory=dict)  # the last pattern of each open event, by its id
 
     def save(self) -> State:
@@ -65,7 +65,7 @@ class Monitor:
     def __init__(
         self, thresholds: Thresholds = DEFAULTS, *, compile: bool = False, folder: str | Path | None = None
     ) -> None:
-        """``compile`` uses numba now: half a minute once on a machine, then 3 µs a value instead of 20."""
+        """``compile`` uses numba: half a minute once on a machine, then 3 µs a value instead of 20."""
         self.thresholds = thresholds
         self._engine = compiled() if compile else plain
         self._spool = Spool(Path(folder) if folder else None)
@@ -133,7 +133,7 @@ class Monitor:
         self._assign_roles()
 
     def _watched(self, metric: str) -> Watched:
-        """The metric in the present attempt; a new metric decides anew what every metric is."""
+        """The metric in the present attempt; when a new one appears, all roles are assigned again."""
         watched = self._attempts[-1].get(metric)
         if watched is None:
             watched = self._attempts[-1][metric] = Watched(self._spool.column())
@@ -156,12 +156,12 @@ class Monitor:
             watched.opened, watched.again = opened, n + at.WARM
             still_open = [e for e in copy.deepcopy(detector).finish() if e.end is None]
             since = min((e.opened for e in still_open), default=n)
-            watched.again = max(watched.again, int(since + AGAIN * (n - since)))
+            watched.again = max(watched.again, int(since + AGAIN_TIMES * (n - since)))
             events += still_open
         return list(self._news(metric, watched, events)) if events else []
 
     def _news(self, metric: str, watched: Watched, events: list[Event]) -> list[Finding]:
-        """Events as findings of the log so far, without those that say what was said before."""
+        """Events as findings of the log so far, without those that were reported before."""
         from chronicle.classify.rules.loss_shapes import provisional
 
         series = _series(metric, watched.column.rows(), self._roles[metric])
@@ -216,13 +216,13 @@ class Column:
 
     def __init__(self, file: Path) -> None:
         self._file, self._spilled = file, 0
-        self._kept, self._used = bytearray(KEPT * ROW.itemsize), 0
+        self._kept, self._used = bytearray(ROWS_IN_MEMORY * ROW.itemsize), 0
 
     def __len__(self) -> int:
         return self._spilled + self._used
 
     def append(self, step: int, value: float, time: float) -> None:
-        if self._used == KEPT:
+        if self._used == ROWS_IN_MEMORY:
             self._spill()
         _PACKED.pack_into(self._kept, self._used * ROW.itemsize, step, value, time)
         self._used += 1

@@ -1,4 +1,4 @@
-"""What a rule is, and how it says what it found: every number once, as a check and as evidence."""
+"""Rules and their findings: each number is stated once, as a criterion, as evidence, or as both."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from chronicle.model import Criterion, Finding, Series
 
 @dataclass(frozen=True)
 class Rule:
-    """The ``patterns`` it may name, and how they are searched for in a run.
+    """The ``patterns`` that it may find, and how it searches for them in a run.
 
-    ``replaces``: patterns that a finding of this rule takes the place of, where both have the same metric,
-    attempt and start_step (the context explains the shape). ``covers``: patterns that it takes the place of
-    wherever they begin between its start and its end.
+    A finding of this rule takes the place of earlier ones on the same metric and attempt: of patterns in
+    ``replaces`` with the same start_step (the context explains the shape), and of patterns in ``covers`` that
+    start between its start and its end.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Rule:
     covers: frozenset[str] = frozenset()
 
     def unexplained(self, known: Iterable[Finding], new: Iterable[Finding]) -> Iterator[Finding]:
-        """The earlier findings of which no finding of this rule takes the place."""
+        """The known findings that no new finding of this rule replaces."""
         beside: defaultdict[tuple[str | None, str | None], list[Finding]] = defaultdict(list)
         for f in new:
             beside[f.metric, f.attempt].append(f)
@@ -43,7 +43,7 @@ class Rule:
         return covered or (known.pattern in self.replaces and new.start_step == known.start_step)
 
     def find(self, view: View) -> Iterator[Finding]:
-        """What it finds in a run: never what one of its own criteria speaks against."""
+        """The findings in a run all of whose criteria hold."""
         return filter(stands, self.search(view))
 
     @classmethod
@@ -54,7 +54,7 @@ class Rule:
         search: Callable[[View, AttemptView], Iterable[Finding]],
         **takes_place_of: frozenset[str],
     ) -> Rule:
-        """A rule that looks at one attempt: it is asked of all of them, in the order of the log."""
+        """A rule about one attempt, which is applied to all of them in the order of the log."""
         return cls(
             name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), **takes_place_of
         )
@@ -67,7 +67,7 @@ class Rule:
         search: Callable[[View, AttemptView, Series], Iterable[Finding]],
         **takes_place_of: frozenset[str],
     ) -> Rule:
-        """A rule that looks at the judged loss of one attempt."""
+        """A rule about the judged loss of one attempt."""
 
         def of_attempt(view: View, attempt: AttemptView) -> Iterable[Finding]:
             return () if attempt.loss is None else search(view, attempt, attempt.loss)
@@ -77,11 +77,11 @@ class Rule:
 
 @dataclass(frozen=True)
 class Check:
-    """A number that a rule looked at, said once.
+    """A number that a rule compared with a limit, or measured.
 
-    With a ``name`` it is a criterion, and necessary: ``limit`` is what it was held against, in words, and
-    ``met`` whether it holds (None: not assessed). What fails one is no finding; a number that only tells
-    which of two shapes it is says so by `side`. With a ``key`` it stands in the finding's evidence.
+    With a ``name`` it is a necessary criterion: ``limit`` states in words what it was compared with, and
+    ``met`` whether it holds (None: not assessed). A finding with a criterion that fails is dropped; a number
+    that only decides between two shapes is stated by `side`. With a ``key`` it is part of the evidence.
     """
 
     name: str
@@ -103,12 +103,12 @@ def at_most(name: str, value: float, unit: str, most: float, key: str = "") -> C
 
 
 def side(name: str, value: Any, unit: str, holds: bool, limits: tuple[str, str], key: str = "") -> Check:
-    """The check that tells on which side a value lies: ``limits`` are in words, the first if it holds."""
+    """The check that states on which side of a limit a value lies: the first of ``limits`` if it holds."""
     return Check(name, value, unit, limits[0] if holds else limits[1], key=key)
 
 
 def noted(**evidence: Any) -> tuple[Check, ...]:
-    """Evidence that was held against nothing."""
+    """Evidence that was compared with no limit."""
     return tuple(Check("", value, "", "", key=key) for key, value in evidence.items())
 
 
@@ -132,8 +132,8 @@ def finding(
     runner_up: tuple[str | None, str] = (None, ""),
     seen_at: str = "",
 ) -> Finding:
-    """A finding, its severity and confidence clipped to 0..1; ``runner_up``: pattern, and what would change
-    the answer; ``seen_at``: what identifies its event in the series, where it is one."""
+    """A finding, with severity and confidence clipped to 0..1. ``runner_up`` is the second pattern and what
+    would have led to it; ``seen_at`` identifies the event in its series, if the finding is one."""
     metric = at.series.metric if at.series is not None else None
     place = seen_at or f"{pattern}@{int(at.start)}"
     if at.attempt is not None and at.attempt.index:
@@ -156,7 +156,7 @@ def finding(
 
 
 def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) -> Finding:
-    """The same event under the name that its context gives it; ``why``: what would leave it its shape."""
+    """The same event under the name that its context gives it; ``why``: when it would keep the old name."""
     return replace(with_more(shape, checks), pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
 
 
@@ -167,7 +167,7 @@ def with_more(known: Finding, checks: Sequence[Check]) -> Finding:
 
 
 def stands(known: Finding) -> bool:
-    """Whether none of its own criteria speaks against a finding."""
+    """Whether no criterion of a finding fails."""
     return all(c.met is not False for c in known.criteria)
 
 
@@ -192,23 +192,23 @@ def tidy(value: Any) -> Any:
 
 
 def calibrated(known: Finding) -> Finding:
-    """The finding with the confidence that such findings deserved. Severity is another matter, and untouched.
+    """The finding with a calibrated confidence; its severity stays.
 
-    On labelled runs it was counted how often findings of that pattern with about that evidence were right
-    (the event is there, and has this name); the shares in `thresholds.CONFIDENCE` are made isotonic
-    (Zadrozny & Elkan 2002). A pattern that was too rare to be counted keeps what its rule said.
+    On labelled runs it was counted how often findings of that pattern with about that confidence were right
+    (the event is there, and has this name); the shares in `thresholds.CONFIDENCE` are isotonic (Zadrozny &
+    Elkan 2002). A pattern that was too rare to be counted keeps the confidence that its rule gave.
     """
     knots = CONFIDENCE.get(known.pattern)
     return replace(known, confidence=unit_share(looked_up(knots, known.confidence))) if knots else known
 
 
 def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
-    """The share between the knots; weaker evidence than any that was counted gets no more than it says."""
+    """The share, interpolated between the knots; below the first knot it is at most the given confidence."""
     given, right = zip(*knots, strict=True)
     return float(min(evidence, right[0]) if evidence < given[0] else np.interp(evidence, given, right))
 
 
 def drawn(finding: Finding) -> Finding:
-    """The finding over the steps that a figure marks: of a replay all that was read twice, not its end."""
+    """The finding with the steps that a figure marks: of a replay all data that were read twice."""
     low = finding.evidence.get("low_start_step")
     return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))

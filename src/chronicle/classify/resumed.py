@@ -1,9 +1,8 @@
-"""An attempt against the earlier one it goes on from: what the loss should have been, and what it was.
+"""An attempt compared with the earlier one that it continues: the loss that was expected, and its loss.
 
-And of a rollback whether it went back far enough: a team rolls back because of what it saw, to a checkpoint
-before it began. If the step it went back to lies inside the disturbance, the weights that were restored are
-disturbed already, and it mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback
-enough").
+Also whether a rollback went back far enough. A team rolls back to a checkpoint before the disturbance that it
+saw. If that checkpoint lies inside the disturbance, the restored weights are disturbed already, and the
+disturbance mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback enough").
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from chronicle.classify.measure import BEFORE, Excess, Line, excess, fit, log_step, median, positive
+from chronicle.classify.measure import LINE_SAMPLES, Excess, Line, excess, fit, log_step, median, positive
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import drawn
 from chronicle.classify.thresholds import Thresholds
@@ -23,20 +22,20 @@ from chronicle.classify.view import AttemptView, View, kept
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Finding, Floats, Join, JoinKind, Series
 
-LEAST = 8  # [samples] on either side of a join
-FIRST = (4, 8, 16, 32)  # [samples] of a later attempt that are held against an earlier one
-PARENTS = 24  # earlier attempts that are compared: nobody resumes from further back
-STARTS_S = 2.0  # [s] a process needs to start: interpreter, packages, checkpoint
-LEAST_JUMP = 0.05  # [log units] schedules move by less between two logged points
-SAME_FACTOR = 0.001  # [log units] by which a rate moves that stays, or moves by one factor twice
-CYCLE_END = 0.1  # share of its highest rate at which a cycle is over; WSD and cosines end at 0 to a tenth
-AS_SURE = 2.0  # [times] errors, or noise scales, of lines of which none is better than the other
+JOIN_SAMPLES = 8  # the fewest on either side of a join
+FIRST_SAMPLES = (4, 8, 16, 32)  # of a later attempt that are compared with an earlier one
+MOST_PARENTS = 24  # earlier attempts that are compared; nobody resumes from further back
+START_UP_S = 2.0  # [s] that a process needs to start: interpreter, packages, checkpoint
+LEAST_JUMP_LOG = 0.05  # [log units] schedules move by less between two logged points
+SAME_FACTOR_LOG = 0.001  # [log units] within which two factors of a schedule are the same
+CYCLE_END_SHARE = 0.1  # of its highest rate: WSD and cosine cycles end at 0 to a tenth
+AS_SURE_TIMES = 2.0  # the errors of the best line: lines within this are equally good
 
 
 @dataclass(frozen=True, eq=False)
 class Resume:
-    """An attempt that goes on from an earlier one, and the line it should have gone on along: ``off`` is its
-    log loss less that line, ``reach`` the number of samples for which the line is trusted."""
+    """An attempt that continues an earlier one, and the line that its loss should follow: ``off`` is its
+    log loss minus that line, ``reach`` the number of samples for which the line is trusted."""
 
     attempt: AttemptView
     parent: AttemptView
@@ -47,8 +46,8 @@ class Resume:
     reach: int
 
     def beginnings(self) -> list[Excess]:
-        """How far its first samples lie over the line: 4, 8, 16 and 32 of them, or all there are."""
-        return [self.over(0, n) for n in sorted({min(m, len(self.off)) for m in FIRST})]
+        """How far its first 4, 8, 16 and 32 samples (or all, if fewer) lie over the line."""
+        return [self.over(0, n) for n in sorted({min(m, len(self.off)) for m in FIRST_SAMPLES})]
 
     def over(self, a: int, b: int) -> Excess:
         return excess(self.line, self.steps[a:b], self.off[a:b] + self.line.at(self.steps[a:b]))
@@ -56,35 +55,35 @@ class Resume:
 
 @kept
 def resumes(view: View, attempt: AttemptView) -> list[Resume]:
-    """The attempt against each earlier one it may have resumed, the best fit first; lines equally sure."""
+    """The attempt with each earlier one that it may have resumed, by equally certain lines, nearest first."""
     loss, limits = attempt.loss, view.thresholds
     steps, y = positive(loss) if loss is not None and attempt.index else (np.empty(0), np.empty(0))
-    if loss is None or len(y) < LEAST:
+    if loss is None or len(y) < JOIN_SAMPLES:
         return []
-    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), LEAST)
-    head, earlier = steps[:trusted], nearby(view, attempt, loss)
+    trusted = max(int(np.searchsorted(log_step(steps), log_step(steps)[0] + limits.horizon)), JOIN_SAMPLES)
+    head, earlier = steps[:trusted], possible_parents(view, attempt, loss)
     lines = [(p, line, line.error(head)) for p in earlier for line in best_line(view, p, loss, head)]
     least = min((error for _, _, error in lines), default=0.0)
     fits = [
         Resume(attempt, parent, loss, line, steps, y - line.at(steps), trusted)
         for parent, line, error in lines
-        if error <= AS_SURE * least
+        if error <= AS_SURE_TIMES * least
     ]
-    return sorted(fits, key=lambda r: abs(r.over(0, LEAST).height)) if len(fits) > 1 else fits
+    return sorted(fits, key=lambda r: abs(r.over(0, JOIN_SAMPLES).height)) if len(fits) > 1 else fits
 
 
-def nearby(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
-    """Earlier attempts that began before this loss and nearly reached its first step (`best_line` knows)."""
+def possible_parents(view: View, attempt: AttemptView, loss: Series) -> list[AttemptView]:
+    """Earlier attempts that began before a loss and nearly reached its first step (exact in `best_line`)."""
     first, last, gap = view.once(("extents",), lambda: np.array([extent(a.loss) for a in view.attempts]).T)
     start, earlier = loss.steps[0], slice(attempt.index)
     # a median gap is at most twice the mean
     reach = 2 * view.thresholds.join_gap * np.maximum(gap[earlier], extent(loss)[2])
     near = (first[earlier] < start) & (last[earlier] + reach >= start)
-    return [view.attempts[k] for k in np.flatnonzero(near)[-PARENTS:]]
+    return [view.attempts[k] for k in np.flatnonzero(near)[-MOST_PARENTS:]]
 
 
 def extent(loss: Series | None) -> tuple[float, float, float]:
-    """First and last step of a loss, and the mean distance of its points; of none, out of all reach."""
+    """First and last step of a loss, and the mean distance of its points; values out of reach if None."""
     if loss is None:
         return float("inf"), 0.0, 0.0
     first, last = float(loss.steps[0]), float(loss.steps[-1])
@@ -93,37 +92,40 @@ def extent(loss: Series | None) -> tuple[float, float, float]:
 
 @kept
 def gap_of(view: View, loss: Series) -> float:
-    """The median distance of the points of a loss [steps], worked out once a run."""
+    """The median distance of the points of a loss, in steps."""
     return step_gap(loss)
 
 
 def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> Iterator[Line]:
-    """The line of an earlier attempt that says most surely what comes at the steps ``needed``.
+    """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error.
 
-    It ends at the join or a few samples later, and is fitted to stretches of several lengths, but for those
-    that are twice as noisy as others: something happened there. Later attempts ask for the same lines.
+    It ends at the join or a few samples later, and is fitted to stretches of several lengths, without those
+    that are twice as noisy as the calmest, where something happened.
     """
     if parent.loss is None:
         return
     (steps, _), (old_steps, old), limits = positive(loss), positive(parent.loss), view.thresholds
     gap = limits.join_gap * max(gap_of(view, loss), gap_of(view, parent.loss))
-    if len(old) < LEAST or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
+    if len(old) < JOIN_SAMPLES or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
         return
     lines: list[Line] = []
-    for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[LEAST - 1])).tolist()):
+    for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[JOIN_SAMPLES - 1])).tolist()):
         long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
-        for n in {min(b, max(long, BEFORE)), *(BEFORE << k for k in range(6) if BEFORE << k < long)}:
+        for n in {
+            min(b, max(long, LINE_SAMPLES)),
+            *(LINE_SAMPLES << k for k in range(6) if LINE_SAMPLES << k < long),
+        }:
             line = view.once(("line", parent, b, n), partial(fit, old_steps[b - n : b], old[b - n : b]))
-            if line is not None and line.n >= LEAST:
+            if line is not None and line.n >= JOIN_SAMPLES:
                 lines.append(line)
-    calm = AS_SURE * min((line.noise for line in lines), default=0.0)
+    calm = AS_SURE_TIMES * min((line.noise for line in lines), default=0.0)
     calmest = [line for line in lines if line.noise <= calm]
     if calmest:
         yield min(calmest, key=lambda line: line.error(needed)) if len(calmest) > 1 else calmest[0]
 
 
 def validation_stays(attempt: AttemptView, step: float, least: float) -> bool | None:
-    """Whether the validation loss rises by less than that at a step (None: cannot be seen)."""
+    """Whether the validation loss rises by less than ``least`` at a step; None if it is not logged there."""
     validation = attempt.validation_loss
     if validation is None or validation is attempt.loss:
         return None
@@ -136,31 +138,33 @@ def learned_before(view: View, attempt: AttemptView) -> float:
     """The lowest level, log units, at which an earlier attempt ended."""
 
     def lowest() -> Floats:
-        ends = [positive(a.loss)[1][-LEAST:] if a.loss is not None else np.empty(0) for a in view.attempts]
+        ends = [
+            positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else np.empty(0) for a in view.attempts
+        ]
         return np.minimum.accumulate([median(end) if len(end) else np.inf for end in ends])
 
     return float(view.once(("lowest ends",), lowest)[attempt.index - 1]) if attempt.index else float("inf")
 
 
-def seams(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
-    """Places inside one log where another process took over: (step, learning rate after over before).
+def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
+    """Places inside one log where another process took over: the step, and the factor of the learning rate.
 
-    The clock shows a pause of ten times the usual, in which a process can start and which no other pause of
-    the log comes near to; and the learning rate jumps there by 1.3 or more, but not beside it, nor as
-    `planned`.
+    The clock shows a pause of ten times the usual, long enough for a process to start and longer than all
+    other pauses of the log; and the learning rate jumps there by a factor of 1.3 or more, neither beside a
+    similar jump nor as `planned`.
     """
     rate = attempt.learning_rate
-    if rate is None or len(rate) < 4 * LEAST or not np.isfinite(rate.times).all():
+    if rate is None or len(rate) < 4 * JOIN_SAMPLES or not np.isfinite(rate.times).all():
         return []
     v = np.where((rate.values > 0) & np.isfinite(rate.values), rate.values, np.nan)
     moved, pause = np.diff(np.log(v)), np.diff(rate.times)
     jump, least = np.abs(moved), float(np.log(limits.lr_falls))
-    tick = min(pause[pause > 0], default=0.0)  # of a clock that tells whole seconds
-    long = pause >= max(limits.seam_pause * max(median(pause), tick), STARTS_S)
+    tick = min(pause[pause > 0], default=0.0)  # of a clock with whole seconds
+    long = pause >= max(limits.seam_pause * max(median(pause), tick), START_UP_S)
     at = [
         int(i)
         for i in np.flatnonzero(long & (jump >= least))
-        if LEAST <= i < len(jump) - LEAST and max(jump[i - 1], jump[i + 1]) < least / 4
+        if JOIN_SAMPLES <= i < len(jump) - JOIN_SAMPLES and max(jump[i - 1], jump[i + 1]) < least / 4
     ]
     usual = max(np.delete(pause, at), default=0.0)
     taken_over = (i for i in at if usual < limits.midway * pause[i] and not planned(v, i))
@@ -172,9 +176,9 @@ def planned(rates: Floats, i: int) -> bool:
     up from the end of a cycle, or as it jumps elsewhere too."""
     with np.errstate(invalid="ignore"):
         moved = np.diff(np.log(rates))
-        beside = np.r_[moved[max(i - LEAST, 0) : i], moved[i + 1 : i + 1 + LEAST]]
-        cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR).all())
-        finished = moved[i] > 0 and rates[i] <= CYCLE_END * np.nanmax(rates[: i + 1])
+        beside = np.r_[moved[max(i - JOIN_SAMPLES, 0) : i], moved[i + 1 : i + 1 + JOIN_SAMPLES]]
+        cut = moved[i] < 0 and bool((np.abs(beside) <= SAME_FACTOR_LOG).all())
+        finished = moved[i] > 0 and rates[i] <= CYCLE_END_SHARE * np.nanmax(rates[: i + 1])
     return bool(cut or finished) or jumps_again(rates, i)
 
 
@@ -183,15 +187,15 @@ def jumps_again(rates: Floats, i: int) -> bool:
     with np.errstate(invalid="ignore", divide="ignore"):
         level = np.log(rates)
         moved = np.diff(level)
-        again = np.abs(moved - moved[i]) <= SAME_FACTOR
+        again = np.abs(moved - moved[i]) <= SAME_FACTOR_LOG
         if moved[i] > 0:
-            from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR
-            as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR
+            from_rest = np.r_[np.inf, moved[:-1]] <= SAME_FACTOR_LOG
+            as_high = np.abs(level[1:] - level[i + 1]) <= SAME_FACTOR_LOG
             again |= from_rest & as_high & (moved > moved[i] / 4)
-    return bool(abs(moved[i]) > LEAST_JUMP and np.count_nonzero(again) > 1)
+    return bool(abs(moved[i]) > LEAST_JUMP_LOG and np.count_nonzero(again) > 1)
 
 
-# what a rollback is meant to undo; all else is no state of the weights that a checkpoint carries
+# what a rollback is meant to undo: states of the weights, which a checkpoint contains
 DISTURBANCES = having(Trait.UNDOABLE)
 
 Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt

@@ -1,4 +1,4 @@
-"""From findings to a diagnosis: who explains whom, the verdict, its reason, and what could not be judged."""
+"""From findings to a diagnosis: explanations, the verdict with its reason, and what could not be assessed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.measure import median, told_below
+from chronicle.classify.measure import can_resolve, median
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
 from chronicle.classify.rules import RULES, schedule, whole_run
-from chronicle.classify.rules.datasets import SPIKE as PARTS
-from chronicle.classify.rules.learning import CONVERGED, WAITED
+from chronicle.classify.rules.datasets import DATASET_SPIKE
 from chronicle.classify.rules.loss_shapes import (
     BUMPS,
     FAST,
@@ -26,7 +25,9 @@ from chronicle.classify.rules.loss_shapes import (
     SLOW,
     typed_findings,
 )
+from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, improves, rises
 from chronicle.classify.rules.speed import overlap
+from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.names import LOSSES, is_of_opponent
 from chronicle.metrics.roles import MIN_POINTS, SCORES
@@ -36,22 +37,22 @@ from chronicle.timeline.courses import one_of_each
 from chronicle.timeline.joins import FAULTS, last_ending
 
 SLOWER, EXPLAINED = "throughput-drop", "explained_by"
-ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", whole_run.FAILED}  # of a game, and of one player
-MANY = 10  # times the points of an attempt: another one that has more tells of the run
-PASSING = 0.05  # share of the samples since the first lost one: what loses more does not go on
-DONE = 1e-3  # of the highest learning rate: no step of a schedule goes so low before its end
-SETTINGS = 8  # samples around a change of a setting, and changes of one that is no measurement
+ROUNDS, COURSES = RISES - {FAST}, {"plateau", "grokking", FAILED}  # of a game, and of one player
+LONGER_TIMES = 10  # the points of an attempt: one that has so many more represents the run
+PASSING_NAN_SHARE = 0.05  # of the samples since the first NaN: a run that loses more does not go on
+DONE_SHARE = 1e-3  # of the highest learning rate: no schedule goes so low before its end
+SETTING_SAMPLES = 8  # around a change of a logged setting; and the most changes of a setting
 WHOLE_RUN, PROPERTIES, ODD = having(Trait.WHOLE_RUN), having(Trait.PROPERTY), having(Trait.ODD)
 
 
 def diagnose(view: View) -> Diagnosis:
-    """The diagnosis of a run: every rule asked once, the verdict rests on the live course."""
-    explained = ((f, explanation(view, f)) for f in collect(view))  # what is explained can still be seen
+    """The diagnosis of a run. Every rule is applied once; the live course decides the verdict."""
+    explained = ((f, explanation(view, f)) for f in collect(view))  # an explained finding is kept
     findings = [replace(f, evidence={**f.evidence, EXPLAINED: why}) if why else f for f, why in explained]
     live = [f for f in findings if is_live(view, f)]
     verdict, ending = _judge(view, live), last_ending(view.timeline)
     how = ending.how if ending is not None else ""
-    # its course was good; the run waits for somebody, unless what failed came after the training
+    # a good course that a fault ended needs attention, unless the training was over by then
     if verdict is Verdict.GOOD and how in FAULTS and not came_to_its_end(view):
         verdict = Verdict.WORRYING
     if verdict is Verdict.GOOD:
@@ -72,16 +73,16 @@ def collect(view: View) -> list[Finding]:
         new = list(rule.find(view))
         findings = [*rule.unexplained(findings, new), *new]
     height = view.thresholds.spike_height
-    none = (start_up, part_of_game, lambda view, f: schedule.at_restart(view, f, height))
-    return [f for f in findings if not any(is_none(view, f) for is_none in none)]
+    dismissals = (start_up, part_of_game, lambda view, f: schedule.at_restart(view, f, height))
+    return [f for f in findings if not any(dismisses(view, f) for dismisses in dismissals)]
 
 
 def start_up(view: View, finding: Finding) -> bool:
-    """Whether a rise begins before a loss has a level, and is over before anybody calls the run slow; or is
-    one of a part alone, which finds its level."""
+    """Whether a rise begins before the loss has a level and is over soon, or stays in a part of the loss
+    alone, which finds its level."""
     (first, last), limits = view.span, view.thresholds
     tall = finding.evidence.get("height_log", 0.0) >= limits.twice
-    settled, waited = (first + share * (last - first) for share in (limits.settling, WAITED))
+    settled, waited = (first + share * (last - first) for share in (limits.settling, WARM_UP_SHARE))
     if finding.end_step is None:
         return finding.start_step <= waited and part_alone(view, finding)
     over = finding.start_step <= settled and finding.end_step <= (settled if tall else waited)
@@ -89,8 +90,11 @@ def start_up(view: View, finding: Finding) -> bool:
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
-    """Whether it only shows that of two players (GAN) the other one learns. A player has no course of its
-    own; its rise counts where the other one has lost (a fifth of its loss), or rises half as much or more."""
+    """Whether a finding only shows that the other one of two competing networks (GAN) learns.
+
+    The course of one player is no finding. Its rise counts only where the other one has lost (its loss is at
+    a fifth or less), or where the loss of the other one rises by half as much or more.
+    """
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
@@ -99,12 +103,12 @@ def part_of_game(view: View, finding: Finding) -> bool:
         return bool(others) and finding.pattern in COURSES
     ways = [moved_by(series, finding) for series in others]
     half = max((view.thresholds.midway * moved_by(series, finding) for series in mine), default=0.0)
-    lost = (way <= -CONVERGED and bool((s.values > 0).all()) for s, way in zip(others, ways, strict=True))
+    lost = (way <= -CONVERGED_LOG and bool((s.values > 0).all()) for s, way in zip(others, ways, strict=True))
     return bool(others) and not any(lost) and max(ways) < max(half, view.thresholds.bad_end)
 
 
 def moved_by(series: Series, finding: Finding) -> float:
-    """How the size of a series while a finding lasts differs from that before it, log units."""
+    """How far the magnitude of a series during a finding differs from that before it, in log units."""
     ok = np.isfinite(series.values) & (series.values != 0)
     steps, size = series.steps[ok], np.log(np.abs(series.values[ok]))
     end = np.inf if finding.end_step is None else finding.end_step
@@ -115,14 +119,14 @@ def moved_by(series: Series, finding: Finding) -> float:
 
 
 def came_to_its_end(view: View) -> bool:
-    """Whether the learning rate of the last attempt came down to nothing: its schedule was done."""
+    """Whether the learning rate of the last attempt came down to nothing: its schedule was completed."""
     rate = view.attempts[-1].learning_rate
-    done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE * rate.values.max()
-    return rate is not None and bool(done) and told_below(rate.values, DONE)
+    done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE_SHARE * rate.values.max()
+    return rate is not None and bool(done) and can_resolve(rate.values, DONE_SHARE)
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """The findings with an id each: a second one of the same id gets its number."""
+    """The findings with unique ids: a second one with the same id gets a number."""
     seen: Counter[str] = Counter()
     for finding in findings:
         seen[finding.id] += 1
@@ -131,16 +135,16 @@ def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 
 def is_live(view: View, finding: Finding) -> bool:
-    """Whether a finding lies on the run's course: not in a branch that a later attempt overtook."""
-    if finding.attempt is None and finding.pattern == whole_run.FAILED:
-        return True  # all attempts
+    """Whether a finding lies on the live course, not in a branch that a later attempt overtook."""
+    if finding.attempt is None and finding.pattern == FAILED:
+        return True  # it describes all attempts
     attempts = view.attempts if finding.attempt is None else view.named(finding.attempt)
     return any(a.is_live(finding.start_step) for a in attempts)
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
     odd = any(f.pattern in ODD for f in live)
-    # what explains a run also explains the level it was left on
+    # an event that explains the run also explains the level at which it left the loss
     verdicts = {verdict_of(view, f) for f in live if not (odd and f.pattern == SHIFT)}
     if Verdict.BAD in verdicts:
         return Verdict.BAD
@@ -150,37 +154,41 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
         return Verdict.WORRYING
     if view.losses:
         unclear = wild(view) or whole_run.stands_still(view) is not None
-        return Verdict.UNEXPECTED if unclear and gains(view) is None else Verdict.GOOD
+        unknown = (unclear and gains(view) is None) or whole_run.hardly_learns(view)
+        return Verdict.UNEXPECTED if unknown else Verdict.GOOD
     return Verdict.UNEXPECTED if gains(view) is None else Verdict.GOOD
 
 
 def wild(view: View) -> bool:
-    """Whether every positive loss differs by a factor from sample to sample: then nobody can tell."""
+    """Whether every positive loss varies by a factor from sample to sample, so that nothing can be said."""
     positive = [s for s in view.losses if (s.values[np.isfinite(s.values)] > 0).all()]
     return bool(positive) and all(view.noise(s) > view.thresholds.wild for s in positive)
 
 
 def gains(view: View) -> Series | None:
-    """The first series that says that the model gets better: a score, an objective, or a loss as it stands in
-    the log, which may be one of too few points to be judged."""
+    """The first series that shows that the model gets better: a score, an objective, or any logged loss, even
+    one of too few points to be judged."""
     for attempt in view.attempts:
-        if any(len(later.objective or ()) > MANY * len(attempt.objective or ()) for later in view.attempts):
+        if any(
+            len(later.objective or ()) > LONGER_TIMES * len(attempt.objective or ())
+            for later in view.attempts
+        ):
             continue  # of which hardly anything is in this attempt
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
-        if better := next(filter(whole_run.improves, scores), None):
+        if better := next(filter(improves, scores), None):
             return better
     losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
-    return next((s for s in losses if s.role in LOSSES and whole_run.rises(_falls(s.values))), None)
+    return next((s for s in losses if s.role in LOSSES and rises(_falls(s.values))), None)
 
 
 def _falls(losses: Floats) -> Floats:
-    """Losses turned over; of many the medians of eighths, for noise may be larger than what is learned."""
-    parts = np.array_split(losses, 8) if len(losses) >= whole_run.FEWEST else losses[:, None]
+    """Losses with their sign reversed; of many, the medians of eighths, since noise may exceed the gain."""
+    parts = np.array_split(losses, 8) if len(losses) >= FEWEST_POINTS else losses[:, None]
     return -np.array([median(part[np.isfinite(part)]) for part in parts])
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
-    """The pattern's own verdict, unless the finding itself tells that less, or more, was lost."""
+    """The verdict of the pattern, unless the evidence of the finding shows that less, or more, was lost."""
     evidence, limits = finding.evidence, view.thresholds
     down = finding.pattern == SHIFT and ("epoch" in evidence or evidence.get("step_log", 0.0) < 0)
     if EXPLAINED in evidence or down:
@@ -188,11 +196,15 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     left = float(evidence.get("residual_log", 0.0))
     too_high = left >= limits.bad_end
     if finding.pattern == SHIFT and too_high and _lasts(view, finding, limits.for_good):
-        # a validation loss that rose by less than a third of the training loss: then it is the data
+        # if the validation loss rose by less than a third as much, the training data are the cause
         stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
-    if finding.pattern == NAN and finding.end_step is not None and evidence["absent_share"] <= PASSING:
-        return Verdict.WORRYING  # weights that are NaN stay so: these were steps that were left out
+    if (
+        finding.pattern == NAN
+        and finding.end_step is not None
+        and evidence["absent_share"] <= PASSING_NAN_SHARE
+    ):
+        return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
         return Verdict.BAD if too_high and not trifle else Verdict.WORRYING
@@ -205,13 +217,14 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
 
 
 def of_its_own_data(view: View, finding: Finding) -> bool:
-    """Whether it is of the loss of a policy, which makes its own data: a better one may lose more by it."""
+    """Whether it concerns the loss of a policy, which makes its own data: a better policy may have a higher
+    loss."""
     is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
     return is_policy and any(finding.metric == loss.metric for loss in view.losses)
 
 
 def explanation(view: View, finding: Finding) -> str:
-    """Why a finding says nothing of how well a run learns, or "" (the reasons: docs/classifier.md)."""
+    """Why a finding does not count in the verdict, or "" (the reasons: docs/classifier.md)."""
     limits, attempts, (first, last) = view.thresholds, view.named(finding.attempt), view.span
     if finding.pattern == SLOWER and any(a.first(Role.OBJECTIVE) is not None for a in attempts):
         return "the speed depends on the environment"
@@ -219,7 +232,7 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
-    if finding.pattern == NO_SPIKE and any(idles(a, finding, limits.lr_low) for a in attempts):
+    if finding.pattern == NO_SPIKE and any(has_idle_rate(a, finding, limits.lr_low) for a in attempts):
         return "the learning rate was nearly zero, so the data caused it"
     if finding.pattern == NO_SPIKE and any(schedule.within_epoch(view, a, finding) for a in attempts):
         return "it lies within an epoch that had begun with a larger step down"
@@ -227,7 +240,7 @@ def explanation(view: View, finding: Finding) -> str:
     peak = float(finding.evidence.get("peak_loss", np.inf))
     if finding.pattern in BUMPS and any(0 < peak <= limits.trifle * first for first in firsts):
         return "the loss stayed below a twentieth of its first value"
-    settings = (name for a in attempts if finding.pattern in BUMPS for name in set_anew(a, finding))
+    settings = (name for a in attempts if finding.pattern in BUMPS for name in changed_settings(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"
     if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
@@ -237,29 +250,33 @@ def explanation(view: View, finding: Finding) -> str:
 
 
 def part_alone(view: View, finding: Finding) -> bool:
-    """Whether it is a rise of parts of a loss, and the whole of it does not rise while it lasts."""
+    """Whether it is a rise of data sets or parts, during which the judged loss does not rise."""
     attempt = next((a for a in view.named(finding.attempt) if a.loss is not None), None)
     parts = {s.metric for s in attempt.dataset_losses} if attempt and finding.pattern in RISES else ()
-    if attempt is None or attempt.loss is None or not (finding.pattern == PARTS or finding.metric in parts):
+    if (
+        attempt is None
+        or attempt.loss is None
+        or not (finding.pattern == DATASET_SPIKE or finding.metric in parts)
+    ):
         return False
     return not any(f.pattern in RISES and overlap(f, finding) for f in typed_findings(view, attempt.loss))
 
 
-def idles(attempt: AttemptView, finding: Finding, share: float) -> bool:
-    """Whether the learning rate is below this share of its highest value from the start of a rise on."""
+def has_idle_rate(attempt: AttemptView, finding: Finding, share: float) -> bool:
+    """Whether the learning rate is below this share of its highest value ever since a rise began."""
     rate = attempt.learning_rate
     values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
     late = values[rate.steps >= finding.start_step] if rate is not None else values
-    return len(late) > 0 and bool(late.max() < share * values.max()) and told_below(values, share)
+    return len(late) > 0 and bool(late.max() < share * values.max()) and can_resolve(values, share)
 
 
-def set_anew(attempt: AttemptView, finding: Finding) -> Iterator[str]:
-    """Metrics that are only a setting (a sequence length) and change where a rise begins, seldom else."""
+def changed_settings(attempt: AttemptView, finding: Finding) -> Iterator[str]:
+    """Settings, such as a sequence length, that change where a rise begins and rarely anywhere else."""
     for series in attempt.by_role(Role.OTHER):
         edges = np.flatnonzero(np.diff(series.values)) + 1
         off = np.abs(edges - np.searchsorted(series.steps, finding.start_step))
-        rare = len(edges) <= min(SETTINGS, len(series) / (20 * SETTINGS))
-        if rare and np.any(off <= SETTINGS):
+        rare = len(edges) <= min(SETTING_SAMPLES, len(series) / (20 * SETTING_SAMPLES))
+        if rare and np.any(off <= SETTING_SAMPLES):
             yield series.metric
 
 
@@ -269,7 +286,7 @@ def _lasts(view: View, finding: Finding, share: float) -> bool:
 
 
 def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
-    """More of the run spent in fast spikes than a good run has, on one metric; two spikes at least."""
+    """Whether fast spikes, two at least, take a larger share of the run than in a good one."""
     metrics = {loss.metric for loss in view.losses}
     spikes = [f for f in live if f.pattern == FAST and f.metric in metrics and EXPLAINED not in f.evidence]
     lost, (first, last) = sum(f.end_step - f.start_step for f in spikes if f.end_step is not None), view.span
@@ -277,8 +294,8 @@ def too_many_spikes(view: View, live: Sequence[Finding]) -> bool:
 
 
 def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
-    """Roles that no attempt logged, `8-points-of-<role>` where it logged fewer, and "attempts" where there
-    are too few."""
+    """What was missing for a pattern: roles that no attempt logged, `8-points-of-<role>` for those with fewer
+    points, and "attempts" if there were too few."""
     instead = bool(pattern.instead) and logged(view, pattern.instead)
     roles = [_wanted(view, role) for role in pattern.needs if not (instead or logged(view, role))]
     return (*roles, "attempts") if len(view.attempts) < pattern.needs_attempts else tuple(roles)
@@ -290,7 +307,7 @@ def _wanted(view: View, role: str) -> str:
 
 
 def logged(view: View, role: str) -> bool:
-    """Whether any attempt has a series of this role, or "times", that is long enough."""
+    """Whether any attempt logged enough points of this role, or "times"."""
     if role == "times":
         series = [s for a in view.attempts for s in one_of_each(a.series.values())]
         return any(np.count_nonzero(np.isfinite(s.times)) >= MIN_POINTS for s in series)
@@ -301,16 +318,8 @@ def logged(view: View, role: str) -> bool:
 
 def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> str:
     """One sentence: which finding, or which absence of findings, makes the verdict; ``how`` the run ended."""
-    losses = view.losses
-    if verdict is Verdict.GOOD and not losses and (better := gains(view)) is not None:
-        return f"Good: {better.metric} got better and kept what it gained."
     if verdict is Verdict.GOOD:
-        back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
-        spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
-        if points < whole_run.FEWEST:
-            return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
-        until = f" until it was stopped ({how})" if how not in ("", "finished", "cut off") else ""
-        return f"Good{until}: {spikes}, and nothing worrying was found on the live course."
+        return _because_good(view, live, how)
     odd = verdict is Verdict.UNEXPECTED
     guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
     if guilty:
@@ -322,9 +331,29 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
         return "Worrying: more fast spikes than a good run has."
     if verdict is Verdict.WORRYING:
         return f"Worrying: a fault ended the run ({how}); nothing worrying was found before it."
-    if losses:
-        noise = "differs by a factor of two from sample to sample"
-        return f"Cannot tell: the loss {noise if wild(view) else 'moved by no more than its own noise'}."
+    return _because_unknown(view)
+
+
+def _because_good(view: View, live: Sequence[Finding], how: str) -> str:
+    losses = view.losses
+    if not losses and (better := gains(view)) is not None:
+        return f"Good: {better.metric} got better and kept what it gained."
+    back, points = sum(f.pattern == FAST for f in live), sum(map(len, losses))
+    spikes = f"{plural(back, 'spike')} came back fast" if back else "nothing stood out"
+    if points < FEWEST_POINTS:
+        return f"Good so far: {spikes} in {points} points, which are too few to call a run healthy."
+    until = f" until it was stopped ({how})" if how not in ("", "finished", "cut off") else ""
+    return f"Good{until}: {spikes}, and nothing worrying was found on the live course."
+
+
+def _because_unknown(view: View) -> str:
+    if view.losses:
+        what = "moved by no more than its own noise"
+        if wild(view):
+            what = "differs by a factor of two from sample to sample"
+        elif whole_run.stands_still(view) is None:
+            what = "fell by less than 3 % in all, and nothing else that was logged got better"
+        return f"Cannot tell: the loss {what}."
     items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."

@@ -1,11 +1,11 @@
-"""What a rule looks at: the timeline by attempts and roles, with kernel results worked out once.
+"""What rules read: the timeline by attempts and roles, with the results of the kernel computed once.
 
-A rule gets a `View` and yields findings. It reads series in the order of the log, rows that were never
-written and means that still settle removed; it never changes anything.
+A rule gets a `View` and yields findings. It reads series in the order of the log, without rows that were
+never written and without running means that have not settled; it never changes anything.
 
-A progress bar shows the mean since the epoch began, so the loss comes as saw teeth: a sample stands at the
-start of each tooth, and the nth of it moves the mean by a share of 1/n only. Only the last value of a tooth
-is a measurement, the mean of the epoch. The rows stay in the log; the rules do not look at them.
+A progress bar shows the mean since the epoch began, so its loss has the form of saw teeth: the first value of
+a tooth is a single sample, and the nth sample moves the mean by 1/n of its distance. Only the last value of
+a tooth, the mean of the epoch, is a measurement. The other rows stay in the log, but no rule reads them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.classify.course import Contest, compete, reviewed
+from chronicle.classify.course import Contest, compete, retest_rises
 from chronicle.classify.kernel import Event, detect, engine_for, in_order
 from chronicle.classify.measure import finite, median, positive
 from chronicle.classify.thresholds import Thresholds
@@ -30,18 +30,19 @@ from chronicle.timeline.courses import distinct_in
 
 T = TypeVar("T")
 K = TypeVar("K")
-COURSE = 64  # [samples] of a loss that has a course
+COURSE_POINTS = 64  # the fewest of a loss that has a course
 _SPEED = (Role.THROUGHPUT, Role.STEP_TIME)
 _MEASURED = (*LOSSES, *SCORES, *_SPEED)
 _TABLES = ("csv", "json", "jsonl")
-_LEAST, _TEETH = 6, 3  # [samples] of a tooth that is asked, and so many of those
-_STEEPEST = -0.6  # exponent by which bends fall from sample to sample, at least: -1 of a mean, 0 of samples
-_MOST = 64  # [samples] of a tooth by which its bends are told
-_MANY = 32  # [samples] of a mean since the start
-_SURE = 4.0  # [standard errors] by which it is not that of samples
-_SPREAD = 1.11  # [log units] spread of the log of what is as large as Gaussian noise by chance
-_RESET = 3.0  # [times] the last moves of a tooth is the way to the next one
-_WHOLE = 0.9  # of the usual length, for a last tooth that has settled
+_TOOTH_SAMPLES = 6  # the fewest of a tooth whose shape is judged
+_FEWEST_TEETH = 3  # of that length
+_MEAN_EXPONENT = -0.6  # of bends against position, at most: -1 for a mean, 0 for single samples
+_MOST_POSITIONS = 64  # of a tooth, by which its bends are judged
+_MEAN_SAMPLES = 32  # the fewest of a mean since the start
+_MEAN_ERRORS = 4.0  # standard errors of that exponent, below which it is not that of samples
+_LOG_NOISE_SPREAD = 1.11  # [log units] standard deviation of the log of Gaussian magnitudes
+_RESET_TIMES = 3.0  # the last moves of a tooth: so far is the next tooth away
+_WHOLE_SHARE = 0.9  # of the usual length: a last tooth as long has settled
 
 
 def _of(role: Role) -> cached_property[Series | None]:
@@ -50,7 +51,7 @@ def _of(role: Role) -> cached_property[Series | None]:
 
 @dataclass(frozen=True, eq=False)
 class AttemptView:
-    """One attempt. ``live_until`` is its last step that no later attempt overtook (None: all is dead)."""
+    """One attempt. ``live_until`` is its last step that no later attempt overtook; None if there is none."""
 
     index: int
     name: str
@@ -89,16 +90,15 @@ class AttemptView:
 
     @cached_property
     def objective(self) -> Series | None:
-        """What is judged where no loss is: the reward or return of an agent, or else a score."""
+        """What is judged if no loss is: the reward or return of an agent, or else a score."""
         rated = self.by_role(Role.OBJECTIVE, *(SCORES if self.in_time else ()))
-        known = [
-            s for s in rated if np.count_nonzero(np.diff(s.steps)) + 1 >= MIN_POINTS
-        ]  # a row may be a class
-        return judged(known) if self.loss is None else None
+        # rows at the same step may be classes of one evaluation
+        long = [s for s in rated if np.count_nonzero(np.diff(s.steps)) + 1 >= MIN_POINTS]
+        return judged(long) if self.loss is None else None
 
     @cached_property
     def in_time(self) -> bool:
-        """Whether rows follow each other in time: those of a table that counts nothing may be examples."""
+        """Whether rows follow each other in time: in a table without a counter they may be examples."""
         return self.attempt.axis != "row" or self.attempt.facts.get("format") not in _TABLES
 
     @cached_property
@@ -112,7 +112,7 @@ class AttemptView:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """The whole run. Results of the kernel are kept, so rules may ask as often as they like."""
+    """The whole run. Results of the kernel are kept, so any number of rules may ask for them."""
 
     timeline: Timeline
     thresholds: Thresholds
@@ -158,11 +158,11 @@ class View:
         return min((int(s.min()) for s in steps), default=0), max((int(s.max()) for s in steps), default=0)
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
-        """Events of a series of any role, ``sign`` -1 its dips; those of a loss that are open asked again."""
+        """Events of a series, or its dips (``sign`` -1). Open rises of a loss are tested again."""
         seen = self._kernel(series, sign)[0]
         if series.role not in LOSSES or sign < 0:
             return seen
-        return self.once(("events", series), lambda: in_order(reviewed(series, seen, self.thresholds)))
+        return self.once(("events", series), lambda: in_order(retest_rises(series, seen, self.thresholds)))
 
     def contest(self, loss: Series) -> Contest | None:
         steps, y = positive(loss)
@@ -180,18 +180,18 @@ class View:
 
     @cached_property
     def _samples(self) -> int:
-        """Samples of all losses that are judged for certain: the run decides which kernel is worth while."""
+        """Samples of all losses that are judged in any case: their number decides which kernel is faster."""
         return sum(len(s) for a in self.attempts for s in (a.loss, *a.dataset_losses) if s is not None)
 
     def once(self, key: tuple[object, ...], make: Callable[[], T]) -> T:
-        """What ``make`` gives, kept under a key: rules ask for the same thing again and again."""
+        """The result of ``make``, computed once for each key."""
         if key not in self._memo:
             self._memo[key] = make()
         return cast(T, self._memo[key])
 
 
 def kept(make: Callable[[View, K], T]) -> Callable[[View, K], T]:
-    """A question about something in a run whose answer is kept."""
+    """A decorator: the result for each argument is computed once in a run."""
     return wraps(make)(lambda view, of: view.once((make, of), lambda: make(view, of)))
 
 
@@ -209,10 +209,10 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
 
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
-    """Without rows that were never written: every one of at least two series says NaN at that step.
+    """The series without rows that were never written: those at which two series or more are all NaN.
 
-    A NaN that one series has alone is data, and so are more rows of it at the end than ever before: a
-    training that goes NaN stays so, in every loss.
+    A NaN in one series alone is data. So is a stretch of NaN rows at the end that is longer than any before,
+    since the losses of a training that turns NaN all stay NaN.
     """
     steps = [s.steps for s in series.values()]
     if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
@@ -220,7 +220,7 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
     finite = np.concatenate([s.steps[~np.isnan(s.values)] for s in series.values()])
     where, count = np.unique(np.concatenate([np.unique(s) for s in steps]), return_counts=True)
     empty = (count >= 2) & ~np.isin(where, finite)
-    runs = np.diff(np.flatnonzero(~np.r_[False, empty, False])) - 1  # between rows that say something
+    runs = np.diff(np.flatnonzero(~np.r_[False, empty, False])) - 1  # lengths of the empty stretches
     if runs[-1] > max(runs[:-1], default=0):
         empty[len(empty) - runs[-1] :] = False
     missing = where[empty]
@@ -231,9 +231,9 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series, of running means that begin again with each epoch or step only what they came to."""
+    """The series; of running means that begin again with each epoch or step only the last values."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
-    own_steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _TEETH}
+    own_steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}
     return {
         m: _settled(s, epoch, own_steps.values()) if s.role in _MEASURED else s for m, s in series.items()
     }
@@ -243,38 +243,46 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
     series = _without_test(series)
     for begins in _begins(series, epoch, own_steps):
         lengths = np.diff(np.append(begins, len(series)))
-        if np.count_nonzero(lengths >= _LEAST) >= _TEETH and _is_running_mean(series, begins):
+        if np.count_nonzero(lengths >= _TOOTH_SAMPLES) >= _FEWEST_TEETH and _is_running_mean(series, begins):
             ends = np.append(begins[1:], len(series)) - 1
-            return series.pick(ends if lengths[-1] >= _WHOLE * median(lengths[:-1]) else ends[:-1])
+            return series.pick(ends if lengths[-1] >= _WHOLE_SHARE * median(lengths[:-1]) else ends[:-1])
     return _between_rows(finite(series)) if series.role in _SPEED else series
 
 
 def _without_test(series: Series) -> Series:
-    """Without a last row at the step of the one before it, where no other step repeats: that of a test."""
+    """The series without a last row that alone repeats the step before it: it belongs to a final test."""
     is_new = np.diff(series.steps) > 0
-    test = len(is_new) >= _LEAST and not is_new[-1] and is_new[:-1].all() and np.isfinite(series.values[-1])
+    test = (
+        len(is_new) >= _TOOTH_SAMPLES
+        and not is_new[-1]
+        and is_new[:-1].all()
+        and np.isfinite(series.values[-1])
+    )
     return series.pick(np.arange(len(series) - 1)) if test else series
 
 
-@np.errstate(divide="ignore", invalid="ignore")  # a mean speed of nothing tells nothing
+@np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse
 def _between_rows(speed: Series) -> Series:
-    """A speed between the rows of a log, if the mean since its start is printed, which tells pauses late."""
-    if len(speed) < _MANY:
+    """The speed between rows, if the log shows the mean since its start, in which a pause is hardly seen."""
+    if len(speed) < _MEAN_SAMPLES:
         return speed
-    speed = speed.pick(np.append(np.diff(speed.steps) != 0, True))  # a row of an evaluation repeats its step
+    speed = speed.pick(np.append(np.diff(speed.steps) != 0, True))  # the row of an evaluation repeats a step
     gaps = np.diff(speed.steps.astype(float))
-    if len(speed) < _MANY or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
+    if len(speed) < _MEAN_SAMPLES or gaps.min() <= 0 or not _is_running_mean(speed, np.zeros(1, np.intp)):
         return speed
     gaps = np.append(gaps[0], gaps)
-    if speed.role is Role.THROUGHPUT:  # so many steps took the time of so many over their mean
+    if speed.role is Role.THROUGHPUT:  # the time until a row is its steps over the mean
         return replace(speed, values=gaps / np.diff(gaps.cumsum() / speed.values, prepend=0.0))
     return replace(speed, values=np.diff(gaps.cumsum() * speed.values, prepend=0.0) / gaps)
 
 
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
-    """Where teeth may begin, the first sample among them: where the step grows after it stood, or the epoch
-    is another one. An epoch that is told once may be told at its end or at its start. Where none is told,
-    it may end with each point of what is logged at other steps (``own_steps``), and seldom enough."""
+    """Indices at which teeth may begin, the first sample among them, one array for each possibility.
+
+    A tooth begins where a repeated step grows, or where the epoch changes. An epoch that is logged once may
+    be logged at its end or at its start. If no epoch is logged, it may end at each point of a series that has
+    steps of its own (``own_steps``), such as evaluations, if these are rare enough.
+    """
     steps = series.steps
     if np.count_nonzero(np.diff(steps)) < 0.5 * len(steps):
         yield np.append(0, np.flatnonzero(np.diff(steps)) + 1)
@@ -286,40 +294,40 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
             yield np.unique(np.append(0, rows[rows < len(steps)]))
     else:
         for ends in own_steps:
-            if len(ends) * _LEAST <= len(steps):
+            if len(ends) * _TOOTH_SAMPLES <= len(steps):
                 rows = np.searchsorted(steps, ends, "right")
                 yield np.unique(np.append(0, rows[rows < len(steps)]))
 
 
 def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
-    """Whether it bends less and less as a mean does, tooth after tooth, and the next tooth is far from it.
+    """Whether teeth bend less and less, as a mean does, and the next tooth begins far from the last value.
 
-    A bend is a second difference, in which what is learned meanwhile does not count; those that rounding
-    hides, from the nth sample of a tooth on, tell nothing.
+    A bend is a second difference, so that learning does not count. From the position on at which rounding
+    hides the bends, they are not used.
     """
     values, lengths = series.values, np.diff(np.append(begins, len(series)))
-    long, size = np.repeat(lengths >= _LEAST, lengths), np.repeat(lengths, lengths)
+    long, size = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
     nth = np.arange(len(values)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1
     with np.errstate(invalid="ignore", over="ignore"):  # logged values may be as large as floats get
         move = np.diff(values, prepend=np.nan)
         late, reset = np.abs(move[long & (2 * nth > size)]), np.abs(move[begins[1:]])
         late, reset = late[~np.isnan(late)], reset[~np.isnan(reset)]
         known = np.isfinite(reset).any() and np.isfinite(late).any()
-        if len(begins) > 1 and (not known or median(reset) < _RESET * median(late)):
+        if len(begins) > 1 and (not known or median(reset) < _RESET_TIMES * median(late)):
             return False
         bend = np.abs(np.diff(move, prepend=np.nan))
         ok = np.isfinite(bend) & (nth > 2) & long
         grain = np.diff(np.unique(values[np.isfinite(values)])).min(initial=np.inf)
-    last = min(int(nth.max()), _MOST)
+    last = min(int(nth.max()), _MOST_POSITIONS)
     parts = ((n, bend[ok & (nth == n)]) for n in range(3, last + 1))
     hidden = next((n for n, part in parts if not (len(part) and median(part) > grain)), last + 1)
     ok &= nth < hidden
-    if hidden < _LEAST:
+    if hidden < _TOOTH_SAMPLES:
         return False
     x, y = np.log(nth[ok]), np.log(np.maximum(bend[ok], 0.5 * grain))
     width = float(((x - x.mean()) ** 2).sum())
     exponent = float(((x - x.mean()) * y).sum()) / width
-    return bool(exponent <= min(_STEEPEST, -_SURE * _SPREAD / width**0.5))
+    return bool(exponent <= min(_MEAN_EXPONENT, -_MEAN_ERRORS * _LOG_NOISE_SPREAD / width**0.5))
 
 
 def value_at(series: Series, step: float) -> float:

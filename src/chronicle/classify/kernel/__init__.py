@@ -79,7 +79,7 @@ def _functions(module: ModuleType) -> list[tuple[str, FunctionType]]:
 
 
 def _content(module: ModuleType) -> list[object]:
-    """What numba compiles of a module, as it is in memory: the file may have been replaced since."""
+    """What numba compiles of a module, as it is in memory, since the file may have been replaced."""
     constants = [(k, v) for k, v in vars(module).items() if isinstance(v, float | int | tuple)]
     return [*constants, *((name, _code(f.__code__)) for name, f in _functions(module))]
 
@@ -166,7 +166,7 @@ class Detector:
         engine.start(self.memory)
 
     def sparse(self, steps: Any) -> None:
-        """Tell by the first steps whether fewer than one in five is logged: then a spike is one point."""
+        """Decide by the first steps whether at most one in five is logged, so that a spike is one point."""
         gaps = np.diff(np.array(steps[: at.WARM]))
         gaps = gaps[gaps > 0]
         self.memory.config[at.SPARSE] = float(median(gaps) >= 5.0)
@@ -248,11 +248,11 @@ def event(row: Any) -> Event:
 
 
 def engine_for(samples: int) -> Any:
-    """The compiled kernel where numba is installed and the kernel is in this process; on disk, for as many
-    samples as make up for reading it; or for so many that compiling takes less than plain Python.
+    """The compiled kernel, if numba is installed and using it is faster than plain Python: it is in this
+    process already, or there are enough samples to make up for reading it from disk or for compiling it.
 
-    What this process has judged in plain Python counts as well: who rents until that has cost as much as
-    buying pays twice the least at most.
+    Samples that this process has already processed in plain Python count as well. As in the ski-rental
+    problem, the total time is then at most twice the least.
     """
     samples = max(samples, _judged["plain"])
     if not available() or (samples < READ_FROM and not in_process()):
@@ -264,7 +264,7 @@ def engine_for(samples: int) -> Any:
 def detect(
     series: Series, thresholds: Thresholds, sign: float = 1.0, engine: Any = None
 ) -> tuple[tuple[Event, ...], float]:
-    """All events of a series in order of onset, and its noise scale at the end."""
+    """All events of a series in order of their onset, and its noise scale at the end."""
     engine = engine or engine_for(len(series))
     detector = Detector(thresholds, sign=sign, engine=engine)
     detector.sparse(series.steps)

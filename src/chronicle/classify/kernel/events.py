@@ -1,9 +1,9 @@
 """The life of an event: opened, ACTIVE (all references frozen), PENDING (judged beside new ones), over.
 
-An event is active until it is back, or until it is clear that it will take long: 16 samples after its peak,
-or twice its rise. Then it is pending: its baseline is kept and extrapolated, the references are set on the
-new level, and detection goes on. So nothing ever times out, and a spike inside a slow recovery is still
-seen. A sustained fall is watched beside everything else: nothing is frozen while one is on trial.
+An event is active until the loss is back, or until 16 samples (or twice the rise time) after its peak. Then
+it is pending: its baseline is kept and extrapolated, the references are set to the new level, and detection
+continues. So there is no time-out, and a spike inside a slow recovery is still detected. A sustained fall is
+tested in parallel, during which nothing is frozen.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 from chronicle.classify.kernel import levels as at
-from chronicle.classify.kernel.levels import Memory, Row, calm_excursion, set_level
+from chronicle.classify.kernel.levels import Memory, Row, learn_excursion, set_level
 
 
 def copy_event(source: Row, target: Row) -> None:
@@ -54,6 +54,7 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
 def emit_back(mem: Memory, event: Row, residual: float, base: float, i: float) -> None:
     """Report an event that is over by sample i: it ended at the first sample that was not high any more."""
     end = min(max(event[at.LAST_HIGH], event[at.PEAK]) + 1.0, i)
+    mem.state[at.QUIET_SINCE] = max(mem.state[at.QUIET_SINCE], end)
     emit(mem, at.IS_BACK, event, end, residual, base)
 
 
@@ -63,7 +64,7 @@ def baseline(event: Row, i: float) -> float:
     return event[at.BASE] + event[at.SLOPE] * math.log((until + 8.0) / (event[at.ONSET] + 8.0))
 
 
-def set_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
+def set_baseline_slope(mem: Memory, event: Row, finest: int, i: float) -> None:
     """Slope of the baseline in log samples, from the coarsest level where it stands out of the noise. (A mean
     with a memory that grows as n/4 lags 0.8 of it, hence 1.25.)"""
     for k in range(finest, at.LEVELS):
@@ -88,7 +89,7 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
     event[at.BASE] = q[at.MEAN]
     if q[at.FRESH] >= mem.config[at.MEMORY]:  # before, the trend is that of two or three samples
         event[at.BASE] = min(q[at.MEAN], 2.0 * q[at.TREND] - q[at.TREND2])
-    set_slope(mem, event, base_level, i)
+    set_baseline_slope(mem, event, base_level, i)
     event[at.SCORE] = seen
     event[at.SEEN_BY] = float(k)
     event[at.SMOOTH] = y
@@ -129,7 +130,7 @@ def highest(mem: Memory, event: Row, i: float) -> None:
 
 
 def clear_evidence(mem: Memory) -> None:
-    """Forget what the levels had added up: the event has it now."""
+    """Reset the evidence of all levels, which now belongs to the event."""
     for k in range(at.LEVELS):
         q = mem.levels[k]
         q[at.UP] = 0.0
@@ -149,7 +150,7 @@ def restart_levels(mem: Memory, level: float) -> None:
 
 
 def follow_active(mem: Memory, y: float, i: float) -> None:
-    """One sample while an event is active: is it higher, is it back, has it gone on for long?"""
+    """One sample of an active event: it is higher, or back, or the event becomes pending."""
     event = mem.open[0]
     base = baseline(event, i)
     event[at.SMOOTH] += (y - event[at.SMOOTH]) / 3.0
@@ -174,19 +175,19 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
 
 
 def is_back(mem: Memory, event: Row, y: float, base: float, i: float) -> bool:
-    """Whether the smoothed level is back at the baseline: within a share of the height, capped, or the noise.
-    The level soon after the opening is kept, since growth is measured from there."""
+    """Whether the smoothed level is back at the baseline, within a capped share of the height or the noise.
+    The level 32 samples after the opening is kept, since growth is measured from there."""
     cfg, noise, over = mem.config, mem.levels[0][at.NOISE], event[at.SMOOTH] - base
     within = max(min(cfg[at.BACK] * event[at.HEIGHT], cfg[at.BACK_CAP]), cfg[at.BACK_NOISE] * noise)
     if i - event[at.OPENED] <= 2.0 * cfg[at.HOLD]:
         event[at.EARLY] = over
-    still_high(event, y - base - within, noise, i)
+    track_last_high(event, y - base - within, noise, i)
     return over <= within
 
 
-def still_high(event: Row, above: float, noise: float, i: float) -> None:
-    """The last high sample, the likeliest place of a change: the maximum of the clipped sum of what samples
-    have above the tolerance, for a level that lags would be late by its memory."""
+def track_last_high(event: Row, above: float, noise: float, i: float) -> None:
+    """Update the last high sample. It is where the sum of the clipped excess over the tolerance is highest,
+    the likeliest end of the event; a smoothed level would be late by its memory."""
     event[at.SUNK] += min(max(above, -3.0 * noise), 3.0 * noise)
     if event[at.SUNK] >= 0.0:
         event[at.SUNK] = 0.0
@@ -197,9 +198,11 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
     """The active event is back: report it and go on with the references as they were."""
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
     event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
-    if event[at.HEIGHT] < mem.config[at.CLIP] * noise:  # it never left what single samples do: learn from it
+    if (
+        event[at.HEIGHT] < mem.config[at.CLIP] * noise
+    ):  # no higher than single samples: part of the healthy tail
         q = mem.levels[int(event[at.SEEN_BY])]
-        calm_excursion(q, event[at.SCORE])
+        learn_excursion(q, event[at.SCORE])
         q[at.CALM_RATE] += 0.001
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, True)
     emit_back(mem, event, over, base, i)
@@ -208,9 +211,9 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
 
 
 def make_pending(mem: Memory, i: float) -> None:
-    """The active event takes long: keep it as pending, and judge what comes by the new level."""
+    """The active event takes long: keep it as pending, and continue at the new level."""
     if mem.state[at.PENDING] >= at.SLOTS - 1.0:
-        remove_pending(mem, 2)  # all slots are taken: the second oldest goes, the oldest matters most
+        remove_pending(mem, 2)  # all slots are taken: drop the second oldest, as the oldest matters most
     mem.state[at.PENDING] += 1.0
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
     event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
@@ -228,7 +231,7 @@ def remove_pending(mem: Memory, slot: int) -> None:
 
 
 def follow_pending(mem: Memory, y: float, i: float) -> None:
-    """One sample for every pending event: has the level come back to its extrapolated baseline?"""
+    """One sample for every pending event, which may have come back to its extrapolated baseline."""
     slot = 1
     while slot <= int(mem.state[at.PENDING]):
         event = mem.open[slot]
@@ -242,7 +245,7 @@ def follow_pending(mem: Memory, y: float, i: float) -> None:
 
 
 def close_all(mem: Memory, into_nan: float) -> None:
-    """The log, or the finite part of it, is over: report everything open as it stands."""
+    """The log, or the finite part of it, is over: report all open events as they are."""
     i, noise, state = mem.state[at.INDEX] - 1.0, mem.levels[0][at.NOISE], mem.state
     for slot in range(1, int(state[at.PENDING]) + 1):
         event = mem.open[slot]
@@ -260,7 +263,7 @@ def close_all(mem: Memory, into_nan: float) -> None:
         event = mem.open[0]
         event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
         if i - event[at.PEAK] < 2.0 and event[at.HEIGHT] < 12.0 * noise:
-            # still rising and small: nobody can call it a jump yet
+            # still rising and small: not yet known to be a jump
             event[at.ABRUPT] = min(event[at.ABRUPT], 0.5)
         event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
         close_open(mem, event, into_nan, i)
@@ -279,13 +282,13 @@ def close_open(mem: Memory, event: Row, into_nan: float, i: float) -> None:
 
 
 def judge_drop(mem: Memory, i: float) -> None:
-    """A fall on trial: after 32 samples, or 5 % of the log, is it large, lasting and a new best level?"""
+    """After 32 samples, or 5 % of the log, decide whether a fall is large, lasting and a new best level."""
     state, onset = mem.state, mem.state[at.DROP_ONSET]
     if i - onset < max(2.0 * mem.config[at.HOLD], 0.05 * onset):
         return
     state[at.DROP_ONSET] = -1.0
-    first = max(onset - 16.0, oldest(i))
-    if onset - first < 1.0 or state[at.PENDING] > 0.0 or state[at.ACTIVE] > 0.0:
+    first = max(onset - 16.0, oldest(i), state[at.QUIET_SINCE])  # the return from a rise is no fall
+    if onset - first < 4.0 or state[at.PENDING] > 0.0 or state[at.ACTIVE] > 0.0:
         return
     before = mean_of(mem.ring, first, onset)
     drop = before - state[at.SHORT]

@@ -1,16 +1,16 @@
 """One level of the pyramid: references without lag, a noise scale, a CUSUM upwards and one downwards.
 
-Every level is the same detector on means of 4**k samples: what is slow, small or long for one level is an
-ordinary shift on a coarser one, so there is no special rule for gradual divergence or small level shifts.
+Every level is the same detector on means of 4**k samples. A change that is slow, small or long for one level
+is an ordinary shift on a coarser one, so gradual divergence and small level shifts need no special rules.
 
-What is clipped at every sample is clipped by conditions: calls of `min` and `max` are a third of the time
-of plain Python.
+Code that runs for every sample clips by conditions, since calls of `min` and `max` would take a third of the
+time of plain Python.
 
-The memory of the kernel comes first: plain arrays of floats, and the names of their places. The kernel is
-plain scalar Python that numba can compile as it stands, so its memory is no object but six arrays; without
-numba they are lists of floats, which scalar Python reads faster than numpy arrays. A name like HEIGHT is a
-place in a row; the comment behind it says what stands there and in which unit. "log" is short for log units
-of the transformed value, "index" counts logged samples from 0.
+The memory of the kernel comes first. The kernel is scalar Python that numba can compile as it is, so its
+memory consists of arrays of floats instead of objects; without numba they are lists, which scalar Python
+reads faster than numpy arrays. A name like HEIGHT is an index into a row; its comment states what the row
+holds there and in which unit. "log" stands for log units of the transformed value, "index" for the number of
+a logged sample, from 0.
 """
 
 from __future__ import annotations
@@ -51,9 +51,10 @@ ROWS = 128  # event rows that may wait to be read
     SAME_SINCE,  # [index]
     SAME_COUNT,  # samples it has stood
     SAME_LONGEST,  # longest stretch of equal values before [samples]
-    STIR,  # mean of log |difference of neighbours|, exponentially weighted over 20 samples
+    MOVE_LOG,  # mean of log |difference of neighbours|, exponentially weighted over 20 samples
+    QUIET_SINCE,  # first sample after the last rise that is over [index]
     EMITTED,  # event rows written to `out` and not read yet
-) = range(25)
+) = range(26)
 STATE = EMITTED + 1
 
 # ---- one row a level
@@ -161,7 +162,10 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
     z_down = ((ahead if ahead < mean else mean) - y) / noise
     up, down = False, False
     if q[FRESH] >= 6.0 or (k == 0 and q[COUNT] >= 8.0):
-        up = rise_evidence(mem, q, z_up / kinship(mem, k), i - BLOCK[k] + 1.0) and y - mean > mem.config[RISE]
+        up = (
+            rise_evidence(mem, q, z_up / correlation_penalty(mem, k), i - BLOCK[k] + 1.0)
+            and y - mean > mem.config[RISE]
+        )
         down = watch_down and k <= 2 and fall_evidence(mem, q, z_down, i - BLOCK[k] + 1.0)
         down = down and mean - y > 0.5 * mem.config[DROP]
     follow(mem.config, q, y, 32.0 if k == 0 else 12.0)
@@ -181,9 +185,9 @@ def warming(q: Row) -> float:
     return 1.0 + (1.0 - q[FRESH] / 24.0 if q[FRESH] < 24.0 else 0.0)
 
 
-def kinship(mem: Memory, k: int) -> float:
-    """How much less than independent samples in a row are worth, 1 (white noise) to 2: where means of four
-    are nearly as noisy as single samples, neighbours say the same thing."""
+def correlation_penalty(mem: Memory, k: int) -> float:
+    """By how much samples in a row count less because of autocorrelation, from 1 (white noise) to 2: their
+    means of four are then nearly as noisy as single samples."""
     if k > 0 or mem.levels[k + 1][COUNT] < 24.0:
         return 1.0
     worth = mem.levels[k + 1][NOISE] / (0.8 * mem.levels[k][NOISE])
@@ -191,10 +195,10 @@ def kinship(mem: Memory, k: int) -> float:
 
 
 def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
-    """Winsorised CUSUM upwards: True when its sum passes the threshold.
+    """Winsorised CUSUM upwards: whether its sum exceeds the threshold.
 
-    The threshold is never below what this series' own excursions ask for (bimodal batches, autocorrelated
-    noise): their exponential tail is extrapolated to the height that is passed once in 1 / CALM_TAIL samples.
+    The threshold is at least what the excursions of this series require (bimodal batches, autocorrelated
+    noise): their exponential tail is extrapolated to the height exceeded once in 1 / CALM_TAIL samples.
     """
     cfg = mem.config
     if q[UP] <= 0.0:
@@ -205,7 +209,7 @@ def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
         q[UP_TOP] = q[UP]
     ended = q[UP] <= 0.0 and q[UP_TOP] > CALM_FROM
     if ended:
-        calm_excursion(q, q[UP_TOP])
+        learn_excursion(q, q[UP_TOP])
     q[CALM_RATE] += ((1.0 if ended else 0.0) - q[CALM_RATE]) / 1000.0
     if q[UP] <= cfg[CUSUM]:
         return False
@@ -219,8 +223,8 @@ def added(total: float, z: float, cfg: Row) -> float:
     return total - cfg[ALLOWANCE] if total > cfg[ALLOWANCE] else 0.0
 
 
-def calm_excursion(q: Row, top: float) -> None:
-    """The CUSUM rose to ``top`` and came back with no event: that is what this series does when healthy."""
+def learn_excursion(q: Row, top: float) -> None:
+    """Update the tail of excursions: the CUSUM rose to ``top`` and came back without an event."""
     q[CALM_MEAN] += (min(top - CALM_FROM, 60.0) - q[CALM_MEAN]) * 0.25
 
 
@@ -239,7 +243,7 @@ def follow(cfg: Row, q: Row, y: float, settled: float) -> None:
     fresh, noise = q[FRESH] / 4.0, q[NOISE]
     memory = 2.0 if fresh < 2.0 else cfg[MEMORY] if fresh > cfg[MEMORY] else fresh
     mean, ahead, gain = q[MEAN], 2.0 * q[TREND] - q[TREND2], 1.0 / memory
-    # The long reference follows a fall as fast as the short one, a rise slowly, or it would swallow it.
+    # The long reference follows a fall as fast as the short one, but a rise slowly, or it would absorb it.
     lower, upper = (mean if mean < ahead else ahead) - 4.0 * noise, mean + cfg[SWALLOW] * noise
     q[MEAN] += gain * ((lower if y < lower else upper if y > upper else y) - mean)
     q[MEAN2] += gain * (q[MEAN] - q[MEAN2])

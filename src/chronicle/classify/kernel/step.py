@@ -1,4 +1,4 @@
-"""One step of the kernel: take one logged value. Batch is this function in a loop, nothing else.
+"""One step of the kernel: it takes one logged value. Batch processing is this function in a loop.
 
 Order of a finite sample: warm-up buffer, then pending events, then a fall on trial, then either the active
 event (everything else is frozen) or the levels and what their evidence opens.
@@ -37,7 +37,7 @@ def start(mem: Memory) -> None:
 
 
 def step(mem: Memory, value: float) -> None:
-    """Take one logged value, NaN and Inf included. At most SLOTS + 2 event rows are added to ``mem.out``."""
+    """Take one logged value, which may be NaN or Inf. It adds at most SLOTS + 2 event rows to ``mem.out``."""
     state = mem.state
     i = state[at.INDEX]
     state[at.INDEX] = i + 1.0
@@ -62,7 +62,7 @@ def step(mem: Memory, value: float) -> None:
 
 
 def finish(mem: Memory) -> None:
-    """The log is over: judge a short log, apply the end-of-log test, report all that is open."""
+    """The log is over: process a short log, apply the test at the end, and report all open events."""
     state = mem.state
     if state[at.STARTED] == 0.0 and state[at.WARMED] > 0.0:
         replay(mem)
@@ -72,7 +72,7 @@ def finish(mem: Memory) -> None:
     if state[at.BAD_COUNT] > 0.0:
         emit_stretch(mem, at.IS_NONFINITE, state[at.BAD_SINCE], -1.0, state[at.BAD_COUNT])
     elif state[at.STARTED] > 0.0:
-        last_word(mem)
+        judge_end(mem)
         close_all(mem, 0.0)
 
 
@@ -86,7 +86,7 @@ def run(mem: Memory, values: Row, start_at: int) -> int:
 
 
 def not_finite(mem: Memory, i: float) -> None:
-    """A NaN or Inf: what is open ends in it."""
+    """A NaN or Inf, in which all open events end."""
     state = mem.state
     if state[at.BAD_COUNT] == 0.0:
         state[at.BAD_SINCE] = i
@@ -115,7 +115,7 @@ def same_value(mem: Memory, value: float, i: float) -> None:
 
 
 def frozen(state: Row) -> bool:
-    """32 equal values in a row, and eight times what this series had shown before (quantised logs repeat)."""
+    """Whether 32 values in a row are equal, and eight times as many as before (quantised logs repeat)."""
     return state[at.SAME_COUNT] >= 32.0 and state[at.SAME_COUNT] >= 8.0 * state[at.SAME_LONGEST]
 
 
@@ -126,7 +126,7 @@ def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: f
 
 
 def replay(mem: Memory) -> None:
-    """Scale the first samples together, then judge them one by one: short logs are judged as well."""
+    """Scale the first samples together, then process them one by one."""
     state, count = mem.state, int(mem.state[at.WARMED])
     positive = True
     for j in range(count):
@@ -137,7 +137,7 @@ def replay(mem: Memory) -> None:
         state[at.UNIT] = max(sizes[count // 2], 1e-12)
     first = [transform(mem, mem.warm[j][0]) for j in range(count)]
     mem.levels[0][at.NOISE] = 1.2 * first_noise(first)
-    state[at.STIR] = math.log(0.75 * mem.levels[0][at.NOISE])
+    state[at.MOVE_LOG] = math.log(0.75 * mem.levels[0][at.NOISE])
     state[at.SHORT] = first[0]
     state[at.LAST] = first[0]
     state[at.STARTED] = 1.0
@@ -155,7 +155,7 @@ def judge(mem: Memory, y: float, i: float) -> None:
     state[at.SHORT] += (y - state[at.SHORT]) / (state[at.SEEN] if state[at.SEEN] < 8.0 else 8.0)
     if state[at.DROP_ONSET] < 0.0 and state[at.SHORT] < state[at.BEST]:
         state[at.BEST] = state[at.SHORT]
-    stir(mem, abs(y - before))
+    raise_noise(mem, abs(y - before))
     if state[at.PENDING] > 0.0:
         follow_pending(mem, y, i)
     if state[at.DROP_ONSET] >= 0.0:
@@ -163,30 +163,31 @@ def judge(mem: Memory, y: float, i: float) -> None:
     if state[at.ACTIVE] > 0.0:
         follow_active(mem, y, i)
     else:
-        watch(mem, y, before, i)
+        observe_quiet(mem, y, before, i)
 
 
-def stir(mem: Memory, jump: float) -> None:
-    """Raise the noise where most neighbours differ by more than it: the series has become restless.
+def raise_noise(mem: Memory, jump: float) -> None:
+    """Raise the noise scale where most neighbours differ by more than that: the series has become noisier.
 
-    The noise scale follows slowly, and not at all during an event. But an event jumps once, a restless series
-    at every sample: a mean of log differences, 0.75 scales of white noise, tells them apart in 20 samples.
+    The noise scale adapts slowly, and not at all during an event. But an event jumps once, a noisier series
+    at every sample. The mean log difference of neighbours (0.75 noise scales for white noise) distinguishes
+    them within 20 samples.
     """
     state, noise = mem.state, mem.levels[0][at.NOISE]
-    moved = math.log(jump if jump > 1e-12 else 1e-12) - state[at.STIR]
-    state[at.STIR] += 0.05 * (-2.0 if moved < -2.0 else 3.0 if moved > 3.0 else moved)
-    least = math.exp(state[at.STIR]) / (0.75 * 1.5)
+    moved = math.log(jump if jump > 1e-12 else 1e-12) - state[at.MOVE_LOG]
+    state[at.MOVE_LOG] += 0.05 * (-2.0 if moved < -2.0 else 3.0 if moved > 3.0 else moved)
+    least = math.exp(state[at.MOVE_LOG]) / (0.75 * 1.5)
     if least > noise:
         for k in range(at.LEVELS):
             mem.levels[k][at.NOISE] *= least / noise
 
 
-def watch(mem: Memory, y: float, before: float, i: float) -> None:
-    """A quiet sample: feed the pyramid, look at the tail, open what has enough evidence."""
+def observe_quiet(mem: Memory, y: float, before: float, i: float) -> None:
+    """A sample outside of events: feed the pyramid, test the tail, open an event if there is evidence."""
     state, q = mem.state, mem.levels[0]
     reference = q[at.MEAN]
-    z, k, value, fall = climb(mem, y, i)
-    # none of three samples is near the tail: nothing that asks for its edge could hold
+    z, k, value, fall = feed_pyramid(mem, y, i)
+    # if none of three samples is near the tail, no test against its edge can succeed
     calm = z <= 2.0 and state[at.Z] <= 2.0 and state[at.Z_BEFORE] <= 2.0
     edge = 0.0 if calm else max(mem.config[at.CLIP], tail_edge(mem, mem.config[at.TAIL])) * warming(q)
     onset = -1.0
@@ -206,7 +207,7 @@ def watch(mem: Memory, y: float, before: float, i: float) -> None:
         open_event(mem, k, value, max(mem.levels[k][at.UP], z), onset, i)
 
 
-def climb(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
+def feed_pyramid(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
     """Feed a sample to level 0 and, when groups are full, their means to the levels above.
 
     Returns (excess at level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1).
@@ -239,33 +240,33 @@ def climb(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
 
 
 def tail_edge(mem: Memory, probability: float) -> float:
-    """Excess that a healthy sample passes with this probability: exponential tail beyond TAIL_FROM."""
+    """The excess that a healthy sample exceeds with this probability, by its exponential tail."""
     state = mem.state
     return at.TAIL_FROM + 1.35 * state[at.OVER_MEAN] * math.log(max(state[at.OVER_RATE], 1e-5) / probability)
 
 
 def two_of_three(mem: Memory, y: float, reference: float, z: float, edge: float, i: float) -> float:
-    """Onset of an abrupt event, or -1: two or all of the last three samples are together beyond the tail,
-    where excesses add up as logs of probabilities do; a lone outlier needs a neighbour."""
+    """Onset of an abrupt event, or -1: two or three of the last three samples are jointly beyond the tail.
+    Excesses add up like logarithms of probabilities; a single outlier is not enough."""
     state = mem.state
     if y - reference <= mem.config[at.RISE]:
         return -1.0
-    if together(z, state[at.Z], edge):
+    if two_beyond(z, state[at.Z], edge):
         return i - 1.0
-    if together(z, state[at.Z_BEFORE], edge) or in_a_row(z, state[at.Z], state[at.Z_BEFORE], edge):
+    if two_beyond(z, state[at.Z_BEFORE], edge) or three_beyond(z, state[at.Z], state[at.Z_BEFORE], edge):
         return i - 2.0
     return -1.0
 
 
-def together(z: float, other: float, edge: float) -> bool:
-    """Whether two samples [noise scales] are as unlikely as two that are both at the edge."""
+def two_beyond(z: float, other: float, edge: float) -> bool:
+    """Whether two samples [noise scales] are jointly as unlikely as two at the edge."""
     share = edge - at.TAIL_FROM
     a, b = z - at.TAIL_FROM, other - at.TAIL_FROM
     return min(a, b) >= 0.5 * share and min(a, 1.5 * share) + min(b, 1.5 * share) >= 2.0 * share
 
 
-def in_a_row(a: float, b: float, c: float, edge: float) -> bool:
-    """Whether three samples [noise scales] add up to two at the edge, each being at a third of it or more."""
+def three_beyond(a: float, b: float, c: float, edge: float) -> bool:
+    """Whether three samples [noise scales] add up to two at the edge, each at a third of it at least."""
     most = 1.25 * edge
     return min(a, b, c) >= edge / 3.0 and min(a, most) + min(b, most) + min(c, most) >= 2.0 * edge
 
@@ -273,7 +274,7 @@ def in_a_row(a: float, b: float, c: float, edge: float) -> bool:
 def lone_spike(
     mem: Memory, before: float, y: float, reference: float, z: float, edge: float, i: float
 ) -> None:
-    """The sample before this one stood alone: far beyond the tail, ordinary before and after."""
+    """Report the sample before this one if it alone was far beyond the tail."""
     state, cfg = mem.state, mem.config
     need = (cfg[at.LONE_SPARSE] if cfg[at.SPARSE] > 0.0 else cfg[at.LONE_DENSE]) * warming(mem.levels[0])
     least = cfg[at.RISE] * (3.0 if cfg[at.SPARSE] > 0.0 else 10.0)
@@ -287,33 +288,33 @@ def lone_spike(
 
 
 def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
-    """Keep the rate and the mean excess of samples beyond TAIL_FROM, online.
+    """Update the rate and the mean excess of samples beyond TAIL_FROM.
 
-    Three samples are on trial together: no part of what they are held against, but of what comes later, even
-    if they open an event, for a series that opens one after the other is restless.
+    The last three samples, which are tested together, are not part of the tail that they are tested against.
+    They are added afterwards, even if they open an event: a series with many events has heavy tails.
     """
     state = mem.state
-    settle(state, state[at.Z_BEFORE], edge)
+    learn_one(state, state[at.Z_BEFORE], edge)
     if opens:
-        settle(state, state[at.Z], edge)
-        settle(state, z, edge)
+        learn_one(state, state[at.Z], edge)
+        learn_one(state, z, edge)
     state[at.Z_BEFORE] = state[at.Z]
     state[at.Z] = z
 
 
-def settle(state: Row, z: float, edge: float) -> None:
-    """Learn from a sample that is no longer on trial."""
+def learn_one(state: Row, z: float, edge: float) -> None:
+    """Update the tail with a sample that is no longer under test."""
     over = z > at.TAIL_FROM
     if over and z < 2.0 * edge:
         state[at.OVER_MEAN] += (min(z - at.TAIL_FROM, 8.0) - state[at.OVER_MEAN]) * 0.03
     state[at.OVER_RATE] += ((1.0 if over else 0.0) - state[at.OVER_RATE]) / 1000.0
 
 
-def last_word(mem: Memory) -> None:
-    """At the end of the log: one test, not one a sample, so less evidence is enough.
+def judge_end(mem: Memory) -> None:
+    """The test at the end of the log. It is a single test, not one a sample, so less evidence is enough.
 
     A turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best
-    by a noise scale. A jump: the last sample is twice as far out as any ordinary one, and 28 % up.
+    by a noise scale. A jump: the last sample is twice as far out as the edge of the tail, and 28 % up.
     """
     state, q, cfg = mem.state, mem.levels[0], mem.config
     rise = state[at.LAST] - q[at.MEAN]
@@ -339,7 +340,7 @@ def transform(mem: Memory, value: float) -> float:
 
 
 def leave_log_domain(mem: Memory) -> None:
-    """A series that was positive turns negative: go on in asinh units, at the same place."""
+    """A series that was positive turns negative: continue in asinh units, at the same level."""
     state = mem.state
     state[at.DOMAIN] = 1.0
     state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))

@@ -1,11 +1,11 @@
-"""Data sets and their mixture: whose spike is it, and is the model worse, or only the batch?
+"""Data sets and their mixture: which data set spikes, and whether the model or only the batch is worse.
 
 multi-dataset-spike
     Sees: a spike in the losses of single data sets, in one of them or in several at the same time.
     Rule: spikes whose onsets lie within 8 samples (or a fifth of the longer one) are one event; every other
-    data set is then asked again at that place, where 4 standard errors are enough.
+    data set is then tested at that place, where 4 standard errors are enough.
     Blind to: sources that are not logged apart, and those with less than a fifth of the points of the loss.
-    False alarm: somebody looks for a bad shard that does not exist.
+    False alarm: a search for a bad shard that does not exist.
     Source: IDEFICS chronicles; PaLM (arXiv:2204.02311) 5.1.
 
 resume-ratio-skew
@@ -26,9 +26,9 @@ import numpy as np
 from chronicle.classify import measure
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event
-from chronicle.classify.measure import BEFORE, Excess, departure, median, positive
+from chronicle.classify.measure import LINE_SAMPLES, Excess, departure, median, positive
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
-from chronicle.classify.resumed import FIRST, LEAST
+from chronicle.classify.resumed import FIRST_SAMPLES, JOIN_SAMPLES
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, SPIKES, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -37,7 +37,7 @@ from chronicle.metrics.aliases import step_gap
 from chronicle.metrics.roles import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
-SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
+DATASET_SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
 WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
@@ -57,7 +57,7 @@ def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
-    """Whether two events are one: their onsets lie close, also for the length of the longer one."""
+    """Whether two events are one: their onsets are close, in samples or relative to the longer one."""
     near = view.thresholds.same_time * step_gap(series)
     longest = max((f.end_step or f.peak_step or f.start_step) - f.start_step for f in (a, b))
     apart = abs(a.start_step - b.start_step)
@@ -85,11 +85,11 @@ def _whose(
     end = max(ends) if len(ends) == len(group) else None
     at = At(attempt, series if kind == "single" else None, start, peak, end)
     total = (tallest.pattern, "the total loss alone: one event, whoever it belongs to")
-    return finding(SPIKE, at, checks, tallest.severity, tallest.confidence, total)
+    return finding(DATASET_SPIKE, at, checks, tallest.severity, tallest.confidence, total)
 
 
 def skewed_mixture(view: View) -> Iterator[Finding]:
-    """Bumps of the loss that are the mixture of the batch; at a join, the join explains them."""
+    """Bumps of the loss that the mixture of the batch explains, at joins and elsewhere."""
     logged = [(a, a.loss) for a in view.attempts if a.loss is not None and a.by_role(Role.RATIO)]
     at_joins = list(skewed_resumes(view)) if logged else []
     yield from at_joins
@@ -127,7 +127,7 @@ def _seen(event: Event) -> list[Check]:
 
 
 def left_level(view: View, ratio: Series, bump: Finding) -> list[Check] | None:
-    """The checks that a ratio, asked at the place of a bump that is over, is off its line."""
+    """The checks that a ratio is off its line during a bump that is over."""
     if bump.end_step is None:
         return None
     off, limits = departure(ratio, bump.start_step, bump.end_step + 1), view.thresholds
@@ -139,12 +139,12 @@ def left_level(view: View, ratio: Series, bump: Finding) -> list[Check] | None:
 
 
 def skewed_resumes(view: View) -> Iterator[Finding]:
-    """Resume spikes that are the mixture: a ratio is off the earlier attempt's level, no data set is."""
+    """Resume spikes that the mixture explains: a ratio is off its earlier level, and no data set is."""
     limits = view.thresholds
     for spike in resume.find(view):
         names = spike.attempt, spike.evidence.get("after")
         after, before = (next(iter(view.named(name)), None) for name in names)
-        if spike.pattern != resume.SPIKE or after is None or before is None:
+        if spike.pattern != resume.RESUME_SPIKE or after is None or before is None:
             continue
         skews = [(skew(old, r, spike.start_step), r) for r, old in pairs(before, after, Role.RATIO)]
         (share, t), ratio = max(skews, key=lambda s: abs(s[0][1]), default=((0.0, 0.0), None))
@@ -162,35 +162,35 @@ def skewed_resumes(view: View) -> Iterator[Finding]:
 
 
 def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Series, Series]]:
-    """Series of a role in an attempt, each with the same one in the earlier attempt."""
+    """Series of a role in an attempt, each with its counterpart in the earlier attempt."""
     return [(s, before.series[s.metric]) for s in after.by_role(role) if s.metric in before.series]
 
 
 def skew(old: Series, new: Series, at: float) -> tuple[float, float]:
     """How far the first samples of a ratio are off its level before: as a share of it, and in errors."""
-    level = old.values[(old.steps < at) & np.isfinite(old.values)][-BEFORE:]
-    first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST[-1]]
-    if min(len(level), len(first)) < LEAST or not np.mean(level) > 0:
+    level = old.values[(old.steps < at) & np.isfinite(old.values)][-LINE_SAMPLES:]
+    first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST_SAMPLES[-1]]
+    if min(len(level), len(first)) < JOIN_SAMPLES or not np.mean(level) > 0:
         return 0.0, 0.0
     usual, noise = float(np.mean(level)), measure.scale(level)
     noise *= measure.inflation(level - usual, noise)
-    offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST if m <= len(first)]
+    offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST_SAMPLES if m <= len(first)]
     off, m = max(offs, key=lambda o: abs(o[0]) * o[1] ** 0.5)
     return off / usual, off / (noise * (1 / m + 1 / len(level)) ** 0.5)
 
 
 def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
-    """How far a data set's loss lies over its own line of the earlier attempt while the spike lasts."""
+    """How far the loss of a data set lies over its line of the earlier attempt while the spike lasts."""
     (old_steps, before), (steps, y) = positive(old), positive(new)
     known = old_steps < spike.start_step
-    line = measure.fit(old_steps[known][-BEFORE:], before[known][-BEFORE:])
+    line = measure.fit(old_steps[known][-LINE_SAMPLES:], before[known][-LINE_SAMPLES:])
     end = spike.end_step or spike.start_step
-    part = steps[: int(np.searchsorted(steps, end)) + LEAST]
+    part = steps[: int(np.searchsorted(steps, end)) + JOIN_SAMPLES]
     return measure.excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
 
 
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
-    """The check that no single data set rose by half as much; None: one did, so the sources are worse."""
+    """The check that no single data set rose by half as much; None if one did, so that the model is worse."""
     worst = max((e.t for e in rises if e.height >= limits.midway * height), default=0.0)
     if worst >= limits.other_t:
         return None
@@ -198,5 +198,5 @@ def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> 
     return [most] if rises else []
 
 
-BY_DATASET = Rule.of_attempts("datasets", (SPIKE,), _dataset_spikes)
-MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.SPIKE})
+BY_DATASET = Rule.of_attempts("datasets", (DATASET_SPIKE,), _dataset_spikes)
+MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.RESUME_SPIKE})

@@ -1,4 +1,4 @@
-"""What an event of the loss is: the kernel sees it, and its shape gives it a name.
+"""The name of an event of the loss, by its shape as the kernel measured it.
 
 spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     Sees: rises of the loss that are over, or that come down when the log ends.
@@ -6,7 +6,7 @@ spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     (3 % of the loss at most); within 150 steps or 10 samples that is fast. A rise that is open at the end
     is slow if it still comes down, else not fully recovered.
     Blind to: spikes of one sample below 8 noise scales (20 where every step is logged).
-    False alarm: somebody looks at a batch that was only hard.
+    False alarm: a batch that was only hard is examined.
     Source: PaLM (arXiv:2204.02311, 5.1); BLOOM and IDEFICS logs.
 
 divergence-after-spike, divergence-no-spike
@@ -21,14 +21,14 @@ level-shift
     Sees: jumps of the loss, up to twice the trend, that stay to the end of the log.
     Rule: most of the height is gained in one jump, half of it or more is left, and it does not grow.
     Blind to: steps down (learning-rate decay and epochs explain theirs), and steps in the last samples.
-    False alarm: somebody looks for a change of data that did not happen.
+    False alarm: a search for a change of data that did not happen.
     Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
 
 nan-inf
     Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place.
     Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
-    loss that is otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). If only
-    a twentieth of the values since the first are lost, it worries: weights that are NaN stay so.
+    loss that is otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). It is only
+    worrying if at most a twentieth of the values since the first one are lost, for NaN weights stay NaN.
     Blind to: a filter that repeats the last mean instead (see frozen-metric).
     False alarm: a row that was left blank on purpose.
     Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
@@ -37,7 +37,7 @@ frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 bit-equal values in a row, and eight times more than the series had ever repeated before; or a
     whole log of one value, from 8 on.
-    A loss that reached its lowest value by single steps of its last printed digit moves below print.
+    A loss that came to its lowest value by steps of its last printed digit changes below its precision.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
@@ -54,7 +54,7 @@ import numpy as np
 
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import last_digit, median
+from chronicle.classify.measure import last_decimal, median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
@@ -66,17 +66,17 @@ AFTER, NO_SPIKE, SHIFT = "divergence-after-spike", "divergence-no-spike", "level
 NAN, FROZEN = "nan-inf", "frozen-metric"
 SPIKES = having(Trait.SPIKE)
 BUMPS = SPIKES | {SHIFT}
-RISES = BUMPS | having(Trait.DIVERGES)  # what a rise of the loss looks like for want of its context
-ZEROS = 8  # samples of exactly 0.0 in a loss
-FEW_ZEROS = 2  # of these at the end, where the gradient norm of each is NaN or Inf
-BEFORE = 8  # samples whose median is the level before an event
-PACE = 0.3  # of what is left of a rise that it falls by in the last third of the time since its peak
-RECENT = 6  # samples after a peak that have thirds of two: fewer cannot tell whether it still falls
+RISES = BUMPS | having(Trait.DIVERGES)  # the names of a rise by its shape alone
+MANY_ZEROS = 8  # samples of exactly 0.0 in a loss that stand for lost values
+FEW_ZEROS = 2  # such samples are enough at the end, if the gradient norm of each is NaN or Inf
+LEVEL_SAMPLES = 8  # before an event, whose median is the level there
+PACE_SHARE = 0.3  # of the rest must fall in the last third of the time since the peak
+RECENT_SAMPLES = 6  # after a peak: fewer cannot show whether the loss still falls
 
 
 @dataclass(frozen=True, eq=False)
 class Shape:
-    """An event in its series. Spans in steps, heights in log units; see detect.Event."""
+    """An event in its series. Spans are in steps, heights in log units; see `kernel.Event`."""
 
     event: Event
     series: Series
@@ -89,17 +89,20 @@ class Shape:
 
     @cached_property
     def before(self) -> float:
-        """The level before the event, in the unit of the series: the lower of that of a few samples and of
-        the last ones, for a loss may fall steeply; of one that went on falling, the lowest sample."""
+        """The level before the event, in the unit of the series.
+
+        It is the lower one of the medians of the last 8 and 3 samples, since a loss may fall steeply; of a
+        loss that went on falling during the event, it is the lowest sample.
+        """
         onset, peak = self.event.onset, self.event.peak
-        level = float(np.fmin(self.value(onset - BEFORE, onset), self.value(onset - 3, onset)))
+        level = float(np.fmin(self.value(onset - LEVEL_SAMPLES, onset), self.value(onset - 3, onset)))
         if self.value(peak, peak + 1) > level:
             return level
         return float(np.fmin.reduce(self.series.values[onset : peak + 1], initial=level))
 
     @cached_property
     def rises(self) -> bool:
-        """Whether the peak of a rise is above the level before it: a forecast may have fallen faster."""
+        """Whether the peak is above the level before it, and not only above a forecast that fell faster."""
         e = self.event
         return e.kind not in RISING_KINDS or e.into_nan or not self.value(e.peak, e.peak + 1) <= self.before
 
@@ -121,8 +124,8 @@ class Shape:
         height, noise = e.height, e.noise
         if len(y) and float(y.min()) > 0:
             y = np.log(y)
-        else:  # a loss that crosses zero is judged in its own unit
-            height = self.value(e.peak, e.peak + 1) - self.value(e.onset - BEFORE, e.onset)
+        else:  # a loss that crosses zero is measured in its own unit
+            height = self.value(e.peak, e.peak + 1) - self.value(e.onset - LEVEL_SAMPLES, e.onset)
             noise *= height / e.height
         least = max(self.limits.dip * height, 4.0 * noise)
         return len(y) > 0 and float(np.max(np.maximum.accumulate(y) - y)) >= least
@@ -138,41 +141,42 @@ class Shape:
 
     @cached_property
     def lost(self) -> bool:
-        """Most of the height is left, or the level is twice the trend; of a loss that counts."""
+        """Whether most of the height is left, or the level is at twice the trend."""
         e = self.event
         left = e.residual >= self.limits.lost * e.height or e.residual >= self.limits.twice
-        # a loss that ends at next to nothing of its first value tells more than anybody needs
+        # unless the loss ends at so little of its first value that nearly all was learned
         return left and not 0.0 <= self.end_share <= self.limits.trifle
 
     @cached_property
     def end_share(self) -> float:
         """The last samples over the first ones (NaN where those are not positive)."""
         first, n = self.value(0, 2), len(self.series)
-        return self.value(n - BEFORE, n) / first if first > 0 else math.nan
+        return self.value(n - LEVEL_SAMPLES, n) / first if first > 0 else math.nan
 
     @cached_property
     def at_rest(self) -> bool:
-        """Whether every other loss stands still too and most was learned: a converged optimizer (L-BFGS)."""
+        """Whether every other loss stands still too and most was learned, as in a converged optimizer, or the
+        loss changes below the precision it is printed with."""
         losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
         since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
         still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
         return (still and 0.0 <= self.end_share <= self.limits.first_level) or self._is_below_print()
 
     def _is_below_print(self) -> bool:
-        """Whether the loss came to its lowest value by single steps of its last printed digit."""
+        """Whether the loss came to its lowest value by steps of its last printed decimal."""
         values = self.series.values[np.isfinite(self.series.values)]
-        before = self.series.values[max(self.event.onset - BEFORE, 0) : self.event.onset + 1]
-        lowest = bool(values[-1] == values.min()) and len(before) > BEFORE
-        return lowest and bool((np.abs(np.diff(before)) < 1.5 * last_digit(values)).all())
+        before = self.series.values[max(self.event.onset - LEVEL_SAMPLES, 0) : self.event.onset + 1]
+        lowest = bool(values[-1] == values.min()) and len(before) > LEVEL_SAMPLES
+        return lowest and bool((np.abs(np.diff(before)) < 1.5 * last_decimal(values)).all())
 
     @cached_property
     def is_step(self) -> bool:
-        """A jump that stays: half of its height (the peak of a step holds two noise scales) is left."""
+        """Whether a jump stays: half of its height is left, less the two noise scales that its peak holds."""
         e = self.event
         left = e.residual >= 0.5 * (e.height - 2.0 * e.noise) and e.height <= self.limits.twice
         rest = self.series.values[(e.onset + len(self.series)) // 2 :]
-        # bit-equal values to the end: a filter shows them where NaN were, no level is so calm
-        return left and not (len(rest) >= BEFORE and bool((rest == rest[0]).all()))
+        # no level is bit-equal to the end: a filter repeats a value in the place of NaN
+        return left and not (len(rest) >= LEVEL_SAMPLES and bool((rest == rest[0]).all()))
 
     def step(self, index: int) -> int:
         """The step of a sample, clipped to the series."""
@@ -219,9 +223,9 @@ class Shape:
             peak_loss=self.value(e.peak, e.peak + 1),
         )
         checks = [*measured, *self.checks(), *checks]
-        # how sure it is that something happened: evidence and height, each against its own noise
+        # the confidence that something happened: evidence and height, each against the noise
         sure = 0.5 + 0.5 * (1.0 - math.exp(-max(e.score, 0.0) / 20.0)) * min(1.0, e.height / (4.0 * e.noise))
-        # whatever it turns out to be: rise@600
+        # such as rise@600, whatever the rise turns out to be
         seen_at = f"{'rise' if e.kind in RISING_KINDS else e.kind.value}@{self.step(e.opened)}"
         return finding(pattern, self.at(e.peak), checks, severity, sure, runner_up, seen_at)
 
@@ -229,12 +233,12 @@ class Shape:
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     for series in filter(None, (attempt.loss, *attempt.dataset_losses)):
         yield from typed_findings(view, series)
-    # what is not judged may rise as it likes, but not end in NaN
+    # a series that is not judged may rise, but not end in NaN
     unjudged = () if attempt.objective is None else (Role.OBJECTIVE, Role.LOSS, Role.PART_LOSS)
     lost = attempt.loss is not None and any(f.end_step is None for f in typed_findings(view, attempt.loss))
     held_out = () if lost else (Role.VALIDATION_LOSS,)
     for series in attempt.by_role(*unjudged, *held_out):
-        known = np.isfinite(series.values)  # what was never computed is NaN from its first value on
+        known = np.isfinite(series.values)  # a metric that was never computed is NaN from its first value on
         if series is not attempt.loss and not known[-1] and (known.any() or series.role in unjudged[1:]):
             yield from (f for f in typed_findings(view, series) if f.pattern == NAN)
 
@@ -254,15 +258,15 @@ def typed_findings(view: View, series: Series) -> tuple[Finding, ...]:
 def provisional(
     events: Iterable[Event], series: Series, index: int, name: str, thresholds: Thresholds
 ) -> list[Finding]:
-    """What events of a training that still runs would be called if its log ended now: those of a series of
-    attempt ``index``, named by shape alone, for context needs the whole log."""
+    """The findings of events of a running training, as if its log ended now. They are named by their shape
+    alone, since context needs the whole log; ``index`` is that of the attempt."""
     attempt = AttemptView(index, name, Attempt(name, (), {}), {series.metric: series}, None)
     shapes = (Shape(e, series, attempt, thresholds) for e in events)
     return [calibrated(f) for f in by_shape(shapes) if stands(f)]
 
 
 def by_shape(shapes: Iterable[Shape]) -> Iterator[Finding]:
-    """The findings of events of one series, each by the first family that knows it; drops need context."""
+    """The findings of the events of one series, each by the first family that it fits; falls need context."""
     families = (_nonfinite, _frozen, _spike, _divergence, _level_shift)
     real = (s for s in shapes if s.rises)
     named = ((s, next(filter(None, (family(s) for family in families)), None)) for s in real)
@@ -276,12 +280,12 @@ def _spike(shape: Shape) -> Finding | None:
         return None
     e, last = shape.event, len(shape.series) - 1
     since, falling = shape.step(last) - shape.step(e.onset), e.falling
-    # a spike past its middle height that still falls, or whose peak is too recent to say more: in thirds of
-    # the time since its peak it falls by so much that it is back after as long again
-    falls = falling * e.height > PACE * e.residual
-    coming_down = e.last < 0.5 * e.height and (falls or last - e.peak < RECENT)
-    if shape.nearly_back or (shape.is_spike and coming_down):  # slow is all that can be said
-        pace = f"> {PACE:g} of what is left", f"<= {PACE:g} of what is left"
+    # a spike below half of its height that still falls, so fast in the last third of the time since its
+    # peak that it would be back after as long again; or whose peak is too recent to measure that
+    falls = falling * e.height > PACE_SHARE * e.residual
+    coming_down = e.last < 0.5 * e.height and (falls or last - e.peak < RECENT_SAMPLES)
+    if shape.nearly_back or (shape.is_spike and coming_down):  # the recovery is slow so far
+        pace = f"> {PACE_SHARE:g} of what is left", f"<= {PACE_SHARE:g} of what is left"
         check = side("still coming down", falling, "of the height", falls, pace)
         stays = (NOT_FULLY, "the level stopped falling before it reached the trend")
         return shape.finding(SLOW, 0.35 + 0.1 * e.height, stays, [check, *noted(since_steps=since)])
@@ -296,7 +300,7 @@ def _recovered(shape: Shape) -> Finding:
     e, most, tall = shape.event, shape.limits.fast_steps, 0.1 * shape.event.height
     assert e.end is not None
     took, counts_steps = shape.step(e.end) - shape.step(e.onset), shape.attempt.attempt.axis == "step"
-    # 100 epochs, or 100 tokens, say nothing
+    # a number of epochs or of tokens cannot be compared with a number of steps
     fast = e.end - e.onset <= shape.limits.fast_samples or (counts_steps and took <= most)
     few = f"{most:g}, or {shape.limits.fast_samples:g} samples"
     limits = f"<= {few}", f"> {few.replace('or', 'and')}"
@@ -328,7 +332,8 @@ def _divergence(shape: Shape) -> Finding | None:
 
 
 def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
-    """The findings of one series; a spike that was not back before a divergence began is its beginning."""
+    """The findings of one series, in which a spike that had not recovered before a divergence began is called
+    its beginning."""
     climbs = [f for _, f in named if f.pattern == NO_SPIKE and f.end_step is None]
     for shape, f in named:
         climb = next((c for c in climbs if c.start_step > f.start_step), None)
@@ -342,7 +347,7 @@ def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
 
 
 def _level_shift(shape: Shape) -> Finding | None:
-    if not shape.is_open:  # a jump that stays: all else that is open has its name by now
+    if not shape.is_open:  # every other open rise was named by an earlier family
         return None
     left = shape.event.residual
     check = Check("stays up", left, "log units", "half of the height, less two noise scales")
@@ -362,19 +367,19 @@ def _nonfinite(shape: Shape) -> Finding | None:
 
 
 def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Finding | None:
-    """Exact zeros that stand for values that were lost: not those of a part whose whole goes on meanwhile."""
+    """Exact zeros that stand for lost values; not those of a part of a loss whose total goes on meanwhile."""
     zero, norm, whole = series.values == 0.0, attempt.grad_norm, attempt.loss
     if whole is not None and whole is not series:
         meanwhile = whole.values[np.isin(whole.steps, series.steps[zero])]
         if len(meanwhile) and bool((np.isfinite(meanwhile) & (meanwhile != 0.0)).all()):
             return None
     rest, count = series.values[~zero & np.isfinite(series.values)], int(zero.sum())
-    if count < FEW_ZEROS or len(series) < 2 * ZEROS or not len(rest) or not (rest > 0).all():
+    if count < FEW_ZEROS or len(series) < 2 * MANY_ZEROS or not len(rest) or not (rest > 0).all():
         return None
     at_end = bool(zero[np.argmax(zero) :].all())
     late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
     lost = ~np.isfinite(late)
-    need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else ZEROS
+    need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else MANY_ZEROS
     dead = float(np.mean(lost | (late == 0.0))) if len(late) else 0.0
     lowest = float(rest.min()) / median(rest[:2])
     clear = lowest > limits.trifle

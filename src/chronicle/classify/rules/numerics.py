@@ -1,4 +1,4 @@
-"""Numbers inside the network that leave their range before the loss says so, and how the loss is logged.
+"""Quantities inside the network that leave their range before the loss shows it, and how the loss is logged.
 
 loss-scale-collapse
     Sees: a dynamic loss scale (fp16) that halves again and again.
@@ -13,7 +13,7 @@ attention-logit-growth
     Rule: its running median ends above 100 and at 1.5 times what it was in the middle of the log or more, or
     it grew fourfold over the second half and ends above 50.
     Blind to: heads that are not logged.
-    False alarm: somebody looks at QK-norm for nothing; small models idle at 30 to 60.
+    False alarm: QK-norm is examined for nothing; the logits of small models stay at 30 to 60.
     Source: Wortsman et al. 2309.14322; Kimi K2 (clipped at 100).
 
 output-logit-drift
@@ -58,22 +58,22 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.measure import finite, median, running, wiggle
+from chronicle.classify.measure import difference_noise, finite, median, running
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.names import plain
 from chronicle.model import Finding, Floats, Role, Series
 
-START_SHARE = 0.1  # share of a log in which a level settles
-LEAVING = 0.1  # share of a drift within which the level still stands where it stood
-LOWEST = 1.25  # [times] the lowest level, within which a growth has not begun
-LEAST = 16  # [samples] for a growth to be told from noise
-GRID_LEAST = 64  # [samples] of a log that can be told to stand on a grid
-BITS = 8  # significant ones of bfloat16
-SATURATED = 0.9  # share of steps
-_CLIP_LEAST = 50  # samples of a half
-_CLIP_BLOCKS = 50  # blocks of a log, of which the first are often all clipped
-_AT_LIMIT = 1 - 1e-3  # of a limit: a norm that was clipped to it and rounded
+START_SHARE = 0.1  # of a log, in which a level settles
+LEFT_SHARE = 0.1  # of a drift: a level that has moved by less has not left its place
+GROWTH_BEGINS_TIMES = 1.25  # the lowest level: growth begins where it exceeds this
+GROWTH_SAMPLES = 16  # the fewest in which growth differs from noise
+GRID_SAMPLES = 64  # the fewest that show a grid
+BFLOAT16_BITS = 8  # significant ones
+SATURATED_SHARE = 0.9  # of the steps are clipped
+_CLIP_SAMPLES = 50  # the fewest of half a log
+_CLIP_BLOCKS = 50  # of a log, by which the start of the clipping is located
+_AT_LIMIT_SHARE = 1 - 1e-3  # of the limit: a norm that was clipped to it and rounded
 _LIMIT = re.compile(
     r"(^|/)(max_grad(ient)?_norm|(opt_)?(clip_)?grad(ient)?s?_?(norm_)?clip(ping)?(_norm|_val)?"
     r"|clip_grad(_norm)?|clip_norm)$"
@@ -89,10 +89,10 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield from sorted(findings, key=lambda f: -f.severity)[:1]
 
 
-def saturated(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Clipping that nearly all steps of the second half meet."""
+def clip_saturation(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """Clipping that affects nearly all steps of the second half."""
     norm, logged = attempt.grad_norm, attempt.first(Role.CLIPPED_SHARE)
-    if (series := logged or norm) is None or len(known := finite(series)) < 2 * _CLIP_LEAST:
+    if (series := logged or norm) is None or len(known := finite(series)) < 2 * _CLIP_SAMPLES:
         return
     steps, values = known.steps, known.values
     facts = attempt.attempt.facts.items()
@@ -101,15 +101,15 @@ def saturated(view: View, attempt: AttemptView) -> Iterator[Finding]:
         clipped = values / (100.0 if values.max() > 1 else 1.0)
     else:
         limit = float(limits[0]) if limits else float(values.max())
-        if limit <= 0 or np.ptp(values) == 0:  # not clipped, or never anything else
+        if limit <= 0 or np.ptp(values) == 0:  # no limit, or a constant norm
             return
-        clipped = (values >= _AT_LIMIT * limit).astype(float)
+        clipped = (values >= _AT_LIMIT_SHARE * limit).astype(float)
     share = float(clipped[len(clipped) // 2 :].mean())
-    if share < SATURATED:
+    if share < SATURATED_SHARE:
         return
     parts = np.array_split(np.arange(len(clipped)), _CLIP_BLOCKS)
-    seldom = [part[-1] for part in parts if clipped[part].mean() < SATURATED / 2]
-    checks = [at_least("steps clipped in the second half", share, "share", SATURATED, "clipped_share")]
+    seldom = [part[-1] for part in parts if clipped[part].mean() < SATURATED_SHARE / 2]
+    checks = [at_least("steps clipped in the second half", share, "share", SATURATED_SHARE, "clipped_share")]
     if norm is not None:
         checks += noted(usual_norm=median(finite(norm).values))
     start = steps[min(seldom[-1] + 1, len(steps) - 1)] if seldom else steps[0]
@@ -146,14 +146,14 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
 
 def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
-    if len(level) < LEAST:
+    if len(level) < GROWTH_SAMPLES:
         return None
     middle, last = level[len(level) // 2], median(level[-max(len(level) // 16, 3) :])
     high, need, fast = (getattr(view.thresholds, f"logit_{name}") for name in ("high", "growth", "fast"))
     growth = last / max(middle, 1e-9)
     if not (last > high and growth >= need) and not (last > high / 2 and growth >= fast):
         return None
-    start = leaves(level)
+    start = growth_start(level)
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
     sizes = f"> {high:g}", f"> {high / 2:g}, one doubling away"
     checks = [
@@ -168,18 +168,18 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
 
 def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
-    if len(level) < LEAST:
+    if len(level) < GROWTH_SAMPLES:
         return None
     limits, settled = view.thresholds, int(len(level) * START_SHARE)
     base = median(level[settled : settled + max(len(level) // 10, 3)])
     eighth = max(len(level) // 8, 3)
     middle, last = median(level[len(level) // 2 :][:eighth]), median(level[-eighth:])
-    noise = wiggle(finite(series).values)
+    noise = difference_noise(finite(series).values)
     drift, late = last - base, last - middle
     need = max(limits.drift, limits.drift_share * abs(base), limits.drift_noise * noise)
     if abs(drift) < need:
         return None
-    still = np.flatnonzero(np.abs(level[settled:] - base) <= LEAVING * abs(drift))
+    still = np.flatnonzero(np.abs(level[settled:] - base) <= LEFT_SHARE * abs(drift))
     checks = [
         *noted(drift_nats=drift, level_before=base, level_now=last),
         at_least("distance from the level after the start", abs(drift), "nats", need),
@@ -190,23 +190,23 @@ def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Fin
 
 
 def levels(series: Series) -> tuple[Floats, Floats]:
-    """Steps and the running median of nine samples of what is finite."""
+    """Steps and running median of nine of the finite samples."""
     known = finite(series)
     return known.steps.astype(float), running(known.values, 9)
 
 
-def leaves(level: Floats) -> int:
+def growth_start(level: Floats) -> int:
     """The last sample at which a growing level was within a quarter of its lowest value after the start."""
     begin = int(len(level) * START_SHARE)
     top = begin + int(np.argmax(level[begin:]))
     low = level[begin : top + 1].min()
-    return begin + int(np.flatnonzero(level[begin : top + 1] <= LOWEST * low)[-1])
+    return begin + int(np.flatnonzero(level[begin : top + 1] <= GROWTH_BEGINS_TIMES * low)[-1])
 
 
 def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     values, limits = finite(loss).values, view.thresholds
-    grid, mantissa = np.unique(values), np.frexp(values)[0] * 2.0**BITS
-    if len(values) < GRID_LEAST or len(grid) < 3:
+    grid, mantissa = np.unique(values), np.frexp(values)[0] * 2.0**BFLOAT16_BITS
+    if len(values) < GRID_SAMPLES or len(grid) < 3:
         return
     share, apart = len(grid) / len(values), median(np.diff(grid))
     few = share < limits.quantised and apart >= limits.grid * median(np.abs(values))
@@ -216,7 +216,13 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
         checks = [
             side("distinct values", share, "of the samples", few, few_limits, "distinct_share"),
             *noted(grid_loss=apart, distinct_values=len(grid)),
-            side("significant bits of every value", None, "bits", coarse, (f"<= {BITS}", f"> {BITS}")),
+            side(
+                "significant bits of every value",
+                None,
+                "bits",
+                coarse,
+                (f"<= {BFLOAT16_BITS}", f"> {BFLOAT16_BITS}"),
+            ),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
         renamed = ("frozen-metric", "it had shown one value only")
@@ -226,16 +232,17 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 RULE = Rule.of_attempts(
     "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), find
 )
-CLIPPING = Rule.of_attempts("clipping", ("clip-saturation",), saturated)
+CLIPPING = Rule.of_attempts("clipping", ("clip-saturation",), clip_saturation)
 QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), _on_a_grid)
 
 
 COLLAPSE = "router-collapse"
-BUSIEST = 3.0  # [times] the mean load
-IDLE = 0.1  # [times] the mean load: as good as none
-IDLE_EXPERTS = 0.25  # share of a layer's experts
-GROWN = 2.0  # [times] the first value, where the largest load alone is logged
-FEWEST, _LEAST = 4, 32  # experts of a layer; steps of a log
+BUSIEST_TIMES = 3.0  # the mean load
+IDLE_LOAD = 0.1  # of the mean load: as good as none
+IDLE_EXPERTS_SHARE = 0.25  # of the experts of a layer
+GROWN_TIMES = 2.0  # the first value, where only the largest load is logged
+FEWEST_EXPERTS = 4  # of a layer
+_ROUTING_SAMPLES = 32  # the fewest of a log
 _AN_EXPERT = re.compile(r"(?i)(.*expert\D*)\d+")  # the last of them: a layer may be numbered before it
 _ABOVE_ONE = re.compile(r"\bvio(lation)?\b|\bmaxvio\b")  # what the largest load has above the mean
 
@@ -250,7 +257,7 @@ def layers(attempt: AttemptView) -> Iterator[Layer]:
         families.setdefault(_AN_EXPERT.sub(r"\1", series.metric, count=1), []).append(series)
     for family in families.values():
         first, steps = family[0], family[0].steps.astype(float)
-        if len(family) >= FEWEST and all(np.array_equal(s.steps, first.steps) for s in family):
+        if len(family) >= FEWEST_EXPERTS and all(np.array_equal(s.steps, first.steps) for s in family):
             loads = np.array([s.values for s in family])
             total = loads.sum(0)
             ok = np.isfinite(total) & (total > 0)
@@ -268,23 +275,25 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def _judged(attempt: AttemptView, experts: Sequence[Series], steps: Floats, loads: Floats) -> Finding | None:
     half = len(steps) // 2
-    if half < _LEAST // 2:
+    if half < _ROUTING_SAMPLES // 2:
         return None
-    later = np.median(loads[:, half:], axis=1)  # what single batches do is no habit
+    later = np.median(loads[:, half:], axis=1)  # the median over batches: single batches do not matter
     at = int(np.argmax(later))
     busiest, earlier = float(later[at]), loads[at, :half]
-    checks = [at_least("load of the busiest expert", busiest, "times the mean", BUSIEST, "busiest_times")]
+    checks = [
+        at_least("load of the busiest expert", busiest, "times the mean", BUSIEST_TIMES, "busiest_times")
+    ]
     if len(experts) > 1:
-        idle, what = float(np.mean(later < IDLE)), "experts below a tenth of the mean load"
-        checks.append(at_least(what, idle, "share of them", IDLE_EXPERTS, "idle_share"))
+        idle, what = float(np.mean(later < IDLE_LOAD)), "experts below a tenth of the mean load"
+        checks.append(at_least(what, idle, "share of them", IDLE_EXPERTS_SHARE, "idle_share"))
     else:
         first = max(median(earlier[: max(half // 8, 3)]), 1.0)
-        checks.append(at_least("growth of that since the start", busiest / first, "times", GROWN))
+        checks.append(at_least("growth of that since the start", busiest / first, "times", GROWN_TIMES))
     if any(not check.met for check in checks):
         return None
-    calm = np.flatnonzero(earlier < BUSIEST)
+    calm = np.flatnonzero(earlier < BUSIEST_TIMES)
     start = steps[int(calm[-1]) + 1 if len(calm) else 0]
-    severity = 0.3 + 0.1 * busiest / BUSIEST
+    severity = 0.3 + 0.1 * busiest / BUSIEST_TIMES
     fair = ("near-perfect", "the loads had been alike")
     return finding(COLLAPSE, At(attempt, experts[at], start), checks, severity, 0.8, fair)
 

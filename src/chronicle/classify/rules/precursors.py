@@ -1,11 +1,11 @@
-"""What comes before spikes: the gradient norm, and earlier spikes.
+"""Signs that precede spikes: the gradient norm, and earlier spikes.
 
 grad-norm-precursor
     Sees: the gradient norm rising before the loss does.
     Rule: a rise of the gradient norm begins 1 to 64 samples before a rise of the loss, and so many of them do
     that chance, given how often this gradient norm rises, makes it in fewer than one of ten runs.
     Blind to: leads shorter than one logging interval, and norms that are logged after clipping.
-    False alarm: a warning is trusted that is none, so the share of rises without a spike is said too.
+    False alarm: a warning is trusted that is none; the share of rises without a spike is therefore stated.
     Source: GLM-130B 3, OLMo 2 3, BLOOM (4 steps; 1 of 4 rises had a spike).
 
 rising-spike-rate
@@ -26,25 +26,25 @@ import numpy as np
 
 from chronicle.classify.kernel import RISES as RISING_KINDS
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import BEFORE, fit, median, positive, rises_by, sure
+from chronicle.classify.measure import LINE_SAMPLES, confidence_of, fit, median, positive, rises_by
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
 from chronicle.model import Finding, Floats, Series
 
-LOGGED = 0.5  # share of the loss's points that the gradient norm must have
+LOGGED_SHARE = 0.5  # of the points of the loss must have a gradient norm
 
 
 def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     loss, norm, limits = attempt.loss, attempt.grad_norm, view.thresholds
-    if loss is None or norm is None or len(norm) < LOGGED * len(loss):
+    if loss is None or norm is None or len(norm) < LOGGED_SHARE * len(loss):
         return
     events = [e for e in view.events(loss) if e.kind in RISING_KINDS]
-    if not events:  # the usual run: nothing to precede, and the gradient norm need not be judged
+    if not events:  # the usual case: nothing to precede
         return
     rises = [(e, onset(norm, e, limits)) for e in view.events(norm) if e.kind in RISING_KINDS]
-    # of a slow rise the last calm sample comes late: then the loss began where the kernel saw it begin
+    # the last calm sample of a slow rise comes late; then the onset of the kernel is used
     spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
     most = limits.lead_most * step_gap(norm)
     leads = [(rise, start, spike) for spike in spikes for rise, start in rises if 0 < spike - start <= most]
@@ -65,10 +65,10 @@ def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def onset(series: Series, event: Event, limits: Thresholds) -> int:
-    """The step from which on a rise is clearly over its line, seen from its peak."""
+    """The step from which on a rise is over its line without interruption until its peak."""
     steps, y = positive(series)
     first, peak = (int(np.searchsorted(steps, series.steps[k])) for k in (event.onset, event.peak))
-    before = slice(max(first - BEFORE, 0), max(first - 4, 0))
+    before = slice(max(first - LINE_SAMPLES, 0), max(first - 4, 0))
     line = fit(steps[before], y[before])
     if line is None:
         return int(series.steps[event.onset])
@@ -86,7 +86,7 @@ def at_least_by_chance(hits: int, trials: int, p: float) -> float:
 def _rising_rate(view: View) -> Iterator[Finding]:
     places, heights, steps = live_spikes(view)
     limits = view.thresholds
-    keep, start = places >= limits.settling, limits.settling  # detection is still warming up
+    keep, start = places >= limits.settling, limits.settling  # the detectors are still adapting
     places, heights, steps = (places[keep] - start) / (1 - start), heights[keep], steps[keep]
     n = len(places)
     if n < limits.rate_events:
@@ -108,13 +108,13 @@ def _rising_rate(view: View) -> Iterator[Finding]:
         at_least(what, factor, "times the other", least, "factor"),
         *noted(of=what),
     ]
-    confidence = sure(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
+    confidence = confidence_of(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
     at = At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1])
     yield finding("rising-spike-rate", at, checks, 0.5, confidence)
 
 
 def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
-    """Of all spikes on the run's course: place (share of the live points), height (log units) and step."""
+    """Position (share of the live points), height (log units) and step of all spikes on the live course."""
     rows: list[tuple[float, float, float]] = []
     base = 0
     for attempt in view.attempts:
@@ -130,7 +130,7 @@ def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
 
 
 def growth(values: Floats) -> tuple[float, float]:
-    """How often chance makes a sequence rise so, and its last third over its first (medians)."""
+    """The probability that chance makes a sequence rise so, and the ratio of its last to its first third."""
     third = max(len(values) // 3, 1)
     first, last = median(values[:third]), median(values[-third:])
     return above_by_chance(rises_by(values)), last / first if first else 1.0

@@ -1,9 +1,9 @@
-"""What a resume lost: weights, optimizer state, learning rate, or the place in the data.
+"""What a resume lost: weights, optimizer state, learning rate, or the position in the data.
 
 reinitialised
     Sees: new weights under an old step count.
     Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
-    long (within a factor of 1.6) to each tenth of the way down as the first time, in steps or in steps
+    long (within a factor of 1.6) for each tenth of the way down as the first time, in steps or in steps
     weighted by the learning rate.
     Blind to: logs that do not begin with the run, and learning too fast for them.
     False alarm: a spike taller than all others, rarely.
@@ -13,7 +13,8 @@ resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
     Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
     earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and
-    half of that is gone later. Inside one log, a rise where another process took over counts (`seams`).
+    half of that is gone later. Inside one log, a rise where another process took over counts, too
+    (`process_changes`).
     Blind to: lost optimizer state that the loss does not show.
     False alarm: a search for state that was not lost.
     Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
@@ -27,11 +28,11 @@ level-shift (at a join)
     Source: the same logs, where the excess stayed.
 
 lr-not-restored
-    Sees: a learning rate that is another one after a resume.
+    Sees: a learning rate that differs after a resume.
     Rule: the first values of an attempt differ by 5 % from those of the earlier one at equal steps, or from
     its last ones carried on; and neither a rollback to a lower rate nor the schedule explains that.
     Blind to: a schedule that differs later only.
-    False alarm: a change that somebody made on purpose.
+    False alarm: a change that was made on purpose.
     Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 
 repeat-data
@@ -39,7 +40,7 @@ repeat-data
     Rule: the loss lies under the earlier attempt's line by half of a later jump up, and is on that line after
     the jump; validation, where it is logged, does not jump.
     Blind to: replays in another order, which make no jump, and logs that begin after the resume.
-    False alarm: a data cursor is checked for nothing.
+    False alarm: the data cursor is checked for nothing.
     Source: Lightning #18780 (Llama-2 run: 0.13 and 0.25 nats too low for 250 steps each).
 """
 
@@ -54,14 +55,14 @@ import numpy as np
 from chronicle.classify.measure import (
     MEDIAN_ERROR,
     Excess,
+    confidence_of,
     departure,
+    difference_noise,
     median,
     medians,
     positive,
     row_medians,
     running,
-    sure,
-    wiggle,
 )
 from chronicle.classify.report import (
     At,
@@ -75,13 +76,13 @@ from chronicle.classify.report import (
     stands,
 )
 from chronicle.classify.resumed import (
-    FIRST,
-    LEAST,
+    FIRST_SAMPLES,
+    JOIN_SAMPLES,
     Resume,
     jumps_again,
     learned_before,
+    process_changes,
     resumes,
-    seams,
     validation_stays,
 )
 from chronicle.classify.rules import slow_changes
@@ -92,22 +93,22 @@ from chronicle.metrics.aliases import step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import value_at
 
-NEW_WEIGHTS, SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
-LEARNED = 0.3  # [log units] less than this is no learning that could be lost
-SAME_PACE = 1.6  # factor between the times of both courses; a return from a spike is several times faster
-RESOLVED = 6  # [samples] of the first course, until nine tenths are learned
+NEW_WEIGHTS, RESUME_SPIKE, NOT_RESTORED = "reinitialised", "resume-spike", "lr-not-restored"
+LEAST_LEARNED_LOG = 0.3  # [log units] less is no learning that could be lost
+SAME_PACE_TIMES = 1.6  # both courses take as long within this; a return from a spike is far faster
+RESOLVED_SAMPLES = 6  # the fewest in which the first course learns nine tenths
 
 
 @kept
 def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
-    """Places where the loss is back at its very first level and learns the same way again."""
+    """Places where the loss is back at its very first level and learns in the same way again."""
     first, loss = view.attempts[0].loss, attempt.loss
     if loss is None or first is None:
         return []
     (steps, y), (start, early) = positive(loss), positive(first)
-    if min(len(early), len(y)) < 2 * LEAST or start[0] > 0.05 * max(start[-1], steps[-1]):
+    if min(len(early), len(y)) < 2 * JOIN_SAMPLES or start[0] > 0.05 * max(start[-1], steps[-1]):
         return []
-    soon = start[0] + 2 * LEAST * step_gap(first)
+    soon = start[0] + 2 * JOIN_SAMPLES * step_gap(first)
     later = attempt.index and steps[0] > soon
     findings = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
     for shape in typed_findings(view, loss) if not findings else ():
@@ -117,7 +118,7 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
 
 
 def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
-    """An attempt that knows nothing from its first sample on."""
+    """An attempt that begins untrained."""
     (start, early), (steps, y), learned = positive(first), positive(loss), learned_before(view, attempt)
     if any(
         same_course(view, (once, early), (again, y), learned)
@@ -129,14 +130,14 @@ def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series
 def _from_the_rise(
     view: View, attempt: AttemptView, first: Series, loss: Series, shape: Finding
 ) -> Iterator[Finding]:
-    """A rise inside one log after which nothing is known: one finding for each sample it may begin at."""
+    """A rise inside one log after which the model is untrained, one finding a possible first sample."""
     (start, early), (steps, y) = positive(first), positive(loss)
     onset = int(np.searchsorted(steps, shape.start_step))
-    learned, level = median(y[:onset][-LEAST:]), median(early[:2])
-    noise = 3 * wiggle(early[: 4 * LEAST])
+    learned, level = median(y[:onset][-JOIN_SAMPLES:]), median(early[:2])
+    noise = 3 * difference_noise(early[: 4 * JOIN_SAMPLES])
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
-    if onset < LEAST or np.max(running(y[onset:][: 4 * LEAST], 3)) > highest:
-        return  # worse than new
+    if onset < JOIN_SAMPLES or np.max(running(y[onset:][: 4 * JOIN_SAMPLES], 3)) > highest:
+        return  # worse than an untrained model
     times = _times(view, attempt, start, steps)
     for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
         at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
@@ -153,12 +154,12 @@ def _times(view: View, attempt: AttemptView, start: Floats, steps: Floats) -> li
 
 
 def clock(attempt: AttemptView, steps: Floats) -> Floats:
-    """Time by which learning is counted: steps, each weighted by the learning rate over the usual one."""
+    """Steps weighted by the learning rate relative to the usual one, as a time scale of learning."""
     rate = attempt.learning_rate
     ok = np.isfinite(rate.values) & (rate.values >= 0) if rate is not None else np.zeros(1, bool)
-    if rate is None or ok.sum() < 2 * LEAST or not rate.values[ok].max() > 0:
+    if rate is None or ok.sum() < 2 * JOIN_SAMPLES or not rate.values[ok].max() > 0:
         return steps
-    usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest: that may be what went wrong
+    usual = float(np.quantile(rate.values[ok], 0.9))  # not the highest, which may be the fault
     share = np.interp(steps, rate.steps[ok], rate.values[ok] / max(usual, 1e-30))
     counted: Floats = np.cumsum(share * np.diff(steps, prepend=steps[0])) + steps[0]
     return counted
@@ -172,22 +173,22 @@ def same_course(
     level = median(early[:2])
     to_learn = level - learned
     near = 1.5 * view.thresholds.first_level * to_learn
-    if to_learn < LEARNED or not len(y) or abs(median(y[:2]) - level) > near:
+    if to_learn < LEAST_LEARNED_LOG or not len(y) or abs(median(y[:2]) - level) > near:
         return False
     tenths = level - to_learn * np.arange(1, 10) / 10
     once, twice = passed(start, early, tenths), passed(steps, y, tenths)
     gaps = np.diff(start)
     gap = median(gaps[gaps > 0]) if (gaps > 0).any() else 1.0
-    if not once[-1] >= RESOLVED * gap:
-        return False  # learned within a few samples: any return from a spike looks like that
+    if not once[-1] >= RESOLVED_SAMPLES * gap:
+        return False  # so fast that every return from a spike looks alike
     over = float(steps[-1] - steps[0])
-    seen = ((once + gap) * SAME_PACE <= over) | np.isfinite(twice)
+    seen = ((once + gap) * SAME_PACE_TIMES <= over) | np.isfinite(twice)
     pace = median((twice[seen] + gap) / (once[seen] + gap))
-    return 1 / SAME_PACE <= pace <= SAME_PACE
+    return 1 / SAME_PACE_TIMES <= pace <= SAME_PACE_TIMES
 
 
 def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
-    """Steps until the running median of 3 is first at or below each level (inf: never)."""
+    """Steps until the running median of 3 first reaches each level (inf: never)."""
     calm = running(y, 3)
     return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
 
@@ -203,7 +204,7 @@ def _lost_weights(
     ]
     if shape is not None:
         return renamed(shape, NEW_WEIGHTS, checks, why=why)
-    return finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (SPIKE, why))
+    return finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (RESUME_SPIKE, why))
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -211,9 +212,9 @@ def find(view: View) -> Iterator[Finding]:
     for attempt in view.attempts:
         if not learned_anew(view, attempt):
             first_joins += resumes(view, attempt)[:1]
-        for step, factor in seams(attempt, view.thresholds):
+        for step, factor in process_changes(attempt, view.thresholds):
             if attempt.loss is not None:
-                yield from seam_spike(view, attempt, attempt.loss, step, factor)
+                yield from process_spike(view, attempt, attempt.loss, step, factor)
     starts = [(join, max(join.beginnings(), key=lambda e: e.t)) for join in first_joins]
     several = [e.t for _, e in starts if e.t >= view.thresholds.joint_t]
     together = sum(several) / max(len(several), 1) ** 0.5
@@ -233,14 +234,17 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     ]
     if not all(c.met for c in checks):
         return
-    back = medians(join.off, LEAST)[1:] < limits.midway * start.height
-    if not back.any():  # it stays up while the line of the earlier attempt reaches
-        over, higher = join.over(0, join.reach), (SPIKE, "it had come down again")
+    back = medians(join.off, JOIN_SAMPLES)[1:] < limits.midway * start.height
+    if not back.any():  # it stays up as far as the line of the earlier attempt is trusted
+        over, higher = join.over(0, join.reach), (RESUME_SPIKE, "it had come down again")
         checks += [
             at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
             at_least("height of all", over.height, "log units", limits.rise, "step_log"),
         ]
-        at, confidence = At(join.attempt, join.loss, join.steps[0]), sure(over.t, limits.join_t)
+        at, confidence = (
+            At(join.attempt, join.loss, join.steps[0]),
+            confidence_of(over.t, limits.join_t),
+        )
         yield finding(SHIFT, at, checks, 0.3 + over.height, confidence, higher)
         return
     end = int(np.argmax(back)) + 1
@@ -248,21 +252,21 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
     checks += noted(height_log=join.off[peak], recovery_steps=join.steps[end] - join.steps[0])
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
     stays = (SHIFT, "it had not come down again")
-    yield finding(SPIKE, at, checks, 0.2 + start.height, sure(t, limits.join_t), stays)
+    yield finding(RESUME_SPIKE, at, checks, 0.2 + start.height, confidence_of(t, limits.join_t), stays)
 
 
-def seam_spike(
+def process_spike(
     view: View, attempt: AttemptView, loss: Series, step: float, factor: float
 ) -> Iterator[Finding]:
     """The same inside one log, where another process took over with ``factor`` times the learning rate."""
     gap, limits = step_gap(loss), view.thresholds
-    best = max((departure(loss, step, step + m * gap) for m in FIRST), key=lambda e: e.t)
+    best = max((departure(loss, step, step + m * gap) for m in FIRST_SAMPLES), key=lambda e: e.t)
     why = "the process had not been another one from there on"
     for shape in typed_findings(view, loss):
         away = abs(shape.start_step - step) / gap
         near = at_most("away from where the process took over", away, "samples", limits.same_time)
         if shape.pattern in RISES and near.met:
-            yield renamed(shape, SPIKE, [near, *noted(join_height_log=best.height)], why=why)
+            yield renamed(shape, RESUME_SPIKE, [near, *noted(join_height_log=best.height)], why=why)
             return
     least = limits.joint_t if factor > 1 else limits.known_t
     checks = [
@@ -270,13 +274,15 @@ def seam_spike(
         at_least("height", best.height, "log units", limits.moved, "join_height_log"),
         *noted(height_log=best.height),
     ]
-    confidence = sure(best.t, limits.known_t)
-    yield finding(SPIKE, At(attempt, loss, step, step), checks, 0.2 + best.height, confidence, (SHIFT, why))
+    confidence = confidence_of(best.t, limits.known_t)
+    yield finding(
+        RESUME_SPIKE, At(attempt, loss, step, step), checks, 0.2 + best.height, confidence, (SHIFT, why)
+    )
 
 
 def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     yield from _not_restored(view, attempt)
-    for step, factor in seams(attempt, view.thresholds):
+    for step, factor in process_changes(attempt, view.thresholds):
         yield other_rate(view, attempt, step, factor, "is higher" if factor > 1 else "is lower", 0.7)
 
 
@@ -317,7 +323,7 @@ def other_rate(
 
 
 def _goes_on(old: Series, rate: Series) -> bool:
-    """Whether the jump from one process to the next is one of a schedule that jumps like that elsewhere."""
+    """Whether the jump of the rate is one of a schedule that makes the same jump elsewhere."""
     k = int(np.searchsorted(old.steps, rate.steps[0]))
     return k > 0 and jumps_again(np.r_[old.values[:k], rate.values], k - 1)
 
@@ -332,45 +338,47 @@ def warms_up(rate: Series, factor: float) -> bool:
 
 
 REINITIALISED = Rule.of_attempts("reinitialised", (NEW_WEIGHTS,), learned_anew, replaces=RISES)
-RESUME = Rule("resume", (SPIKE, SHIFT), find, replaces=RISES)
+RESUME = Rule("resume", (RESUME_SPIKE, SHIFT), find, replaces=RISES)
 RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), _restored)
 
 
-REPEAT = "repeat-data"
+REPEATED_DATA = "repeat-data"
 REPLACED = RISES | {"resume-spike"}
-WINDOWS = (8, 16, 32, 64)  # [samples] on either side of the jump
-MOST_PLACES = 4096  # places that are tried; of a longer attempt, medians of blocks
+JUMP_WINDOWS = (8, 16, 32, 64)  # samples on either side of a jump
+MOST_PLACES = 4096  # at which a jump is tried; a longer attempt is reduced to medians of blocks
 
 
 def replays(view: View) -> Iterator[Finding]:
-    """Stretches of data that were read before, a finding for each attempt that has one."""
-    honest: dict[str, tuple[Resume, float]] = {}  # of attempts with a replay: its line, the step of its end
+    """Stretches of data that had been read before, one finding for each attempt that has one."""
+    honest: dict[
+        str, tuple[Resume, float]
+    ] = {}  # of attempts with a replay: the join and the step at which it ends
     for attempt in view.attempts:
         joins = resumes(view, attempt)
-        jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *further(joins, honest)))
+        jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *later_joins(joins, honest)))
         ends = ((f, join, at[0]) for join, at in jumps if at for f in new_data(view, join, *at))
         for replay, join, last in islice(ends, 1):
             honest[attempt.name] = join, float(join.steps[last])
             yield replay
 
 
-def further(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
-    """Joins after which the earlier attempt was still replaying, against the line of the one before it."""
+def later_joins(joins: list[Resume], honest: dict[str, tuple[Resume, float]]) -> Iterator[Resume]:
+    """Joins into an attempt that was still replaying, compared with the line of the attempt before that."""
     for join in joins:
         earlier, end = honest.get(join.parent.name, (None, 0.0))
-        if earlier is not None and join.steps[0] <= end + LEAST * step_gap(join.loss):
+        if earlier is not None and join.steps[0] <= end + JOIN_SAMPLES * step_gap(join.loss):
             y = join.off + join.line.at(join.steps)
             yield replace(join, parent=earlier.parent, line=earlier.line, off=y - earlier.line.at(join.steps))
 
 
 def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
-    """The sample at which the surest step up is, and the samples of its window; None if there is no step."""
+    """The sample of the surest step up and the size of its window; None if there is no step."""
     n = min(len(join.off), join.reach)
     block = max(n // MOST_PLACES, 1)
     level = row_medians(join.off[: n // block * block].reshape(-1, block))
     error = MEDIAN_ERROR * join.line.noise * join.line.inflation / block**0.5
     best, near, window = 0.0, 0, 0
-    for w in WINDOWS:
+    for w in JUMP_WINDOWS:
         if len(level) >= 2 * w:
             middle = medians(level, w)
             sure = (middle[w:] - middle[:-w]) / (error * (2 / w) ** 0.5)
@@ -378,9 +386,9 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
                 best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
     if best < limits.join_t:
         return None
-    around = range(max(near - window // 2, LEAST), min(near + window // 2, n - LEAST) + 1)
-    at = max(around, key=lambda i: _rise(join, i, LEAST), default=near)
-    clear = _rise(join, at, LEAST) >= limits.midway * _rise(join, near, window) > 0
+    around = range(max(near - window // 2, JOIN_SAMPLES), min(near + window // 2, n - JOIN_SAMPLES) + 1)
+    at = max(around, key=lambda i: _rise(join, i, JOIN_SAMPLES), default=near)
+    clear = _rise(join, at, JOIN_SAMPLES) >= limits.midway * _rise(join, near, window) > 0
     return (at, window) if clear else None
 
 
@@ -395,7 +403,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     half = limits.midway * height
     stays = validation_stays(join.attempt, join.steps[at], half)
     before, after = join.over(max(at - window, 0), at), join.over(at + 1, min(at + 1 + window, join.reach))
-    surest = -min(before.t, join.over(0, min(window, at)).t)  # a line is vague far from the join
+    surest = -min(before.t, join.over(0, min(window, at)).t)  # the line is uncertain far from the join
     checks = [
         at_least("jump", height, "log units", limits.moved, "jump_log"),
         at_least("under the line before it", -before.height, "log units", half, "low_log"),
@@ -409,24 +417,24 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
         return
     why, shape = "the loss had not been too low since the join", shape_near(view, join, at, window)
     place = At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at])
-    alone = finding(REPEAT, place, checks, 0.5 + height, 0.9, (SHIFT, why))
+    alone = finding(REPEATED_DATA, place, checks, 0.5 + height, 0.9, (SHIFT, why))
     yield alone if shape is None else ended_by(shape, why, checks)
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
-    """What the loss alone looks like at the jump, for want of its context: a spike, a shift, a divergence."""
+    """The finding that the shape of the jump alone gave: a spike, a shift or a divergence."""
     all_turns = view.once(("late rises",), lambda: tuple(slow_changes.TURN.find(view)))
     turns = (f for f in all_turns if f.attempt == join.attempt.name)
     shapes = [f for f in (*typed_findings(view, join.loss), *turns) if f.pattern in REPLACED]
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
-    near = [f for f in shapes if away[f.start_step] <= max(window // 2, LEAST)]
+    near = [f for f in shapes if away[f.start_step] <= max(window // 2, JOIN_SAMPLES)]
     return min(near, key=lambda f: away[f.start_step], default=None)
 
 
 def ended_by(shape: Finding, why: str, checks: Sequence[Check]) -> Finding:
-    """A replay in the place of the shape that the jump to new data looks like."""
+    """The replay, which takes the place of the finding of its jump to new data."""
     start = shape.start_step
-    return replace(renamed(shape, REPEAT, checks, why=why), peak_step=start, end_step=start)
+    return replace(renamed(shape, REPEATED_DATA, checks, why=why), peak_step=start, end_step=start)
 
 
-REPEATED = Rule("repeated-data", (REPEAT,), replays, replaces=REPLACED)
+REPEATED = Rule("repeated-data", (REPEATED_DATA,), replays, replaces=REPLACED)

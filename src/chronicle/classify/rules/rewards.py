@@ -1,4 +1,4 @@
-"""What the reward of an agent does not say: it explores no more, its answers swell, another judge disagrees.
+"""Failures of an agent that its reward hides: no exploration, swelling answers, a misleading reward.
 
 "The best" below is 1 for a reward that stays within 1 and gets to a quarter of it (answers that are checked),
 else the best level of the reward's own past. The limits are ours unless a source is named for them.
@@ -43,9 +43,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from chronicle.classify.measure import finite, median, wiggle
+from chronicle.classify.measure import difference_noise, finite, median
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
-from chronicle.classify.rules.whole_run import BLOCKS, FAR, LOST, OBJECTIVE, RISES, Ascent, ascent
+from chronicle.classify.rules.objectives import (
+    BLOCKS,
+    FALL_FOR_ALARM_ERRORS,
+    LOST_SHARE,
+    OBJECTIVE_POINTS,
+    RISE_BEYOND_CHANCE_ERRORS,
+    Ascent,
+    ascent,
+)
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.names import is_extreme
 from chronicle.metrics.roles import direction
@@ -53,20 +61,21 @@ from chronicle.model import Finding, Floats, Role, Series
 
 COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
 BLOW_UP, NO_SPIKE = "kl-blow-up", "divergence-no-spike"
-GONE = 0.05  # of the entropy at the start
-EARLY = 0.5  # of the log: what settles later has had its time to look
-SHORT = 0.1  # of the objective's scale: less is as good as there
-CLOSED = 0.1  # of the distance to the best: less is no progress
-USED = 0.25  # rewards that never come so far are costs, or measured in another unit than 1
-GROWN = 2.0  # [times] a length that it left for good
-AWAY = 10.0  # [times] the divergence at which the objective turned
-_START, _BLOCKS = 5, 64  # samples; blocks in which a policy may come back for a moment, but not for half
+GONE_SHARE = 0.05  # of the entropy at the start: less is none
+EARLY_SHARE = 0.5  # of the log: a policy that settles later has explored
+SHORT_SHARE = 0.1  # of the objective's scale: less below the best is as good as the best
+CLOSED_SHARE = 0.1  # of the distance to the best: less is no progress
+LEAST_UNIT_REWARD = 0.25  # rewards that never reach this are costs, or have another unit than 1
+GROWN_TIMES = 2.0  # a length that it left for good
+DIVERGED_TIMES = 10.0  # the divergence at which the objective turned
+_START_SAMPLES = 5  # whose median is the level at the start
+_ENTROPY_BLOCKS = 64  # a policy may come back for less than one of them
 
 
 def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
     """The first steps and the medians of blocks, ``most`` at most, of three values or more; empty for few."""
     known = finite(series)
-    if len(known) < OBJECTIVE:
+    if len(known) < OBJECTIVE_POINTS:
         return np.zeros(0), np.zeros(0)
     parts = np.array_split(np.arange(len(known)), min(most, len(known) // 3))
     first = known.steps[[part[0] for part in parts]].astype(float)
@@ -77,13 +86,16 @@ def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
 def gone_from(entropy: Series) -> tuple[float, float] | None:
     """The step from which on an entropy is nothing beside its start, and the share left at the end; None if
     it is more, or crosses zero. The sign does not matter: some log it as part of a loss."""
-    (steps, level), start = in_blocks(entropy, _BLOCKS), median(finite(entropy).values[:_START])
+    (steps, level), start = (
+        in_blocks(entropy, _ENTROPY_BLOCKS),
+        median(finite(entropy).values[:_START_SAMPLES]),
+    )
     if not start or not len(level):
         return None
     shares = level / start
-    there = np.flatnonzero(~(shares <= GONE))
+    there = np.flatnonzero(~(shares <= GONE_SHARE))
     first = int(there[-1]) + 1 if len(there) else 0
-    if first == len(shares) or shares.min() < -GONE:
+    if first == len(shares) or shares.min() < -GONE_SHARE:
         return None
     return float(steps[first]), float(shares[-1])
 
@@ -97,9 +109,9 @@ def _since(attempt: AttemptView, step: float) -> tuple[Ascent, Ascent, float, fl
     if way is None or whole is None:
         return None
     values = finite(objective).values
-    if values.min() >= -1.0 and USED <= values.max() <= 1.0:
+    if values.min() >= -1.0 and LEAST_UNIT_REWARD <= values.max() <= 1.0:
         return way, whole, 1.0, 2.0 if values.min() < 0 else 1.0
-    return way, whole, whole.best, whole.best - min(way.last, median(values[:_START]))
+    return way, whole, whole.best, whole.best - min(way.last, median(values[:_START_SAMPLES]))
 
 
 def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -108,16 +120,17 @@ def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
         return
     way, whole, best, scale = since
     missing, (start, end) = best - way.last, (float(entropy.steps[0]), float(entropy.steps[-1]))
-    if missing <= 0 or (best != 1.0 and whole.lost < FAR):
+    if missing <= 0 or (best != 1.0 and whole.lost < FALL_FOR_ALARM_ERRORS):
         return
+    after, below, closed = (gone[0] - start) / max(end - start, 1.0), missing / scale, way.last - way.first
+    little = closed < CLOSED_SHARE * missing
     checks = [
-        at_most("entropy at the end", gone[1], "share of its start", GONE, "entropy_left_share"),
-        at_most("gone after", (gone[0] - start) / max(end - start, 1.0), "share of the log", EARLY),
-        at_least("objective below the best", missing / scale, "share of its scale", SHORT, "missing_share"),
-        Check("of that closed since", (way.last - way.first) / missing, "share", f"< {CLOSED:g}",
-              way.last - way.first < CLOSED * missing),
+        at_most("entropy at the end", gone[1], "share of its start", GONE_SHARE, "entropy_left_share"),
+        at_most("gone after", after, "share of the log", EARLY_SHARE),
+        at_least("objective below the best", below, "share of its scale", SHORT_SHARE, "missing_share"),
+        Check("of that closed since", closed / missing, "share", f"< {CLOSED_SHARE:g}", little),
         *noted(objective_level=way.last, best_level=best),
-    ]  # fmt: skip
+    ]
     stuck = ("near-perfect", "no policy could get more than that")
     yield finding(COLLAPSE, At(attempt, entropy, gone[0]), checks, 0.5, 0.75, stuck)
 
@@ -126,7 +139,7 @@ def left_from(length: Series) -> tuple[float, float, float] | None:
     """Of a length: the last step at half its end or less, the level there, and its end; None if never."""
     steps, level = in_blocks(length, BLOCKS)
     end = float(np.mean(level[-2:])) if len(level) else 0.0
-    low = np.flatnonzero(level <= end / GROWN)
+    low = np.flatnonzero(level <= end / GROWN_TIMES)
     return (float(steps[low[-1]]), float(level[low[-1]]), end) if len(low) and end > 0 else None
 
 
@@ -135,12 +148,13 @@ def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if length is None or (left := left_from(length)) is None or (since := _since(attempt, left[0])) is None:
         return
     way, _, best, scale = since
-    closed = (way.last - way.first) / (max(best - way.first, SHORT * scale) or 1.0)
+    closed = (way.last - way.first) / (max(best - way.first, SHORT_SHARE * scale) or 1.0)
+    times, most = left[2] / left[1] if left[1] > 0 else np.inf, f"< {CLOSED_SHARE:g}"
     checks = [
-        at_least("length at the end", left[2] / left[1] if left[1] > 0 else np.inf, "times", GROWN),
-        Check("of the objective's distance closed since", closed, "share", f"< {CLOSED:g}", closed < CLOSED),
+        at_least("length at the end", times, "times", GROWN_TIMES),
+        Check("of the objective's distance closed since", closed, "share", most, closed < CLOSED_SHARE),
         *noted(length_before=left[1], length_now=left[2], objective_level=way.last),
-    ]  # fmt: skip
+    ]
     paid = ("near-perfect", "the objective had risen with the length")
     yield finding(EXPLOSION, At(attempt, length, left[0]), checks, 0.4, 0.75, paid)
 
@@ -153,14 +167,23 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     divergence, known = finite(divergence), finite(objective).values
     values, turn = divergence.values, int(np.searchsorted(divergence.steps, way.best_step, "right"))
     few = len(values) // (2 * BLOCKS)
-    if few < _START or turn < few:
+    if few < _START_SAMPLES or turn < few:
         return
     last = median(known[-few:])
-    before, now = max(median(values[turn - few : turn]), wiggle(values[:turn])), median(values[-few:])
+    before, now = (
+        max(median(values[turn - few : turn]), difference_noise(values[:turn])),
+        median(values[-few:]),
+    )
     checks = [
-        at_least("divergence since the objective turned", now / before, "times", AWAY, "divergence_factor"),
-        at_least("of the objective's rise lost", way.lost_share, "share", LOST, "lost_share"),
-        at_least("fall of the objective", way.lost, "errors", FAR),
+        at_least(
+            "divergence since the objective turned",
+            now / before,
+            "times",
+            DIVERGED_TIMES,
+            "divergence_factor",
+        ),
+        at_least("of the objective's rise lost", way.lost_share, "share", LOST_SHARE, "lost_share"),
+        at_least("fall of the objective", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
         *noted(divergence_before=before, divergence_now=now, best_level=way.best, last_level=last),
     ]
     at = At(attempt, objective, way.best_step, way.best_step)
@@ -174,16 +197,16 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
         if objective is None or fall is None or not fall.collapsed:
             continue
         way = ascent(objective.pick(objective.steps >= fall.best_step))
-        if way is None or not way.learned or way.gained < RISES:
+        if way is None or not way.learned or way.gained < RISE_BEYOND_CHANCE_ERRORS:
             continue
         sign = direction(score)
         checks = [
-            at_least("of the score's rise lost", fall.lost_share, "share", LOST, "lost_share"),
-            at_least("fall of the score", fall.lost, "errors", FAR),
-            at_least("rise of the objective meanwhile", way.gained, "errors", RISES),
+            at_least("of the score's rise lost", fall.lost_share, "share", LOST_SHARE, "lost_share"),
+            at_least("fall of the score", fall.lost, "errors", FALL_FOR_ALARM_ERRORS),
+            at_least("rise of the objective meanwhile", way.gained, "errors", RISE_BEYOND_CHANCE_ERRORS),
             *noted(best_score=sign * fall.best, last_score=sign * fall.last),
             *noted(objective_then=way.first, objective_now=way.last),
-        ]  # fmt: skip
+        ]
         agree = ("near-perfect", "the score had risen with the objective")
         at = At(attempt, score, fall.best_step, fall.best_step)
         yield finding(HACKING, at, checks, 0.6, 0.8, agree)

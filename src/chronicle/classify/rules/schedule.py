@@ -1,4 +1,4 @@
-"""What was planned, and what it does to the loss: learning rate, batch size, epochs.
+"""Planned changes and their effect on the loss: learning rate, batch size, epochs.
 
 lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
@@ -22,15 +22,15 @@ level-shift (where an epoch begins)
     that shows between the medians of both epochs too, beyond what is learned within them (`between`); and at
     half of all epochs it steps down by 1.5 errors or more.
     Blind to: epochs that are not logged, and steps that a change of rate or batch explains.
-    False alarm: none that costs anything: a step down worries nobody.
+    False alarm: none that costs anything: a step down is no trouble.
     Source: fast.ai, "learning jumps" (2023).
 
 Warm restarts (no finding)
     Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD).
     Rule: the learning rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss
-    rises by less than 0.25 log units; then the rise was planned, and is left out.
+    rises by less than 0.25 log units; such a rise was planned, and is left out.
     Blind to: restarts whose learning rate is not logged.
-    False alarm: a small spike that a restart brought about is passed over.
+    False alarm: a small spike that a restart caused is left out.
     Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
 """
 
@@ -42,17 +42,17 @@ import numpy as np
 
 from chronicle.classify.kernel import Event, Kind
 from chronicle.classify.measure import (
-    FLOOR,
+    NOISE_FLOOR_LOG,
     Excess,
+    clipped_difference_noise,
+    confidence_of,
     excess,
     finite,
     fit,
-    grain,
     median,
     positive,
+    resolution,
     step_at,
-    sure,
-    tremble,
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import BUMPS
@@ -62,11 +62,11 @@ from chronicle.model import Finding, Floats, Role, Series
 
 DROP, RAMP, SHIFT = "lr-decay-drop", "batch-ramp", "level-shift"
 EXPLAINED = frozenset({"grokking", SHIFT})
-LEAST = 8  # [samples] of a loss on either side of a planned change
-EDGES = 24  # more epochs or ramps than this in one log are no steps that anybody sees
-STEADY = 0.999  # share of the highest learning rate: a constant one, as loggers round it
-NOISE = 256  # [samples] on either side of a ramp that tell its noise; those of its first quarter do not
-ONE_SAMPLE = 0.9  # [log units] standard error of the noise that one sample tells (see measure.tremble)
+EDGE_SAMPLES = 8  # the fewest of a loss on either side of a planned change
+MOST_CHANGES = 24  # epochs or ramps in one log: more are no visible steps
+CONSTANT_SHARE = 0.999  # of the highest learning rate: a constant one, as loggers round it
+NOISE_SAMPLES = 256  # at most on either side of a ramp, whose noise is compared
+NOISE_ERROR_LOG = 0.9  # [log units] standard error of a noise scale from one sample
 
 
 def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -76,12 +76,12 @@ def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
 
 def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     rate, limits, (steps, y) = attempt.learning_rate, view.thresholds, positive(loss)
-    if rate is None or len(rate) < LEAST or len(y) < 2 * LEAST:
+    if rate is None or len(rate) < EDGE_SAMPLES or len(y) < 2 * EDGE_SAMPLES:
         return
     begins = decay_begins(rate, limits)
     for at in [*cliffs(rate, limits.lr_falls), *begins]:
         i = int(np.searchsorted(steps, at))
-        if not LEAST <= i <= len(y) - LEAST:
+        if not EDGE_SAMPLES <= i <= len(y) - EDGE_SAMPLES:
             continue
         fall = best_fall(steps, y, i)
         if at in begins:
@@ -95,12 +95,12 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
 
 
 def cliffs(rate: Series, factor: float) -> list[float]:
-    """Steps at which the learning rate falls by ``factor`` between two logged points, not to the very end."""
+    """Steps at which the learning rate falls by ``factor`` between two logged points, but not to zero."""
     v = rate.values
     with np.errstate(all="ignore"):
         falls = np.flatnonzero((v[:-1] > 0) & (v[1:] > 0) & (v[:-1] >= factor * v[1:]))
     runs = falls[np.diff(falls, prepend=-9) > 1]
-    return [float(rate.steps[i + 1]) for i in runs] if len(runs) <= EDGES else []
+    return [float(rate.steps[i + 1]) for i in runs] if len(runs) <= MOST_CHANGES else []
 
 
 def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
@@ -108,28 +108,34 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
     v = rate.values
     if not np.isfinite(v).all() or v.max() <= 0:
         return []
-    flat = np.flatnonzero(v >= STEADY * v.max())
+    flat = np.flatnonzero(v >= CONSTANT_SHARE * v.max())
     tail = v[flat[-1] :]
-    if len(tail) < LEAST or len(flat) < limits.lasting * len(v) or tail[-1] > limits.lr_decayed * v.max():
+    if (
+        len(tail) < EDGE_SAMPLES
+        or len(flat) < limits.lasting * len(v)
+        or tail[-1] > limits.lr_decayed * v.max()
+    ):
         return []
     smooth = bool(np.all(np.diff(tail) <= 0)) and tail[0] < limits.lr_falls * tail[1]
     return [float(rate.steps[flat[-1]])] if smooth else []
 
 
 def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thresholds) -> Excess:
-    """How far the loss is under its line in the second half of a decay: it bends there, it does not step.
+    """How far the loss is below its line in the second half of a decay, where it bends and does not step.
 
     The line is fitted to the last ``horizon`` log steps before the decay. A power law with a floor bends the
-    other way, so a long line makes no fall of its own.
+    other way, so it does not leave the line downwards.
     """
     a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
-    line = fit(steps[min(far, a - LEAST) : a], y[min(far, a - LEAST) : a])
+    line = fit(steps[min(far, a - EDGE_SAMPLES) : a], y[min(far, a - EDGE_SAMPLES) : a])
     if line is None:
         return Excess(0.0, 0.0)
     v = rate.values
-    above = np.flatnonzero(v > v[-1] + limits.idle * v.max())  # it ends where the rate is at its last value
+    above = np.flatnonzero(
+        v > v[-1] + limits.idle * v.max()
+    )  # the decay ends where the rate reaches its last value
     end = float(rate.steps[min(int(above[-1]) + 1, len(v) - 1)])
-    middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # it keeps what it gained for a while
+    middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # the gain lasts for a while
     parts = ((steps >= middle) & (steps <= stop) for stop in (end, end + more))
     return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
 
@@ -144,7 +150,7 @@ def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
 def planned_fall(
     view: View, attempt: AttemptView, pattern: str, step: float, fall: Excess, planned: Sequence[Check]
 ) -> Finding:
-    """A planned change as a finding; it takes the step of the kernel's drop there, so that it replaces it."""
+    """A planned change as a finding, at the step of the kernel's fall there, if any, which it replaces."""
     loss, limits = attempt.loss, view.thresholds
     assert loss is not None
     drop = next((e for e in view.events(loss) if e.kind is Kind.DROP and _near(loss, e, step)), None)
@@ -155,13 +161,13 @@ def planned_fall(
         at_least("fall of the loss there", -fall.height, "log units", limits.moved, "drop_log"),
     ]
     at, sudden = At(attempt, loss, loss.steps[drop.onset] if drop else step, None, end), "grokking"
-    confidence = sure(fall.t, limits.known_t)
+    confidence = confidence_of(fall.t, limits.known_t)
     return finding(pattern, at, checks, 0.1, confidence, (sudden, "nothing had been changed there"))
 
 
 def _near(loss: Series, event: Event, at: float) -> bool:
     i = index_at(loss, at)
-    return event.onset - LEAST <= i <= max(event.onset + LEAST, event.end or 0)
+    return event.onset - EDGE_SAMPLES <= i <= max(event.onset + EDGE_SAMPLES, event.end or 0)
 
 
 def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -171,13 +177,15 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         return
     at, factor = size.steps[ok][grows].astype(float), float(batch[grows[-1]] / batch[grows[0] - 1])
     a, b = np.searchsorted(steps, at[[0, -1]]).tolist()
-    if factor < limits.batch_grows or a < LEAST or len(y) - b < LEAST:
+    if factor < limits.batch_grows or a < EDGE_SAMPLES or len(y) - b < EDGE_SAMPLES:
         return
-    young = int(np.searchsorted(steps, 0.25 * at[0]))  # the noise of the first steps is another one
-    before, after = y[max(a - NOISE, young) : a], y[b : b + NOISE]
-    calm = max(tremble(after), FLOOR) / max(tremble(before), FLOOR)
-    calm_t = -float(np.log(calm)) / (ONE_SAMPLE * (1 / len(before) + 1 / len(after)) ** 0.5)
-    few = at if len(at) <= EDGES else at[:0]
+    young = int(np.searchsorted(steps, 0.25 * at[0]))  # the first steps have another noise
+    before, after = y[max(a - NOISE_SAMPLES, young) : a], y[b : b + NOISE_SAMPLES]
+    calm = max(clipped_difference_noise(after), NOISE_FLOOR_LOG) / max(
+        clipped_difference_noise(before), NOISE_FLOOR_LOG
+    )
+    calm_t = -float(np.log(calm)) / (NOISE_ERROR_LOG * (1 / len(before) + 1 / len(after)) ** 0.5)
+    few = at if len(at) <= MOST_CHANGES else at[:0]
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
     calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
@@ -194,21 +202,21 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """Steps down of the loss at whole epochs; a long fall over several edges is one."""
-    epoch, (steps, y) = attempt.first(Role.EPOCH, LEAST), positive(loss)
+    """Steps down of the loss at whole epochs. A fall over several epochs is one finding."""
+    epoch, (steps, y) = attempt.first(Role.EPOCH, EDGE_SAMPLES), positive(loss)
     if epoch is None or not len(steps):
         return
     known = np.where(np.isfinite(epoch.values), epoch.values, np.nan)
     whole = np.floor(np.interp(steps, epoch.steps, known) + 1e-6)
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
-    if not 1 <= len(edges) <= EDGES or len(steps) < LEAST * (len(edges) + 1):
+    if not 1 <= len(edges) <= MOST_CHANGES or len(steps) < EDGE_SAMPLES * (len(edges) + 1):
         return
-    rounding = grain(y)
+    rounding = resolution(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     near = [[i + d for d in (0, 1, 2) if i + d < len(y)] for i in edges.tolist()]
     steepest = [min((step_at(steps, y, i, min(half, 64), 1) for i in at), key=lambda e: e.t) for at in near]
     if 2 * sum(fall.t <= -0.5 * view.thresholds.single_t for fall in steepest) < len(edges):
-        return  # stairs have a step at most edges: one of many is chance
+        return  # a staircase has a step at most epochs; one of many is chance
     falls: dict[int, Finding] = {}
     ends = [0, *edges.tolist(), len(y)]
     for n, (i, fall) in enumerate(zip(edges, steepest, strict=True)):
@@ -222,8 +230,8 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 
 
 def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
-    """Whether a loss rises by less than it had stepped down by where the epoch of the rise began: what was
-    just read again is known best, and the loss stays below what it was before."""
+    """Whether a loss rises by less than it had stepped down at the beginning of that epoch: data that were
+    just read again are known best, and the loss stays below its earlier level."""
     loss = attempt.series.get(rise.metric or "")
     falls = epoch_edges(view, attempt, loss) if loss is not None and loss is attempt.loss else ()
     before = [fall.evidence["drop_log"] for fall in falls if fall.start_step <= rise.start_step]
@@ -231,8 +239,8 @@ def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
 
 
 def between(before: Floats, after: Floats) -> float:
-    """How far the loss falls between two epochs beyond what it falls within them, log units: from the last
-    third of one to the first third of the other, or from middle to middle where that is more."""
+    """How far the loss falls between two epochs beyond its fall within them (log units): from the last third
+    of one to the first third of the other, or between their medians, whichever is more."""
     (first, second, third), (fourth, fifth, sixth) = (
         map(median, np.array_split(part, 3)) for part in (before, after)
     )

@@ -1,12 +1,12 @@
-"""Turns and steps of the level that only averaging shows.
+"""Turns and steps of the level that only averages show.
 
 divergence-no-spike (a turn at the end of a log, too late or too slow for the kernel)
     Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
     Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks
-    lie above the lowest, the last by 1 %, by one noise scale, by half as much again as the loss had ever
+    lie above the lowest, the last by 1 %, by one noise scale, and 1.5 times as far as the loss had ever
     risen and come back; and either by 3 % and six standard errors, or six blocks and more since the turn
-    together by four. The error is that of blocks twice as long as well, so that neighbours that say the
-    same count once. Stretches of findings that are over are left out, and nothing else is open.
+    together by four. The error is also estimated from blocks twice as long, so that autocorrelated
+    neighbours count once. Stretches of findings that are over are left out, and nothing else is open.
     Blind to: series that cross zero, and logs of fewer than 48 points.
     False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before
     the end.
@@ -24,7 +24,7 @@ level-shift (up or down by about one noise scale)
     Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
     all values since, by half of the step or more; the step is 10 % and six noise scales or more. The very
     first value of a run is that of guessing, and no level.
-    False alarm: somebody looks for a change of data that did not happen. Source: the order of the data in
+    False alarm: a search for a change of data that did not happen. Source: the order of the data in
     published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
 
@@ -39,32 +39,32 @@ import numpy as np
 from chronicle.classify.course import came_back
 from chronicle.classify.kernel import Kind
 from chronicle.classify.measure import (
+    clipped_difference_noise,
+    confidence_of,
+    difference_noise,
     log_values,
     median,
     positive,
     row_medians,
     running,
     scale,
-    sure,
-    tremble,
-    wiggle,
 )
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules.loss_shapes import BEFORE, NO_SPIKE, RISES, SHIFT, typed_findings
+from chronicle.classify.rules.loss_shapes import LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
 from chronicle.model import Finding, Floats, Role, Series, Steps
 
-WINDOWS = (64, 128, 256, 512)  # [samples] on either side of the step
-MOST = 4096  # samples that are looked at; of a longer log, means of blocks
+STEP_WINDOWS = (64, 128, 256, 512)  # samples on either side of a step
+MOST_SAMPLES = 4096  # that are searched; a longer log is reduced to means of blocks
 PASSING = (Kind.BACK, Kind.LONE)
-EARLY = 3  # windows from the start on: before, a power law bends too much for a parabola
-KINKS = np.linspace(-0.75, 0.75, 13)  # of a window from the step: where a slope may change instead
-FEWEST = 48  # points of a log that can be cut into blocks
+EARLY_WINDOWS = 3  # at the start of a log, in which a power law bends too much for a parabola
+KINK_PLACES = np.linspace(-0.75, 0.75, 13)  # in windows from the step, where a slope may change instead
+FEWEST_POINTS = 48  # of a log that can be cut into blocks
 
 
 class Turn(NamedTuple):
-    """Where the loss turned and how far it rose, log units; ``block`` in samples."""
+    """The step at which a loss turned, how far it rose in log units, and the samples of a block."""
 
     start: int
     rise: float
@@ -76,7 +76,7 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     limits = view.thresholds
     if any(f.end_step is None for f in typed_findings(view, loss)):
         return
-    turn, (steps, y) = risen(view, loss), positive(loss)
+    turn, (steps, y) = late_turn(view, loss), positive(loss)
     if turn is None:
         return
     if came_back(steps, y, int(np.searchsorted(steps, turn.start)), turn.rise, limits) is not None:
@@ -94,8 +94,8 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 
 
 @kept
-def risen(view: View, loss: Series) -> Turn | None:
-    """The first scale on which the loss ends above its minimum, or None."""
+def late_turn(view: View, loss: Series) -> Turn | None:
+    """The late rise of a loss, on the first scale of averaging that shows one."""
     y = log_values(loss)
     finite = np.isfinite(y)
     if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
@@ -103,7 +103,7 @@ def risen(view: View, loss: Series) -> Turn | None:
     for f in typed_findings(view, loss):
         if f.end_step is not None and f.end_step < loss.steps[-1]:
             finite &= (loss.steps < f.start_step) | (loss.steps > f.end_step)
-    if finite.sum() < FEWEST:
+    if finite.sum() < FEWEST_POINTS:
         return None
     steps, y, noise = loss.steps[finite], y[finite], view.noise(loss)
     blocks = (8 << k for k in range(64) if 8 << k <= len(y) // 6)
@@ -112,7 +112,7 @@ def risen(view: View, loss: Series) -> Turn | None:
 
 
 def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
-    """The test on one scale: is the end above the minimum by more than chance and than ever before?"""
+    """The test on one scale: whether the end is above the minimum, further than by chance and than before."""
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
     rise = float(medians[-1] - medians[low])
@@ -123,7 +123,9 @@ def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: f
     if rise < max(limits.turn_rise, noise, limits.turn_usual * usual):
         return None
     error = max(
-        wiggle(medians), np.sqrt(2) * wiggle(block_medians(y, 2 * block)), 1.25 * noise / np.sqrt(block)
+        difference_noise(medians),
+        np.sqrt(2) * difference_noise(block_medians(y, 2 * block)),
+        1.25 * noise / np.sqrt(block),
     )
     up = low + int(np.flatnonzero(medians[low:] > medians[low] + 0.15 * rise)[0])
     since = min(count - up, up)
@@ -151,17 +153,17 @@ class Step(NamedTuple):
 
 def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     steps, y = positive(loss)
-    if len(y) < 4 * WINDOWS[0]:
+    if len(y) < 4 * STEP_WINDOWS[0]:
         return
-    block, limits = max(len(y) // MOST, 1), view.thresholds
+    block, limits = max(len(y) // MOST_SAMPLES, 1), view.thresholds
     y = _averages(y, block)
-    steps, noise = steps[: len(y) * block : block], max(tremble(y), 1e-4)
+    steps, noise = steps[: len(y) * block : block], max(clipped_difference_noise(y), 1e-4)
     least = max(limits.step_least, limits.step_noise * noise)
-    for step in clear(y, noise, least, limits):
+    for step in clear_steps(y, noise, least, limits):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         if (
-            uneven(steps, step)
-            or taken(view, loss, at, reach, EARLY * step.window * block)
+            cadence_changes(steps, step)
+            or near_event(view, loss, at, reach, EARLY_WINDOWS * step.window * block)
             or _planned(attempt, at, 2 * reach, step.height)
         ):
             continue
@@ -172,15 +174,15 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         ]
         planned = ("lr-decay-drop", "the learning rate or an epoch had changed there")
         other = ("spike-slow-recovery", "it had come back") if step.height > 0 else planned
-        confidence = sure(step.t, limits.step_t)
+        confidence = confidence_of(step.t, limits.step_t)
         yield finding(SHIFT, At(attempt, loss, at), checks, 0.3 + abs(step.height), confidence, other)
 
 
-def uneven(steps: Floats, step: Step) -> bool:
-    """Whether the log changes its cadence around the step, or did so before: its trend bends too much."""
+def cadence_changes(steps: Floats, step: Step) -> bool:
+    """Whether the cadence of the log changes around the step, or did so before: then its trend bends."""
     gaps = np.diff(steps[step.at - step.window : step.at + step.window + 1])
     usual = [median(part) for part in np.array_split(gaps, 16)]
-    return max(usual) > 2 * min(usual) or steps[step.at] < EARLY * step.window * usual[8]
+    return max(usual) > 2 * min(usual) or steps[step.at] < EARLY_WINDOWS * step.window * usual[8]
 
 
 def _averages(y: Floats, block: int) -> Floats:
@@ -189,64 +191,64 @@ def _averages(y: Floats, block: int) -> Floats:
     return means
 
 
-def clear(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
-    """Steps of ``least`` log units and beyond the limits, the clearest first, at least a window apart."""
+def clear_steps(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
+    """Steps of at least ``least`` log units that pass the limits, the surest first, a window apart."""
     level = running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
-    tried = [s for w in WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, limits.step_t)]
+    tried = [s for w in STEP_WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, limits.step_t)]
     chosen: list[Step] = []
     for step in sorted(tried, key=lambda s: -abs(s.t)):
         if abs(step.t) < limits.step_t:
             return
         near = any(abs(step.at - k.at) < max(step.window, k.window) for k in chosen)
-        if not near and abs(step.height) >= least and stays(calm, step) and not breaks(calm, step):
+        if not near and abs(step.height) >= least and stays(calm, step) and not is_kink(calm, step):
             chosen.append(step)
-            yield step._replace(at=place(calm, step))
+            yield step._replace(at=locate(calm, step))
 
 
-def place(y: Floats, step: Step) -> int:
-    """Where the shortest window sees the step: a long one sees that it is, a short one where."""
-    first, short = step.at - step.window // 2, WINDOWS[0]
+def locate(y: Floats, step: Step) -> int:
+    """The sample of a step by the shortest window: a long one detects a step, a short one locates it."""
+    first, short = step.at - step.window // 2, STEP_WINDOWS[0]
     part = y[max(first - short, 0) : step.at + step.window // 2 + short]
-    heights = np.correlate(part, kernel(short), "valid") * np.sign(step.height)
+    heights = np.correlate(part, step_weights(short), "valid") * np.sign(step.height)
     return max(first - short, 0) + short + int(np.argmax(heights))
 
 
 def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[Step]:
     """The step at every place where it is largest around, if it is as sure as ``least_t``."""
-    weights = kernel(window)
+    weights = step_weights(window)
     heights = np.correlate(y, weights, "valid")
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
     white = noise * float(np.sqrt(np.sum(weights**2)))
     means = _averages(y, window // 8)
     broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
-    half, first = window // 2, (EARLY - 1) * window
+    half, first = window // 2, (EARLY_WINDOWS - 1) * window
     for i in range(first, len(heights), half):
         part = np.abs(heights[i : i + half])
         j = i + int(np.argmax(part))
         if j == first:
-            continue  # the foot of a step that lies too early to be judged
+            continue  # the flank of a step that lies too early to be judged
         height, error = float(heights[j]), max(usual, white, broad)
         if abs(height) >= least_t * error:
-            error = max(error, slow(y[j : j + 2 * window], weights))
+            error = max(error, slow_noise_error(y[j : j + 2 * window], weights))
             yield Step(j + window, height, height / error, window)
 
 
-def slow(y: Floats, weights: Floats) -> float:
-    """The error that noise slower than samples gives a step: from means of 1/16 of the window."""
+def slow_noise_error(y: Floats, weights: Floats) -> float:
+    """The error of a step from noise that is slower than samples, by means of 1/16 of the window."""
     apart = np.delete(np.diff(y.reshape(16, -1).mean(axis=1)), 7)  # without the one across the step
     return scale(apart) / 2**0.5 * of_means(weights)
 
 
 def of_means(weights: Floats) -> float:
-    """The error of a step over that of the mean of 1/16 of the window."""
+    """The error of a step relative to that of the mean of 1/16 of the window."""
     return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
 
 
 @cache
-def kernel(window: int) -> Floats:
-    """Weights of 2 * window samples that give the step in their middle, by least squares: slope and curvature
-    are shared, so neither a trend nor its bend makes a step."""
+def step_weights(window: int) -> Floats:
+    """Weights of 2 * window samples whose sum is the step in their middle, by least squares. Both sides share
+    slope and curvature, so neither a trend nor its bend looks like a step."""
     weights: Floats = np.linalg.pinv(design(window))[3]
     return weights
 
@@ -267,12 +269,12 @@ def stays(y: Floats, step: Step) -> bool:
     return bool(after - (before + fall) >= 0.5 * step.height)
 
 
-def breaks(y: Floats, step: Step) -> bool:
-    """Whether a slope that changes at some place fits both windows better than a level that does: the end of
-    a straight fall stands above the parabola through it."""
+def is_kink(y: Floats, step: Step) -> bool:
+    """Whether a change of the slope fits both windows better than a step: the end of a straight fall stands
+    above the parabola through it."""
     part, stepping = y[step.at - step.window : step.at + step.window], design(step.window)
     u = stepping[:, 1]
-    kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINKS)
+    kinks = (np.column_stack([stepping[:, :3], np.maximum(u - at, 0.0)]) for at in KINK_PLACES)
     return min(_misfit(kink, part) for kink in kinks) < _misfit(stepping, part)
 
 
@@ -281,10 +283,12 @@ def _misfit(columns: Floats, y: Floats) -> float:
     return float(residual @ residual)
 
 
-def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
-    """Whether an event of this loss is around the step: a rise that is open has all that comes after it, one
-    that is over touches as much after it, and what is learned anew after a tall one bends for ``bends``
-    samples, as it does at the start of a log."""
+def near_event(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
+    """Whether a step belongs to an event of this loss.
+
+    An open rise extends to the end of the log, one that is over as far again beyond its end; and after a tall
+    one, the loss bends for ``bends`` samples as at the start of a log.
+    """
     for event in view.events(loss):
         end, passing = len(loss) - 1 if event.end is None else event.end, event.kind in PASSING
         end += end - event.onset if passing else 0
@@ -296,8 +300,8 @@ def taken(view: View, loss: Series, at: float, reach: float, bends: int) -> bool
 
 
 def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bool:
-    """Whether a setting changed there. A fall is what a cut of the learning rate does, which most logs do not
-    show: without that rate nobody can tell."""
+    """Whether a setting changed there. A cut of the learning rate makes a fall, too, so without a logged rate
+    every fall may be planned."""
     if height < 0 and attempt.learning_rate is None:
         return True
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
@@ -311,21 +315,26 @@ def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bo
 
 
 def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    """A step within the first samples: what comes before it and what comes after it do not overlap."""
+    """A step within the first samples, before and after which the values do not overlap."""
     (steps, y), limits = positive(loss), view.thresholds
-    least = max(limits.bad_end, limits.turn_t * wiggle(y))
-    anew = not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]  # its first value is a guess
-    if not len(loss) == len(y) >= 2 * BEFORE:
+    least = max(limits.bad_end, limits.turn_t * difference_noise(y))
+    anew = (
+        not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]
+    )  # the first value of a run is that of guessing
+    if not len(loss) == len(y) >= 2 * LEVEL_SAMPLES:
         return
     gaps = np.minimum.accumulate(y[::-1])[::-1][1:] - np.maximum.accumulate(y)[:-1]
-    for i, apart in enumerate(gaps[:BEFORE].tolist(), 1):
+    for i, apart in enumerate(gaps[:LEVEL_SAMPLES].tolist(), 1):
         height = median(y[i:]) - median(y[:i]) if i > anew and apart > 0 else 0.0
         if height >= least and apart >= limits.midway * height:
             checks = [
                 at_least("level since over the level before", height, "log units", least, "residual_log"),
                 at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
             ]
-            at, back = At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back")
+            at, back = (
+                At(attempt, loss, loss.steps[i]),
+                ("spike-slow-recovery", "it had come back"),
+            )
             yield finding(SHIFT, at, checks, 0.3 + height, 0.8, back)
             return
 

@@ -1,15 +1,15 @@
-"""How fast the run goes, apart from how well it learns.
+"""The speed of a run, independent of how well it learns.
 
 throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time that a step takes.
     Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and the batch size
     did not change. It begins half way down and ends half way back.
     Blind to: a run that is slow from its first step.
-    False alarm: a slow node is searched for nothing.
+    False alarm: a search for a slow node that does not exist.
     Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
 hang
-    Sees: a run that stands still and goes on.
+    Sees: a run that stopped for a while and went on.
     Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
     seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
     evaluations and checkpoints come again and again, and perhaps once in each process. The first 8 points of
@@ -31,17 +31,17 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted,
 from chronicle.classify.view import AttemptView, View, value_at
 from chronicle.model import Finding, Floats, Role, Series
 
-LEAST = 32  # [samples] for a level of the speed
+SPEED_SAMPLES = 32  # the fewest that have a level of the speed
 SECONDS = {"s": 1.0, "sec": 1.0, "second": 1.0, "seconds": 1.0, "ms": 1e-3, "min": 60.0}
-HABIT = 0.1  # of the length of a pause: what is as long is another one of its kind
-USUAL = 256  # [samples] before a drop that tell how fast the run was
+SAME_PAUSE_SHARE = 0.1  # of the length of a pause: another one as long is of the same kind
+USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     seen: list[Finding] = []
     for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
         for series in attempt.by_role(role):
-            for event in view.events(series, sign) if len(series) >= LEAST else ():
+            for event in view.events(series, sign) if len(series) >= SPEED_SAMPLES else ():
                 if event.kind in (Kind.BACK, Kind.OPEN):
                     drops = filter(stands, _drop(view, attempt, series, sign, event))
                     seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
@@ -50,7 +50,7 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def overlap(a: Finding, b: Finding) -> bool:
-    """Whether two stretches share steps: throughput and step time say the same thing twice."""
+    """Whether two findings share steps, such as those of throughput and step time."""
     end_a, end_b = (np.inf if f.end_step is None else f.end_step for f in (a, b))
     return a.start_step <= end_b and b.start_step <= end_a
 
@@ -58,7 +58,7 @@ def overlap(a: Finding, b: Finding) -> bool:
 def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: Event) -> Iterator[Finding]:
     limits, (steps, y) = view.thresholds, positive(series)
     a, least = int(np.searchsorted(steps, series.steps[event.onset])), int(limits.slow_samples)
-    before = y[max(a - USUAL, 0) : a]
+    before = y[max(a - USUAL_SAMPLES, 0) : a]
     if min(len(before), len(y) - a) < limits.slow_samples:
         return
     slower = sign * (y[a:] - median(before))
@@ -83,7 +83,7 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
 
 
 def slow_until(slower: Floats, least: int, midway: float) -> int:
-    """Samples until the speed is midway back (a median of ``least``) from how slow it was by then."""
+    """Samples until the speed (a median of ``least``) is half-way back from its slowest level so far."""
     level = medians(slower, least)
     usual, start = median(slower[:least]), least
     while start < len(level):
@@ -96,7 +96,7 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
 
 
 def slow_from(slower: Floats, least: int, midway: float) -> int:
-    """The sample at which a slow stretch is half as slow as it is in all, and stays so."""
+    """The sample from which on a slow stretch is at least half as slow as its median."""
     half = midway * median(slower)
     level = medians(slower, min(least, len(slower)))
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
@@ -105,17 +105,17 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    """Standstills by wall clock, or by the logged step time where there is no clock."""
+    """Pauses by the wall clock, or by the logged step time if there is no clock."""
     series = attempt.loss or next(iter(attempt.series.values()), None)
-    if attempt.attempt.axis == "item":  # when results were written says nothing of a training
+    if attempt.attempt.axis == "item":  # rows are items, and the times are not those of a training
         return
-    if series is not None and len(series) >= LEAST // 2 and np.isfinite(series.times).all():
+    if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
         yield from standstill(view, attempt, series, gaps, np.diff(series.steps.astype(float)), 1.0)
         return
     for times in attempt.by_role(Role.STEP_TIME):
         unit = SECONDS.get((times.unit or "").lower())
-        if len(times) >= LEAST // 2:
+        if len(times) >= SPEED_SAMPLES // 2:
             yield from standstill(view, attempt, times, times.values[1:], np.ones(len(times) - 1), unit)
 
 
@@ -125,21 +125,21 @@ def standstill(
     """Gaps far beyond the usual time a step; ``unit_s``: seconds in one unit of ``gaps`` (None: unknown)."""
     limits = view.thresholds
     ok = np.isfinite(gaps) & (gaps > 0) & (steps > 0)
-    if ok.sum() < LEAST // 2:
+    if ok.sum() < SPEED_SAMPLES // 2:
         return
     usual = median(gaps[ok])
-    if unit_s:  # of a short run, a pause that took longer than all the rest counts as well
+    if unit_s:  # in a short run, a pause that took longer than all the rest counts as well
         rest = max(float(gaps[ok].sum() - gaps[ok].max()), limits.hang_short / unit_s)
         least = max(limits.hang_times * usual, min(limits.hang_s / unit_s, rest))
     else:
         least = limits.hang_unknown * usual
     long = np.flatnonzero(ok & (gaps >= least))
     for i in long[long >= limits.slow_samples]:
-        places = series.steps[:-1][ok & (gaps >= HABIT * gaps[i])]
+        places = series.steps[:-1][ok & (gaps >= SAME_PAUSE_SHARE * gaps[i])]
         again = len(places) == 2 and abs(places[1] - 2 * places[0]) <= steps[i]
         if len(places) > 2 or again or gaps[i] < limits.hang_times * usual * steps[i] / median(steps[ok]):
             continue
-        others = elsewhere(view, attempt, series, HABIT * gaps[i])
+        others = pauses_elsewhere(view, attempt, series, SAME_PAUSE_SHARE * gaps[i])
         if len(places) + others > 2:
             continue
         times, limit = gaps[i] / usual, f">= {least / usual:.3g}"
@@ -153,7 +153,7 @@ def standstill(
         yield finding("hang", at, checks, 0.5, 0.8 if unit_s else 0.5, slow)
 
 
-def elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
+def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: float) -> int:
     """How many pauses of other attempts are as long, without their start-up; counted up to two."""
     found, timed = 0, series.role is Role.STEP_TIME
     for other in view.attempts:

@@ -1,0 +1,281 @@
+"""Whether what was learned holds for other data: overfitting, and generalisation that comes late.
+
+overfitting
+    Sees: a validation loss that turns upwards while the training loss goes on falling.
+    Rule: the validation loss ends 1.5 % and five standard errors above its minimum, which lies before the
+    last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell; or, where no
+    held-out loss tells, a held-out score lost a third of its gain for good (`lost_scores`).
+    Blind to: runs without validation.
+    False alarm: a run is stopped too early.
+    Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
+
+grokking
+    Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss.
+    Rule: the held-out score is at half or less when the training score is saturated, and rises five times as
+    many steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times
+    what as many steps before had gained (`abrupt`).
+    Blind to: generalisation that comes slowly.
+    False alarm: a finding that people would like to be true.
+    Source: Power et al. (arXiv:2201.02177); the sudden fall of a Llama-2 run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from chronicle.classify.kernel import Event, Kind
+from chronicle.classify.measure import (
+    MEDIAN_ERROR,
+    confidence_of,
+    difference_noise,
+    finite,
+    inflation,
+    median,
+    positive,
+    running,
+    scale,
+)
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
+from chronicle.classify.rules.objectives import (
+    FALL_FOR_ALARM_ERRORS,
+    FEWEST_POINTS,
+    LOST_SHARE,
+    ascent,
+    improves,
+)
+from chronicle.classify.thresholds import Thresholds
+from chronicle.classify.view import COURSE_POINTS, AttemptView, View
+from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
+from chronicle.metrics.names import is_extreme, plain
+from chronicle.metrics.roles import direction
+from chronicle.model import Finding, Floats, Role, Series
+
+SUDDEN = "grokking"
+SURPRISE_FROM = 0.1  # share of the log, in steps and in points: an earlier fall is no surprise
+AT_ONCE_SAMPLES = 2  # a fall that is over so soon is what a cut of the learning rate does
+LEAVES_SHARE = 0.25  # of the way up, from which on a held-out score is on it: it may creep before
+FEWEST_FOR_CORRELATION = 32  # evaluations of which it can be told whether neighbours are alike
+LEAST_SCORE_FALL = 0.05  # of a score's best value: a smaller fall has no practical meaning
+FEWEST_EVALUATIONS = 6  # whose noise can be told
+
+
+def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    if attempt.loss is not None:
+        yield from list(_overfitting(view, attempt, attempt.loss)) or lost_scores(attempt, attempt.loss)
+    yield from late_generalisation(view, attempt) or _sudden_improvement(view, attempt)
+
+
+def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    limits, held_out = view.thresholds, attempt.by_role(Role.VALIDATION_LOSS)
+    scores = attempt.by_role(Role.VALIDATION_SCORE)
+    whole = [s for s in held_out if measures(s) == measures(loss)]
+    for validation in whole or held_out:
+        steps, y = positive(validation)
+        if validation is loss or len(y) < 3:
+            continue
+        low, rise, need = turned_up(view, y)
+        better = any(gained(s, steps[low], steps[-1]) for s in scores)  # then only answers are less sure
+        need = max(need, limits.overfit_few) if better else need
+        if rise < need or steps[-1] - steps[low] < limits.overfit_late * (steps[-1] - steps[0]):
+            continue
+        beside = (s for s in held_out if s is not loss and not measures(validation) < measures(s))
+        turns = filter(None, (turn(s, steps[low], steps[-1]) for s in beside))
+        if sum(np.exp(part.after) - np.exp(part.before) for part in turns) < 0:
+            continue  # a part, and the sum of all goes on
+        named = (s for s in attempt.by_role(Role.LOSS) if OF_TRAINING & set(plain(s.metric).split()))
+        measured = (turn(s, steps[low], steps[-1]) for s in (loss, *named))
+        gains = [(t.before - t.after, limits.other_t * t.error) for t in filter(None, measured)]
+        if not gains or min(gain + unsure for gain, unsure in gains) < limits.moved:
+            continue
+        gain = gains[0][0]
+        least = f">= {limits.moved:g}, or not known by {limits.other_t:g} errors"
+        checks = [
+            *noted(minimum_step=int(steps[low])),
+            at_least("validation over its minimum", rise, "log units", need, "rise_log"),
+            Check("training loss fell meanwhile", gain, "log units", least, key="training_fall_log"),
+        ]
+        at, other = At(attempt, validation, steps[low], steps[-1]), "the training loss had risen as well"
+        confidence = 0.5 + 0.5 * confidence_of(rise, need)
+        yield finding("overfitting", at, checks, 0.3 + rise, confidence, ("divergence-no-spike", other))
+        return
+
+
+def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
+    """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
+    rewarded = attempt.first(Role.OBJECTIVE) is not None  # then it is that which went another way
+    for score in attempt.by_role(Role.VALIDATION_SCORE) if not rewarded else ():
+        way = ascent(score, FEWEST_POINTS)
+        if is_extreme(score.metric) or way is None or not way.collapsed:
+            continue
+        share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
+        meanwhile = turn(loss, way.best_step, float(loss.steps[-1])) or Turn(0.0, 0.0, 0.0)
+        gain = meanwhile.before - meanwhile.after
+        if gain < -meanwhile.error:  # then the model is worse in all ways
+            continue
+        held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
+        if any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out)):
+            continue  # and here it is better at what it is trained for
+        checks = [
+            at_least("of the score's rise lost", way.lost_share, "share", LOST_SHARE, "lost_share"),
+            at_least("fall of the score", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
+            at_least("fall of the score", share, "of its best", LEAST_SCORE_FALL, "fall_share"),
+            *noted(training_fall_log=gain),
+        ]
+        at = At(attempt, score, way.best_step, score.steps[-1])
+        yield finding("overfitting", at, checks, 0.3 + share, 0.7, ("noisy-healthy", "it had come back"))
+        return
+
+
+def measures(series: Series) -> frozenset[str]:
+    """The words of a metric that do not say of which data it is: "loss" of "train_loss" and of "val_loss"."""
+    return frozenset(plain(series.metric).split()) - OF_TRAINING - OF_EVALUATION
+
+
+def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
+    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed.
+
+    Wider medians know the minimum better, so they see a slow turn in noise; the narrowest that tells
+    places it.
+    """
+    n, limits = len(y), view.thresholds
+    if n < FEWEST_EVALUATIONS:
+        worse = bool(np.all(np.diff(y) > 0))  # too few for a noise: any three are in this order once in six
+        return 0, float(y[-1] - y[0]) if worse else 0.0, limits.overfit_few
+    width = 3 if n < 30 else 5
+    widths = (width << k for k in range(n.bit_length()) if not k or width << k <= n // 4)
+    turns = [risen_from_minimum(limits, y, width | 1) for width in widths]
+    return next((turn for turn in turns if turn[1] >= turn[2]), turns[0])
+
+
+def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, float, float]:
+    """As `turned_up`, by running medians of one width. The noise is that of the time since the minimum and of
+    as long before it: before a cut of the rate it may be another."""
+    smooth = running(y, width)
+    low = int(np.argmin(smooth))
+    after = y[low + 1 :]
+    if len(after) < max(3, limits.overfit_late * (len(y) - 1)):
+        return low, 0.0, limits.moved
+    late = after[-max(len(after) // 3, 3) :]
+    noise = scale(np.diff(y[max(low - max(len(after), FEWEST_EVALUATIONS), 0) :], 2)) / np.sqrt(6)
+    x = np.arange(len(after))
+    off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
+    alike = inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
+    error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
+    return low, float(median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
+
+
+class Turn(NamedTuple):
+    """Levels of a loss (medians) at a step and at the end, and the error of their difference, log units."""
+
+    before: float
+    after: float
+    error: float
+
+
+def turn(loss: Series, start: float, end: float) -> Turn | None:
+    """What a loss did between two steps."""
+    steps, y = positive(loss)
+    near = max(0.1 * (end - start), 1.0)
+    before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
+    if not len(before) or not len(after):
+        return None
+    error = MEDIAN_ERROR * difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
+    return Turn(median(before), median(after), error)
+
+
+def gained(score: Series, start: float, end: float) -> bool:
+    """Whether a score improves as a whole, and ends a stretch better than it was at its start."""
+    known, near = finite(score), max(0.1 * (end - start), 1.0)
+    v = direction(score) * known.values
+    before, after = v[np.abs(known.steps - start) <= near], v[known.steps >= end - near]
+    return improves(score) and not (len(before) and len(after) and median(after) <= median(before))
+
+
+def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
+    """Held-out score (or loss) against the one of training: which was learned when?"""
+    train = [s for s in attempt.by_role(Role.SCORE) if len(s) >= 8]
+    held = [s for s in attempt.by_role(Role.VALIDATION_SCORE) if len(s) >= 8]
+    pairs, limits = [(t, v, 1.0) for t in train for v in held], view.thresholds
+    if not pairs and attempt.loss is not None and attempt.validation_loss is not None:
+        pairs.append((attempt.loss, attempt.validation_loss, -1.0))
+    for trained, tested, sign in pairs:
+        saturated = learned_at(trained, sign, 0.95)
+        if trained is tested or saturated is None:
+            continue
+        late = tested.pick(tested.steps >= saturated)  # what both learned before is no delay
+        arrived, leaves = learned_at(late, sign, 0.9), learned_at(late, sign, LEAVES_SHARE)
+        if arrived is None or leaves is None or not apart(trained, late, sign):
+            continue
+        soon = leaves < limits.lag * max(saturated, float(trained.steps[1]))
+        waited = leaves - float(late.steps[0])  # before it was first asked nobody knows
+        if soon or waited <= limits.settling * float(tested.steps[-1] - tested.steps[0]):
+            continue
+        checks = [
+            *noted(train_saturated_step=saturated),
+            at_least("delay", leaves / max(saturated, 1.0), "times", limits.lag, "delay_times"),
+        ]
+        at = At(attempt, tested, leaves, leaves, arrived)
+        done = ("lr-decay-drop", "the training had not been done before")
+        return [finding(SUDDEN, at, checks, 0.5, 0.9, done)]
+    return []
+
+
+def learned_at(series: Series, sign: float, share: float) -> float | None:
+    """The first step at which this share of the way from the first to the best value was made for good."""
+    known = finite(series)
+    steps, v = known.steps, sign * running(known.values, 3)
+    if len(v) < 8 or v.max() - v[0] <= 0:
+        return None
+    goal = v[0] + share * (v.max() - v[0])
+    return float(steps[int(np.argmax(v >= goal))])
+
+
+def apart(trained: Series, late: Series, sign: float) -> bool:
+    """Whether both went from nothing to nearly all, the held-out one (``late``) since training was done:
+    scores of 1 at most to above 0.9 (held-out: 0.6), losses to a fifth (held-out: a half)."""
+    t, v = finite(trained).values, finite(late).values
+    if sign > 0:
+        return bool(1.0 >= t.max() >= 0.9 and 1.0 >= v.max() >= 0.6 and v[:2].max() <= 0.5)
+    return bool(t.min() > 0 and t.min() <= 0.2 * t[0] and v.min() <= 0.5 * v[:2].min())
+
+
+def _sudden_improvement(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    loss = attempt.loss
+    if loss is None or len(loss) < COURSE_POINTS:
+        return
+    for drop in view.events(loss):
+        if drop.kind is not Kind.DROP or not is_abrupt(view, loss, drop):
+            continue
+        height, end = abs(drop.height), drop.end if drop.end is not None else len(loss) - 1
+        fall = at_least("fall", height, "log units", view.thresholds.drop, "drop_log")
+        at = At(attempt, loss, loss.steps[drop.onset], loss.steps[drop.peak], loss.steps[end])
+        checks, other = [fall, *noted(drop_samples=end - drop.onset)], "the learning rate had fallen there"
+        yield finding(SUDDEN, at, checks, height, 0.7, ("lr-decay-drop", other))
+
+
+def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
+    """Whether it took 3 % of all steps so far (or 8 samples as they were logged before it), after the first
+    tenth of the log in steps and points, and gained five times what as many steps before had gained. What is
+    over at once is what a cut of the learning rate does: where no rate is logged nobody can tell."""
+    steps, y = positive(loss)
+    at_once = drop.end is not None and drop.end - drop.onset <= AT_ONCE_SAMPLES
+    if at_once and view.attempt_of[loss].learning_rate is None:
+        return False
+    start = float(loss.steps[drop.onset])
+    lasted = float(loss.steps[drop.end if drop.end is not None else -1]) - start
+    a = int(np.searchsorted(steps, start))
+    if a < max(COURSE_POINTS, SURPRISE_FROM * len(steps)):
+        return False
+    if start - steps[0] < SURPRISE_FROM * (steps[-1] - steps[0]):
+        return False
+    gap = median(np.diff(steps[max(a - 32, 0) : a + 1]))
+    quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
+    before = int(np.searchsorted(steps, start - lasted))
+    gained = median(y[max(before - 4, 0) : before + 1]) - median(y[a - 4 : a])
+    return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
+
+
+RULE = Rule.of_attempts("learning", ("overfitting", SUDDEN), find)

@@ -1,0 +1,278 @@
+"""How the objective of a run went: the reward or return of an agent or, where neither is logged, a score.
+
+Where an agent logs a reward, its losses may rise while it gets better, so the reward is judged instead. It
+has no unit, so all is measured in the standard error of the level of one block of it (`Ascent`).
+
+divergence-no-spike (of an objective)
+    Sees: an objective that loses what it had gained.
+    Rule: it ends at least a third of the way down from its best level to its first, further than it had ever
+    fallen and come back, by six errors and what the highest of its like blocks has by chance (`ascent`); or
+    it loses a third of its gain in the last four values, by a fall twice as far as any other (`last_fall`);
+    or, where the objective tells nothing, a score only falls and ends a third below its first value.
+    Blind to: a slow collapse in the last eighth of the log.
+    False alarm: a task that is made harder on the way, or the first episodes of a running mean.
+    Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
+
+failed-run, plateau (of a reward)
+    Sees: a reward that never rises.
+    Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
+    trend of three errors; if all but a twentieth of the values are above nothing, or the log begins after the
+    run, the reward may be all there is, and it is a plateau.
+    Blind to: an agent that had learned before its log begins.
+    False alarm: a task that needs more training than it got.
+    Source: as above.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, scale, trend
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, stands
+from chronicle.classify.rules.loss_shapes import AFTER, NO_SPIKE
+from chronicle.classify.view import AttemptView, View
+from chronicle.metrics.roles import MIN_POINTS, SCORES, direction
+from chronicle.model import Finding, Floats, Role, Series
+
+FAILED, PLATEAU = "failed-run", "plateau"
+FEWEST_POINTS = 16  # of a series whose course can be told
+OBJECTIVE_POINTS = 50  # of an objective that never rises: three values in each block
+BLOCKS = 16  # of a log; its first and its last level are those of two blocks, an eighth
+RISE_BEYOND_CHANCE_ERRORS = 4.0  # of the best of sixteen blocks over the first
+FALL_FOR_ALARM_ERRORS = 6.0  # more than is needed to be real, for a false alarm stops a run
+TREND_ERRORS = 3.0  # of the rank correlation with time: reached by one in fifty random walks
+TREND_IN_DOUBT_ERRORS = 1.0  # the same where the log begins after the run: it may have risen before
+LOST_SHARE = 1 / 3  # of what was gained: a smaller loss is a dip
+NEARLY_ALL = 0.9  # share of a gain, or of a reward within 1, beyond which nothing is left to learn
+RARE_SHARE = 0.05  # of the values: crashes or successes so rare are not what an agent does
+FEW_LEVELS = 8  # different values, of which the median is one of them: wins and losses
+FIRST_VALUES = 3  # the fewest whose level is known
+LEAST_RISE = 0.01  # of a score's size: a smaller rise is none
+OUTLIER_SHARE = 0.5  # of a rise must be there without its last value
+LAST_VALUES = 4  # in which a fall at the end of the log is searched for
+TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
+
+    In errors of one block: ``gained`` is what it rose by at its best, ``lost`` what the end lies below the
+    best before it, ``swung`` the deepest fall that it had come back from. ``trend`` is the rank correlation
+    of the whole course with time, in its own errors.
+    """
+
+    first: float
+    best: float
+    last: float
+    best_step: float
+    gained: float
+    lost: float
+    swung: float
+    trend: float
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether a good part of what it had gained is lost, or of what it had from the first values on."""
+        least = max(LOST_SHARE * self.gained, self.swung, FALL_FOR_ALARM_ERRORS)
+        return self.lost > least and max(self.gained, self.lost - self.gained) >= FALL_FOR_ALARM_ERRORS
+
+    @property
+    def lost_share(self) -> float:
+        return self.lost / max(self.gained, RISE_BEYOND_CHANCE_ERRORS)
+
+    @property
+    def learned(self) -> bool:
+        """Whether it ends above its start by more than chance, and most of what it gained is there."""
+        kept = self.gained - self.lost >= RISE_BEYOND_CHANCE_ERRORS or self.trend >= TREND_ERRORS
+        return kept and not self.collapsed
+
+
+@np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
+def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
+    """The way of an objective, or of a score, turned over if less is better; None for fewer points.
+
+    A median ignores a few crashes and sees rare successes as nothing, a mean does neither: both are tried,
+    and an agent learned if one of them rose.
+    """
+    known = finite(series)
+    steps, v = known.steps.astype(float), direction(series) * known.values
+    if len(v) < fewest:
+        return None
+    count, course = min(BLOCKS, len(v) // 3), trend(v)
+    size = (len(v) // count) ** 0.5
+    within = max(MEDIAN_ERROR * difference_noise(v) / size, 1e-9 * float(np.abs(v).max()))
+    if not median(np.abs(np.diff(v))):  # most values repeat, so medians do not know what the others may do
+        within = max(within, MEDIAN_ERROR * float(np.std(v)) / size)
+    # neighbours within a block may be alike: the levels of its quarters tell how much levels differ
+    quarters = np.array_split(v, min(4 * count, len(v)))
+    means = np.diff([np.mean(part) for part in quarters]) / 2**1.5
+    ways = []
+    if len(v) < OBJECTIVE_POINTS or len(np.unique(v)) > FEW_LEVELS:
+        levels = np.diff([median(part) for part in quarters]) / 2**1.5
+        ways.append(_way(steps, v, median, max(within, min(scale(means), scale(levels))), course))
+    if len(v) >= OBJECTIVE_POINTS and (not ways or series.role is Role.OBJECTIVE):
+        ways.append(_way(steps, v, np.mean, max(within, float(np.std(means))), course))
+    return max(ways, key=lambda way: (way.learned, way.gained))
+
+
+def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float, course: float) -> Ascent:
+    """The way by one kind of block level, whose standard error is ``error``."""
+    parts = np.array_split(v, min(BLOCKS, len(v) // 3))
+    levels, eighth = np.array([level(part) for part in parts]), max(len(parts) // 8, 1)
+    first, last = float(levels[:eighth].mean()), float(levels[-eighth:].mean())
+    before = levels[:-eighth]  # what is reached as the log ends is not lost
+    best, highest, chance = float(levels.max()), float(before.max()), RISE_BEYOND_CHANCE_ERRORS * error
+    at = int(np.flatnonzero(~(before < highest - chance))[-1])
+    sag = float(np.max((np.maximum.accumulate(levels) - levels)[:at], initial=0.0))
+    peers = int(np.sum(before >= highest - chance))  # one of so many like blocks is the highest by chance
+    lost = max((highest - last) / error - math.sqrt(2 * math.log(max(peers, 1))), 0.0)
+    # an agent may learn within its first block: of fewer values the first level is known less well
+    size = len(parts[0])
+    counts = [FIRST_VALUES << k for k in range(16) if FIRST_VALUES << k <= size] or [FIRST_VALUES]
+    lowest = min(first, *(level(v[:k]) + chance * (size / k) ** 0.5 for k in counts))
+    start = np.array_split(steps, len(parts))[at][0]
+    return Ascent(first, best, last, start, (best - lowest) / error, lost, sag / error, course)
+
+
+def improves(series: Series) -> bool:
+    """Whether a score or a reward ends better than it began, by its `ascent` or, of few values, `rises`."""
+    way = ascent(series, FEWEST_POINTS)
+    if way is None:
+        return rises(direction(series) * series.values)
+    if series.role is Role.OBJECTIVE:
+        return way.learned or is_perfect(series, way) or _is_solved_at_once(series)
+    is_nothing = 0 <= way.last < RARE_SHARE * float(finite(series).values.max())  # but for a few values
+    least = LEAST_RISE * max(abs(way.best), abs(way.first))
+    return way.learned and not is_nothing and way.best - way.first >= least
+
+
+def is_perfect(series: Series, way: Ascent) -> bool:
+    """Whether a reward within 1 has nine tenths at its first and its last level: nothing is left to learn."""
+    values = finite(series).values
+    return bool(0.0 <= values.min() < values.max() <= 1.0 and min(way.first, way.last) >= NEARLY_ALL)
+
+
+def _is_solved_at_once(reward: Series) -> bool:
+    """Whether a reward rose and its later half keeps nine tenths of that, as where a task is solved within
+    the first points: the first block holds the whole rise, and seems noisy."""
+    v = finite(reward).values
+    return rises(v) and median(v[len(v) // 2 :]) - v[0] >= NEARLY_ALL * (v.max() - v[0])
+
+
+def rises(values: Floats) -> bool:
+    """Whether four values or more end near the best, which is above the first by three times what neighbours
+    differ by (median), and by more than next to nothing of the largest; of eight, not the last one alone."""
+    v = values[np.isfinite(values)]
+    if len(v) < 4:
+        return False
+    gain, last = float(v.max() - v[0]), float(v[-1] - v[0])
+    alone = len(v) >= MIN_POINTS and median(v[-3:]) - v[0] < OUTLIER_SHARE * gain
+    usual = 3 * median(np.abs(np.diff(v[len(v) // 2 :])))
+    least = max(usual, LEAST_RISE * float(np.abs(v).max()))
+    return last >= NEARLY_ALL * gain > 0 and not alone and gain >= least
+
+
+def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
+    """An objective that lost what it had gained, or never gained anything."""
+    series = attempt.objective
+    way = ascent(series, FEWEST_POINTS) if series is not None else None
+    if series is None or way is None or is_perfect(series, way):
+        return
+    if way.collapsed:
+        checks = [
+            *_levels(series, way.first, way.best, way.last),
+            at_least("fall from the best level", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
+            at_least("of the rise to it lost at the end", way.lost_share, "share", LOST_SHARE, "lost_share"),
+        ]
+        at = At(attempt, series, way.best_step, way.best_step)
+        yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
+    elif (at_end := last_fall(attempt, series, way)) is not None:
+        yield at_end
+    elif not way.learned and (score := next(filter(fell, attempt.by_role(*SCORES)), None)) is not None:
+        yield _fallen_score(attempt, score)
+    elif _may_have_failed(view, attempt, series):
+        yield _never_rose(attempt, series, way)
+
+
+def _levels(series: Series, first: float, best: float, last: float) -> tuple[Check, ...]:
+    """Levels as evidence, in the direction in which they were logged."""
+    sign = direction(series)
+    return noted(first_level=sign * first, best_level=sign * best, last_level=sign * last)
+
+
+def _fallen_score(attempt: AttemptView, score: Series) -> Finding:
+    v = finite(score).values
+    share = abs(v[0] - v[-1]) / max(abs(v[0]), 1e-300)
+    checks = [
+        at_least("fall of the score, to the end", share, "of its first value", LOST_SHARE, "lost_share"),
+        *noted(first_level=v[0], best_level=v[0], last_level=v[-1]),
+    ]
+    at = At(attempt, score, score.steps[0], score.steps[0])
+    return finding(NO_SPIKE, at, checks, 0.9, 0.7, (PLATEAU, "the score had kept its first level"))
+
+
+def _never_rose(attempt: AttemptView, series: Series, way: Ascent) -> Finding:
+    """A failed run, or a plateau where the reward may be all there is: it began before the log did, is nearly
+    always above nothing, or is that of a game which is won now and then."""
+    v, began_before = finite(series).values, series.steps[0] > 0.02 * series.steps[-1]
+    most = TREND_IN_DOUBT_ERRORS if began_before else TREND_ERRORS
+    won = 1 < len(np.unique(v)) <= FEW_LEVELS and float(np.mean(v == v.max())) > RARE_SHARE
+    unsure = began_before or won or float(np.quantile(v, RARE_SHARE)) > 0
+    chance = RISE_BEYOND_CHANCE_ERRORS
+    checks = [
+        *_levels(series, way.first, way.best, way.last),
+        Check("best level over the first", way.gained, "errors", f"< {chance:g}", way.gained < chance),
+        Check("trend of the whole course", way.trend, "errors", f"< {most:g}", way.trend < most),
+    ]
+    other = (FAILED, "it had been nothing or a cost throughout") if unsure else (PLATEAU, "it had risen")
+    pattern, severity = (PLATEAU, 0.4) if unsure else (FAILED, 0.9)
+    return finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
+
+
+def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Finding | None:
+    """A fall of the objective just before the log ends, which none of its blocks can tell: there is one test
+    at the end, not one a sample, so a fall that is twice as far as any other one is enough."""
+    known = finite(series)
+    moves = np.diff(v := direction(series) * known.values)
+    i = int(np.argmin(moves))
+    at_the_end = len(v) - LAST_VALUES <= i + 1 <= len(v) - 2  # with two low values at least
+    if len(v) < OBJECTIVE_POINTS or not at_the_end:
+        return None
+    before, after = median(v[i - 2 : i + 1]), float(v[i + 1 :].max())
+    usual, gained, lost = -float(np.delete(moves, i).min()), before - way.first, before - after
+    times, share = -moves[i] / max(usual, 1e-300), lost / max(gained, 1e-300)
+    checks = [
+        at_least("fall at the end, over any other one", times, "times", TIMES_ANY_OTHER),
+        at_least("of the rise to it lost", share, "share", LOST_SHARE, "lost_share"),
+        *_levels(series, way.first, before, after),
+    ]
+    at, back = At(attempt, series, known.steps[i + 1], known.steps[i]), ("noisy-healthy", "it had come back")
+    fall = finding(NO_SPIKE, at, checks, 0.9, 0.6, back)
+    return fall if gained > 0 and stands(fall) else None
+
+
+def fell(score: Series) -> bool:
+    """Whether a score of 16 values or more only got worse, as surely as one of few values gets better."""
+    values = direction(score) * finite(score).values
+    return len(values) >= FEWEST_POINTS and rises(-values)
+
+
+def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
+    """Whether a series that does not rise tells that nothing was learned. A score does not; nor do fewer than
+    50 values that differ, or one value above nothing to the end, or an attempt after which a later one
+    learned."""
+    values = finite(series).values
+    same = values.min() == values.max()
+    if series.role is not Role.OBJECTIVE or (values[0] > 0 if same else len(values) < OBJECTIVE_POINTS):
+        return False
+    later = (a.objective for a in view.attempts[attempt.index + 1 :])
+    return not any(s is not None and improves(s) for s in later)
+
+
+RULE = Rule.of_attempts("objectives", (FAILED, NO_SPIKE, PLATEAU), judged_objective)
