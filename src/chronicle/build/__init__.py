@@ -41,8 +41,6 @@ _FEW_RUNS = 3  # up to this number, runs are read faster than a pool of processe
 
 @dataclass(frozen=True)
 class Report:
-    """What a build did."""
-
     outcomes: tuple[Outcome, ...]
     site: Path
     engine_output: str

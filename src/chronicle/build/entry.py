@@ -264,8 +264,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
 
 
 def _step_backs(timeline: Timeline) -> Iterator[Fact]:
-    """Places where the step goes back or repeats without a restart: the first ones of each cause, and the
-    others in one row."""
+    """Where steps go back or repeat without a restart: the first places of each cause, then the rest."""
     for cause, (quantity, noun) in _BACKS.items():
         backs = [back for back in timeline.step_backs if back.cause == cause]
         rows = [(back.count, step_back_words(back)) for back in backs[:_MOST_BACKS]]
@@ -399,7 +398,6 @@ def _attempt_row(attempt: Attempt) -> dict[str, Any]:
 
 
 def _ends(series: Iterable[Series]) -> tuple[int | None, int | None]:
-    """First and last step; None if nothing was logged."""
     steps = [s.steps for s in series if len(s)]
     return (min(int(s.min()) for s in steps), max(int(s.max()) for s in steps)) if steps else (None, None)
 
@@ -413,7 +411,6 @@ def machine_faults(timeline: Timeline) -> tuple[model.MachineFault, ...]:
 
 
 def _reading_faults(attempt: Attempt) -> list[model.Fault]:
-    """The faults of reading; machine faults have a table of their own."""
     return [fault for fault in attempt.faults if fault.kind == "read"]
 
 

@@ -178,7 +178,6 @@ def _is_rendered(file: Any) -> bool:
 
 
 def _documents(index: Path) -> dict[str, list[Any]]:
-    """The documents of a search index, by page."""
     documents = json.loads(index.read_text("utf-8"))["docs"] if index.is_file() else []
     return {url: list(same) for url, same in groupby(documents, lambda d: d["location"].partition("#")[0])}
 

@@ -237,8 +237,6 @@ class Redactor:
         return match[0] if self._is_allowed(match[0]) else by
 
     def _arguments(self, text: str) -> str:
-        """The text without secret arguments of programs."""
-
         def within(secret: re.Pattern[str], command: re.Match[str]) -> str:
             return secret.sub(withheld, command[0])
 
@@ -251,8 +249,7 @@ class Redactor:
         return text
 
     def _assignments(self, text: str) -> str:
-        """The text without values under names of secrets. Values under other names are searched too, since a
-        command line with keys among its options may be such a value."""
+        """The text without values under names of secrets, also within values such as command lines."""
         parts, at = [], 0
         while match := _ASSIGNED.search(text, at):
             name = match["name"] or match["option"] or match["title"]

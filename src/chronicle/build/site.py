@@ -148,7 +148,6 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
 
 
 def _page_of(path: str) -> str:
-    """The file of the site that an engine makes from a file of build/docs."""
     return f"{path[:-3]}.html" if path.endswith(".md") else path
 
 

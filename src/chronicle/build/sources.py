@@ -307,7 +307,6 @@ def _read(source: RunSource, known: Readings | None = None) -> _Member:
 
 
 def _attempts(readings: Readings) -> tuple[Attempt, ...]:
-    """All attempts, with unique names."""
     read = ((path, attempt) for path, reading in readings.items() for attempt in reading.attempts)
     return tuple(replace(attempt, name=f"{path}/{attempt.name}") for path, attempt in read)
 

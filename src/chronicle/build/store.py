@@ -60,8 +60,7 @@ def fingerprint(run: RunFolder, settings: object, memory: Path) -> str:
 
 
 def _digests(run: RunFolder, memory: Path) -> dict[str, str]:
-    """The hash of every input of a run, or a word for one that is not hashed; new hashes are kept in the
-    folder ``memory``."""
+    """The hash of every input, or a word for one that is not hashed; new hashes are kept in ``memory``."""
     known, now_ns = Memory(memory), time.time_ns()
     seen: Rows = {}
     digests = {file: known.digest(file, marks, seen) for file, marks in inputs(run).items()}

@@ -422,8 +422,8 @@ def predict(folder: Path) -> dict[str, Any]:
 
 
 class _JudgedRuns:
-    """Reads, classifies and describes the runs of ``paths`` one by one. A log that cannot be read is reported
-    on stderr and sets ``unreadable``; the other runs are still processed."""
+    """Reads and classifies the runs of ``paths``. A log that cannot be read is reported, and noted as
+    ``unreadable``; the other runs are still processed."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self.paths, self.unreadable = paths, False
@@ -468,5 +468,4 @@ def workspace_here() -> folders.Workspace:
 
 
 def _echo_json(value: Any) -> None:
-    """Prints a value as JSON on one line."""
     click.echo(json.dumps(value, ensure_ascii=False, allow_nan=False))

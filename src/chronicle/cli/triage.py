@@ -28,8 +28,6 @@ _DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # of a braille cha
 
 @dataclass
 class _Answers:
-    """Writes what a person answers, and counts it."""
-
     workspace: Workspace
     author: str
     judged: int = 0

@@ -175,8 +175,8 @@ def _without_last_part(name: str) -> str:
 
 
 def _without_last_word(name: str) -> str:
-    """The name without its last word, or without the digits at its end if it is a single word. The name is
-    searched backwards, because a pattern that ends at the end of a text takes the square of its length."""
+    """The name without its last word, or a single word without its last digits. It is searched backwards: a
+    pattern for the end of a text would take time with the square of its length."""
     backwards = name[::-1]
     word = _WORD.match(backwards)
     if word and word.end() == len(name):

@@ -91,25 +91,14 @@ def all_readers() -> tuple[Reader, ...]:
     return READERS + plugins()[0]
 
 
-def having(name: str) -> list[Reader]:
+def having(name: str) -> list[Any]:
     """The readers with an optional function of this name."""
     return [*_own_having(name), *(reader for reader in plugins()[0] if hasattr(reader, name))]
 
 
 @lru_cache
-def _own_having(name: str) -> list[Reader]:
+def _own_having(name: str) -> list[Any]:
     return [reader for reader in READERS if hasattr(reader, name)]
-
-
-def hooks(name: str) -> list[Callable[[Path], Any]]:
-    """The optional functions of this name, for what is asked of every file of a folder: they may raise
-    anything."""
-    return [*_own_hooks(name), *(getattr(reader, name) for reader in plugins()[0] if hasattr(reader, name))]
-
-
-@lru_cache
-def _own_hooks(name: str) -> list[Callable[[Path], Any]]:
-    return [getattr(reader, name) for reader in _own_having(name)]
 
 
 def hook(reader: Reader, name: str) -> Callable[[Path], Any]:

@@ -17,7 +17,7 @@ from chronicle.errors import LogError, UsageError, contained
 from chronicle.metrics.aliases import COMPONENTS, OF_EVALUATION, OF_TRAINING
 from chronicle.metrics.names import names_a_loss
 from chronicle.metrics.values import natural
-from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook, hooks
+from chronicle.readers.catalogue import Reader, all_readers, by_rank, having, hook
 from chronicle.readers.console.chunks import may_be_log
 from chronicle.readers.side_files import BY_TIME, is_side_file
 from chronicle.readers.text import Head, begins_archive, plain_name, unpacked
@@ -177,7 +177,7 @@ def run_key(path: Path) -> str:
     """What logs side by side have in common that are attempts of one run; "" for a log that tells nothing."""
     try:
         with contained(str(path)):
-            return next((key for run_key_of in hooks("run_key") if (key := run_key_of(path))), "")
+            return next((key for reader in having("run_key") if (key := reader.run_key(path))), "")
     except (LogError, OSError):
         return ""
 
@@ -370,7 +370,7 @@ def _families(logs: list[Path]) -> dict[str, list[Path]]:
 def _is_part_of_training(log: Path) -> bool:
     """Whether a log holds a phase or a part of a training, by a name that does not say of which one."""
     word = _first_word(log)
-    return word in WRITERS or _is_part_of_loss(log, word) or "tfevents" in log.name
+    return "tfevents" in log.name or word in WRITERS or (word in COMPONENTS and names_a_loss(log.stem))
 
 
 def _shared_name(log: Path) -> str:
@@ -379,9 +379,8 @@ def _shared_name(log: Path) -> str:
     >>> [_shared_name(Path(name)) for name in ("adam-2.csv", "bert_val.csv", "llama-7b.log", "0.monitor.csv")]
     ['adam', 'bert', 'llama-7b', '']
     """
-    stem, word = _stem(log), _first_word(log)
-    says_what = word in _COMMON_WORDS or _is_part_of_loss(log, word)
-    if "tfevents" in log.name or says_what or _ATTEMPT.match(stem):
+    stem = _stem(log)
+    if _first_word(log) in _COMMON_WORDS or _is_part_of_training(log) or _ATTEMPT.match(stem):
         return ""
     while (shorter := _without_last_word(AGAIN.sub("", stem))) not in ("", stem):
         stem = shorter
@@ -390,10 +389,6 @@ def _shared_name(log: Path) -> str:
 
 def _first_word(log: Path) -> str:
     return re.split(r"[-_.\s\d]", _RANKS.sub("", _stem(log).lower()), maxsplit=1)[0]
-
-
-def _is_part_of_loss(log: Path, first_word: str) -> bool:
-    return first_word in COMPONENTS and names_a_loss(log.stem)
 
 
 def _without_last_word(name: str) -> str:

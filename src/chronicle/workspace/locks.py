@@ -145,8 +145,7 @@ def _leave(folder: Path, held: int) -> None:
 
 
 def _held(folder: Path) -> int | None:
-    """A descriptor that holds the lock of a folder; -1 if folders cannot be locked here, None if another
-    process holds it."""
+    """A descriptor that holds the lock of a folder. -1: folders have none. None: another process has it."""
     if sys.platform == "win32":
         return -1
     try:
