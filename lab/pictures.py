@@ -29,7 +29,10 @@ KINDS = {
     "experiments": (
         "Experiments: what was changed, why, and what came of it", "experiments.html", "experiments.html",
     ),
-    "run": ("A run: its headline, its figure, and the key to it", "runs/104B-en-fail/index.html", "runs/atlas-1b-nodes/index.html"),
+    "run": (
+        "A run: its headline, its figure, and the key to it",
+        "runs/104B-en-fail/index.html", "runs/atlas-1b-nodes/index.html",
+    ),
     "events": (
         "A run, further down: its story, its events, and what people said of them",
         "runs/bloom-176B-success/index.html#story", "runs/atlas-7b-kick/index.html#story",

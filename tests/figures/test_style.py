@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chronicle.figures.sheet import DARK, LIGHT, THUMBNAIL, Sheet, label, on, one_line, text_px
@@ -135,6 +135,7 @@ def test_no_word_is_longer_than_allowed(text, longest):
 
 
 @given(name=st.text(max_size=100), unit=st.none() | st.text(max_size=40), log=st.booleans())
+@example(name="000©ȸШѠ", unit="000000000000000000¼¼Ɯʣٮ", log=True)  # a short name beside a wide unit
 def test_a_label_fits_its_panel_on_a_phone(name, unit, log):
     text = label(name, unit, log, 286)
     assert text_px(text) <= 286 or len(text.split(" · ")[0]) == 9

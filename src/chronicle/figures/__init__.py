@@ -1,12 +1,9 @@
 """The figures of a run (whole run, zooms into findings, thumbnail) and the data of its interactive view.
 
-A run becomes a `Scene`. A `Plan` places its parts for one width, and is painted on a `Sheet`, whose file
-serves both themes. The bytes depend only on the run and on the versions of the libraries.
-
-The data of the interactive view are a script that passes numbers, axes and events to assets/view.js, because
-a page that is opened from disk may not fetch. The numbers are one block of binary columns, compressed and in
-base64. If a run is long, each bucket of samples keeps its lowest, its highest and its first non-finite
-sample, so that no spike of one sample is lost.
+A run becomes a `Scene`, a `Plan` places its parts for one width, and a `Sheet` is the file, for both themes.
+The data of the interactive view are a script, because a page that is opened from disk may not fetch. Its
+numbers are one block of binary columns, compressed and in base64. If a run is long, each bucket of samples
+keeps its lowest, its highest and its first non-finite one, so that no spike of one sample is lost.
 """
 
 from __future__ import annotations
@@ -64,10 +61,9 @@ def draw(
 ) -> tuple[Figure, ...]:
     """Draws a run into ``folder`` as SVG; the texts of the figures use the words of its ``events``.
 
-    With ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis; zooms are
-    always drawn over steps. ``edge`` is the result of `chronicle.story.picture_edge`.
-    Returns "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share"
-    (a PNG for link previews on other sites); for a run without any value only a "whole" that says so.
+    With ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis. Returns
+    "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a PNG
+    for link previews; for a run without any value only a "whole" that says so.
     """
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
@@ -154,7 +150,7 @@ def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
 
 
 def _how_to_read(*plans: Plan) -> Iterator[str]:
-    """Sentences about what stands on a figure, which has a plan for each of its widths, the widest first."""
+    """Sentences about a figure, which has a plan for each of its widths, the widest first."""
     strokes = [[stroke for curves in plan.curves for stroke in curves.strokes] for plan in plans]
     is_shaded = [any(stroke.low is not None for stroke in drawn) for drawn in strokes]
     if is_shaded[0]:
@@ -190,9 +186,9 @@ _SCRIPT_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for chara
 
 
 def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) -> str:
-    """The script of a run, ``chronicleView({...})``, safe in any page and the same for the same run. Its
-    panels are those of the figure of the run, then the other metrics. It has every axis on which all attempts
-    can be placed. Headline, facts and costs serve comparisons with other runs."""
+    """The script of a run, ``chronicleView({...})``, safe in any page and the same for the same run. It has
+    every axis on which all attempts can be placed. Headline, facts and costs serve comparisons with other
+    runs."""
     panels = all_panels(timeline, entry.diagnosis)[:MOST_PANELS]
     axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(entry.diagnosis))
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
@@ -218,7 +214,6 @@ class _Block(io.BytesIO):
     """Columns of float64 and float32, one behind the other, each found by its place and length."""
 
     def add(self, column: Floats, kind: str) -> list[Any]:
-        """Adds a column and returns ``[kind, first byte, length]``; "d" is float64, "f" is float32."""
         with np.errstate(over="ignore"):
             data = np.ascontiguousarray(column, dtype=np.dtype(f"<{kind}")).tobytes()
         place = self.tell()
@@ -261,8 +256,7 @@ def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, A
 
 
 def kept_rows(values: Floats, most: int) -> Any:
-    """Ascending indices (int64) of the samples that are kept: all, or of each bucket the lowest, the highest
-    and the first non-finite one, and the first and last of all; at most ``most`` + 3."""
+    """Ascending indices (int64) of at most ``most`` + 3 samples: of each bucket the extremes and a NaN."""
     n = len(values)
     if n <= most:
         return np.arange(n)
@@ -280,8 +274,7 @@ def kept_rows(values: Floats, most: int) -> Any:
 
 
 def _event(event: Event, join: Join | None, names: Sequence[str], axes: Axes) -> dict[str, Any]:
-    """An event on each axis: ``x`` is where it begins and ends; ``left`` is where a run was before a
-    restart."""
+    """``x`` is where the event begins and ends on each axis; ``left`` is where a run was before a restart."""
     attempt = names.index(event.attempt) if event.attempt in names else None
     begin = event.step or 0
     end = begin if event.end_step is None and event.kind is not EventKind.FINDING else event.end_step

@@ -40,8 +40,7 @@ _NARROWEST_BAR_PX = 2
 
 
 class Occurrence(NamedTuple):
-    """A finding with its number, its last step (if it is not over, that of its attempt), its rank (0 is the
-    gravest) and its verdict."""
+    """A finding, the step where it (else its attempt) ends, its rank (0 is the gravest) and its verdict."""
 
     number: int
     finding: Finding
@@ -90,13 +89,11 @@ class Band(NamedTuple):
 
     @property
     def lift(self) -> float:
-        """The distance from the frame up to the cap."""
         return min(self.lane, _MOST_LANES) * _CAP_LANE_PX
 
 
 class FindingMarks:
-    """The findings in a window, as tints through all panels, and as caps and numbered badges above the
-    first panel."""
+    """The findings in a window: tints through all panels, caps and numbered badges above the first one."""
 
     def __init__(self, findings: Sequence[Occurrence], window: Window) -> None:
         self.bands = bands(findings, window)
@@ -231,8 +228,7 @@ def _apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 class JoinMarks:
-    """The joins in a window: dotted lines through the panels at the steps ``lines``, and letters at their
-    foot; if there are very many joins, those that discarded most."""
+    """The joins in a window: lines at the steps ``lines``, and letters at the foot of the panels."""
 
     def __init__(self, joins: Sequence[tuple[str, Join]], window: Window) -> None:
         inside = [(letter, join) for letter, join in joins if window.first <= join.to_step <= window.last]
@@ -245,12 +241,10 @@ class JoinMarks:
         self.lines = sorted({float(join.to_step) for _, join in lined})
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
-        """A line at each step with which a later attempt begins."""
         for pane in panes:
             pane.uprights(self.lines, 1, 2.5, dash=_DOTTED)
 
     def boxes(self, pane: Pane) -> list[Box]:
-        """The boxes of the letters at the foot of a pane."""
         return [(pane.left + mark.at_px - 9, pane.foot - 18 - 17 * mark.row, 18, 18) for mark in self.letters]
 
     def paint_letters(self, pane: Pane) -> None:
@@ -263,8 +257,7 @@ class JoinMarks:
 
 
 class FaultMark(NamedTuple):
-    """One or more neighbouring faults: the step of the first, its place, and words, which are written to the
-    right (``side`` 1) or left (-1) of the mark, or not at all if there is no room (0)."""
+    """Neighbouring faults. Their words stand right (``side`` 1) or left (-1) of the mark, or nowhere (0)."""
 
     step: float
     at_px: float
@@ -273,8 +266,7 @@ class FaultMark(NamedTuple):
 
 
 class FaultLane:
-    """The strip of the faults of machines and jobs, below the panels: ``marks`` has the faults whose step is
-    in the window, from left to right."""
+    """The strip with the faults of machines and jobs whose step is in the window, from left to right."""
 
     height = 20.0
 
@@ -292,7 +284,6 @@ class FaultLane:
         return "faults beside the curves"
 
     def paint(self, pane: Pane, panels: Sequence[Pane]) -> None:
-        """Crosses with their words, and thin lines through the panels if there are few faults."""
         y = pane.top + pane.height / 2
         places = pane.left + np.array([mark.at_px for mark in self.marks])
         pane.sheet.crosses(places, y, _CROSS_PX / 2 - 1, 3, "ink")

@@ -35,8 +35,7 @@ _FARTHEST_ROLLBACK = 12  # widths: a zoom does not include a rollback that goes 
 
 
 class Scene:
-    """A run from step ``first`` to ``last``; ``axis`` is what the steps count. ``edge`` is the value from
-    which on a digitised picture may cut off the loss."""
+    """A run from step ``first`` to ``last``. From ``edge`` on, a digitised picture may cut off the loss."""
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge
@@ -118,8 +117,7 @@ class Scene:
 def scene(
     timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None = None, edge: float = math.inf
 ) -> Scene | None:
-    """The run to draw; None if no attempt logged a value. With ``x`` it is placed on that axis; findings and
-    joins keep their numbers and letters."""
+    """The run to draw, on request over the axis ``x``; None if no attempt logged a value."""
     run = Scene(timeline, diagnosis, x, edge)
     return run if run.panels else None
 
@@ -127,7 +125,6 @@ def scene(
 def _occurrences(
     timeline: Timeline, gravest: Sequence[FindingGroup], x: OnAxis | None, last: float
 ) -> list[Occurrence]:
-    """The numbered findings; one that is not over ends with its series."""
     place_of, occurrences = attempt_places(timeline), []
     for rank, group in enumerate(gravest):
         marked = drawn(group.lead)

@@ -29,8 +29,7 @@ _LARGEST = 1e290  # larger values would overflow when a margin is added
 
 
 class Segment(NamedTuple):
-    """Points of one attempt (its index in the timeline) that are all live or all dead: ascending steps, both
-    arrays float64[n]."""
+    """Points of one attempt (its index), all live or all dead: ascending steps, both arrays float64[n]."""
 
     steps: Floats
     values: Floats
@@ -42,8 +41,7 @@ class Segment(NamedTuple):
         return len(self.steps) > 0 and bool(self.steps[0] <= last and self.steps[-1] >= first)
 
     def inside(self, first: float, last: float, reach: int = 0) -> Segment:
-        """The points in [first, last], maybe none, as a view; with ``reach`` also so many neighbours on each
-        side, so that the curve reaches the frame."""
+        """The points in [first, last], as a view; ``reach`` adds so many neighbours on each side."""
         a, b = np.searchsorted(self.steps, first, "left"), np.searchsorted(self.steps, last, "right")
         rows = slice(0)  # none, if all points are on one side of the frame
         if a < b or 0 < a < len(self.steps):

@@ -66,7 +66,6 @@ class Window(NamedTuple):
         return (steps - self.first) * (self.width / (self.last - self.first))
 
     def holds(self, steps: Floats) -> NDArray[np.bool_]:
-        """Whether each step is in the window."""
         return (steps >= self.first) & (steps <= self.last)
 
 
@@ -119,7 +118,6 @@ def y_scale(
 
 
 def _body(segments: Sequence[Segment], known: Floats) -> Pair:
-    """The range of most values, without the first ones of each attempt if there are others."""
     later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
     body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
     low, high = np.quantile(body if len(body) else known, _BODY_QUANTILES)
@@ -157,8 +155,7 @@ def value_ticks(scale: Scale, height_px: float) -> Ticks:
 
 
 def round_places(first: float, last: float, most: int, whole: bool = False) -> list[float]:
-    """About ``most`` round values in [first, last], on request only whole numbers; at least three, if there
-    are so many."""
+    """About ``most``, but at least three, round values in [first, last]; on request only whole numbers."""
     least = 1 if whole and last - first < 3 else 3
     locator = MaxNLocator(most, steps=_TICK_STEPS, integer=whole, min_n_ticks=least)
     return _inside(locator.tick_values(first, last), first, last)
@@ -220,7 +217,6 @@ def power(value: float, digits: int) -> str:
 
 
 def _exact(form: str, ticks: Sequence[float]) -> bool:
-    """Whether labels of this form are exact to a hundredth of the distance between ticks."""
     gap = min((b - a for a, b in pairwise(ticks) if b > a), default=max(map(abs, ticks), default=1))
     return all(abs(float(f"{tick:{form}}") - tick) <= 0.01 * gap for tick in ticks)
 
@@ -230,8 +226,7 @@ def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
 
 
 class Pane(NamedTuple):
-    """A frame on a sheet, which maps steps and values to CSS pixels. Without a y axis (``scale``), values are
-    shares of the height, from 0 at the foot to 1."""
+    """A frame on a sheet. Without a y axis (``scale``), values are shares of the height above the foot."""
 
     sheet: Sheet
     left: float
@@ -260,12 +255,10 @@ class Pane(NamedTuple):
         return np.asarray(self.foot - shares * self.height, np.float64)
 
     def uprights(self, steps: Sequence[float], px: float, z: float, **style: object) -> None:
-        """Vertical lines from the upper edge to the foot, as one path."""
         x = self.x(np.asarray(steps, np.float64))[:, None]
         self.sheet.lines(x, np.array([[self.top, self.foot]]), "ink2", z, px, **style)
 
     def paint_values(self, ticks: Ticks) -> None:
-        """The y axis: a line at the left, a grid line and a label at each tick."""
         self.sheet.line([self.left] * 2, [self.top, self.foot], "line", 2.6)
         heights = self.y(np.array([value for value, _ in ticks]))
         self.sheet.lines(np.array([[self.left, self.right]]), heights[:, None], "grid", 0.5)

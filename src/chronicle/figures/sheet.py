@@ -1,13 +1,9 @@
-"""The canvas of a figure: lines, shapes and words in CSS pixels, written as one SVG for both themes, or as
-PNG.
+"""The canvas of a figure: lines, shapes and words in CSS pixels, as one SVG for both themes, or as PNG.
 
 A file opened as ``whole.svg#only-dark`` or ``#only-light`` shows that theme; without these it follows the
-system. matplotlib simplifies the paths and renders the PNG. Its own artists and SVG backend would take nine
-times the CPU time and four times the bytes.
-
-The design tokens define all colours, for the style sheet and the figures. Blue is live data, grey is dead
-data, and four hues are verdicts; a verdict also has a shape and a word. Tests measure the contrast, and how
-well the verdicts can be told apart with every kind of colour vision. Lengths are CSS pixels, 96 to the inch.
+system. matplotlib simplifies the paths and renders the PNG; its own artists and SVG backend would take nine
+times the CPU time and four times the bytes. The design tokens define the colours of style sheet and figures:
+blue is live data, grey is dead data, and four hues are verdicts, which also have a shape and a word.
 """
 
 from __future__ import annotations
@@ -73,8 +69,7 @@ def one_line(text: str, longest: int = 80) -> str:
 
 
 def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
-    """The label above a panel, ``train/loss · nats/token, log scale``, cut to the width. An undeclared unit
-    is left out."""
+    """The label above a panel, ``train/loss · nats/token, log scale``, cut to the width."""
     words = [*([one_line(unit, 24)] if unit else []), *["log scale"] * log]
     shown, tail = one_line(name), "  ·  " * bool(words) + ", ".join(words)
     if text_px(shown + tail) > width_px:
@@ -83,6 +78,8 @@ def label(name: str, unit: str | None, log: bool, width_px: float) -> str:
     while (excess := text_px(shown + tail) - width_px) > 0 and longest > _SHORTEST:
         longest = max(_SHORTEST, longest - max(1, int(excess / _WIDEST_PX)))
         shown = one_line(name, longest)
+    if excess > 0 and unit and len(unit) > _SHORTEST:  # a short name beside a unit of wide characters
+        return label(name, one_line(unit, _SHORTEST), log, width_px)
     return shown + tail
 
 
@@ -136,7 +133,6 @@ class Ink(NamedTuple):
     dots: bool = False  # a dot at each point instead of a line
 
     def path(self) -> Path:
-        """The path, simplified invisibly: no extreme is lost."""
         if self.dots:
             vertices = np.repeat(np.column_stack([self.x, self.y]), 2, axis=0)
             vertices[1::2] += _SHORTEST_PX  # a PNG does not show a line of no length
@@ -222,7 +218,6 @@ class Sheet:
             insort(self._items, Ink(z, token, across, down, px, **style), key=_depth)
 
     def lines(self, x: Floats, y: Floats, token: str, z: float, px: float = 1, **style: Any) -> None:
-        """Separate lines as one path: a line for each row of ``x`` and ``y``, which numpy broadcasts."""
         rows = np.broadcast_arrays(x, y)
         gap = np.full((len(rows[0]), 1), np.nan)
         across, down = (np.hstack([places, gap]).ravel() for places in rows)
@@ -248,11 +243,9 @@ class Sheet:
         self.line(x, y, token, z, px, dots=True, **style)
 
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
-        """A line of text; ``style`` are further fields of `Words`."""
         insort(self._items, Words(10, token, words, x, y, **style), key=_depth)
 
     def mark(self, words: str, x: float, y: float, size_px: float, token: str = "ink2", **style: Any) -> None:
-        """A short text whose capitals are centred at the height ``y``."""
         self.write(words, x, y + CAPITAL * size_px, token, size_px=size_px, **style)
 
     def svg(self, light: Tokens = LIGHT, dark: Tokens = DARK) -> bytes:

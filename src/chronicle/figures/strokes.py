@@ -38,8 +38,7 @@ _DEAD_DASH = (3.2, 2.2)
 
 
 class Stroke(NamedTuple):
-    """One curve in data units. ``low`` and ``high`` are None if every sample is drawn; ``tall`` marks columns
-    with an extreme, ``dots`` points that need a dot."""
+    """A curve in data units; ``low`` and ``high`` are None if all samples are drawn, ``tall`` are extremes"""
 
     x: Floats
     mid: Floats
@@ -52,7 +51,6 @@ class Stroke(NamedTuple):
     dash: tuple[float, ...]
 
     def paint(self, pane: Pane, px: float = 1.6) -> None:
-        """Paints the shade from minimum to maximum, the extremes at full strength, and the median."""
         z, token, sheet = (3.0, self.token, pane.sheet) if self.live else (2.0, "dead", pane.sheet)
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
@@ -92,7 +90,6 @@ class Room:
             self._fill(stroke, tops, feet)
 
     def _fill(self, stroke: Stroke, tops: Floats, feet: Floats) -> None:
-        """Stores the upper and lower end of a curve in each column that it crosses."""
         x = self._pane.x(stroke.x) - self._pane.left
         edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
         for a, b in _stretches(np.isfinite(stroke.mid)):
@@ -107,7 +104,6 @@ class Room:
             feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
 
     def over(self, left: float, width: float) -> tuple[Floats, Floats]:
-        """The upper and lower end of each curve in the columns of a stretch; infinite without a curve."""
         first = max(0, round(left - self._pane.left))
         columns = slice(first, first + round(width) + 1)
         return self._tops[:, columns], self._feet[:, columns]
@@ -125,8 +121,7 @@ class Room:
         return int(np.count_nonzero((tops < top + height) & (feet > top))) + 1000 * (words + (not inside))
 
     def write(self, words: str, places: Sequence[Pair], token: str, most: float = math.inf) -> bool:
-        """Writes bold words at the place (left, top) where they cover least, the first of equals. Returns
-        False and writes nothing if they would cover more than ``most`` there."""
+        """Writes bold words at the place (left, top) that covers least, if it covers ``most`` or less."""
         width = label_px(words)
         best = min(((*place, width, ROW_PX) for place in places), key=self.covered)
         if self.covered(best) > most:
@@ -152,7 +147,6 @@ class Clip(NamedTuple):
         return f"{'≥ ' * self.least}{true_value(self.value)}"
 
     def paint(self, pane: Pane, room: Room) -> None:
-        """Paints a triangle on the frame at the true step, and the true value beside it."""
         x = pane.x(self.x)
         y, way = (pane.top, 1) if self.above else (pane.foot, -1)
         pane.sheet.area([x - 4, x, x + 4], [y + 7 * way, y, y + 7 * way], self.token, 8)
@@ -164,8 +158,7 @@ class Clip(NamedTuple):
 
 
 class Curves:
-    """The contents of one panel in data units, and its height. ``edge`` is the value from which on a
-    digitised picture may cut off the loss."""
+    """One panel in data units. From the value ``edge`` on, a digitised picture may cut off the loss."""
 
     def __init__(self, panel: Panel, scale: Scale, height: float, window: Window, edge: float) -> None:
         self.panel, self.height, self.missing = panel, height, missing(panel, window)
@@ -174,8 +167,7 @@ class Curves:
         self.clips = clips(panel, self.scale, window, edge if panel.role in LOSSES else math.inf)
 
     def paint(self, pane: Pane, lift_px: float, taken: Sequence[Box] = ()) -> None:
-        """Paints the curves, the y axis, and the label ``lift_px`` above the frame; no word covers a box in
-        ``taken``."""
+        """Paints the panel, its label ``lift_px`` above it; no word covers a box in ``taken``."""
         panel, scale = self.panel, self.scale
         for stroke in self.strokes:
             stroke.paint(pane)
@@ -192,7 +184,6 @@ class Curves:
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
 
     def _name(self, line: Line, pane: Pane, room: Room) -> None:
-        """Writes the name of a line beside it, shortened if the whole name would cover a curve."""
         own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
         if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
             short = one_line(line.name, _SHORT_NAME)
@@ -250,7 +241,6 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
 
 
 def _joined(parts: list[Stroke]) -> Stroke:
-    """Several strokes as one with gaps, because renderers are slow with many objects."""
 
     def joined(name: str) -> Any:
         arrays = [getattr(part, name) for part in parts]
@@ -264,8 +254,7 @@ def _joined(parts: list[Stroke]) -> Stroke:
 
 
 def _clamped(values: Floats, scale: Scale) -> Floats:
-    """Values far outside the frame, moved nearer so that nothing overflows; what is visible stays as it
-    is."""
+    """Values far outside the frame, moved nearer so that nothing overflows."""
     if scale.log:
         return np.clip(values, scale.low / 1e9, scale.high * 1e9)
     span = scale.high - scale.low
@@ -279,9 +268,7 @@ def _isolated(values: Floats) -> Mask:
 
 
 class Envelope(NamedTuple):
-    """For each column with a sample: its centre on the step axis, and minimum, median and maximum. A column
-    of NaN and Inf alone has NaN, so that the line breaks there; it continues over columns without a
-    sample."""
+    """For each column with a sample: its centre, minimum, median and maximum; NaN if no sample is finite."""
 
     centre: Floats
     low: Floats
@@ -290,13 +277,10 @@ class Envelope(NamedTuple):
 
 
 def envelope(steps: Floats, values: Floats, first: float, last: float, columns: int) -> Envelope:
-    """Min, median and max of each of ``columns`` equal parts of [first, last].
+    """Minimum, median and maximum of the finite values in each of ``columns`` equal parts of [first, last].
 
-    Args:
-        steps: ascending float64[n], n >= 1; those outside [first, last] belong to the outer columns.
-        values: float64[n]; values that are not finite are left out.
-        first, last: the ends of the axis, first < last. All curves of a panel share one grid, else a short
-            attempt would look thicker than a long one.
+    ``steps`` are ascending; those outside belong to the outer columns. All curves of a panel share one grid,
+    else a short attempt would look thicker than a long one.
     """
     column = np.clip((steps - first) * (columns / (last - first)), 0, columns - 1).astype(np.int64)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
@@ -332,8 +316,7 @@ def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[C
 
 
 def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: float) -> Iterator[Clip]:
-    """The most extreme sample of each stretch beyond one edge; a curve that is hardly beyond it is left out,
-    because one sees that."""
+    """The most extreme sample of each stretch that is clearly beyond one edge."""
     edge = sign * scale.beyond(sign * _HARDLY_SHARE)
     for token, s in ((line.token, segment) for line in panel.lines for segment in line.segments):
         beyond = (sign * s.values > edge) & window.holds(s.steps) & np.isfinite(s.values)
@@ -344,7 +327,6 @@ def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: fl
 
 
 def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
-    """Paints a row of crosses below the upper edge, with the word where there is room for it."""
     x, y = pane.x(steps), pane.top + 0.08 * pane.height
     pane.sheet.crosses(x, y, 2.5, 1.3, "bad", pane.box)
     room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))

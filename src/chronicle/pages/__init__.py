@@ -1,11 +1,8 @@
-"""The Markdown pages of the site, made from entries and pattern pages by functions without side effects.
+"""The Markdown pages of the site, made from entries and pattern pages, and the index of the search.
 
 A page kind is a function ``kind(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. A template comes
-from the first folder of ``SiteData.templates`` that has it.
-
-This module also writes the index of the search: one script about runs and patterns, and one about the guide.
-The theme's own index contains the whole guide and is loaded with every page; ours are loaded on demand. A run
-has at most `A_RUN` bytes in it, so that the search stays fast in an archive of any size.
+from the first folder of ``SiteData.templates`` that has it. The index of the search is loaded on demand, and
+has at most `A_RUN` bytes for a run, so that the search stays fast in an archive of any size.
 """
 
 from __future__ import annotations
@@ -84,8 +81,7 @@ def search_js(site: SiteData) -> str:
 
 
 def guide_js(site: SiteData, guide: Path) -> str:
-    """The script ``chronicleGuide``: address, title and words of each section of the guide, pattern page and
-    case."""
+    """The script ``chronicleGuide``: address, title and words of guide sections, patterns and cases."""
     rows: list[list[str]] = []
     for file in sorted(guide.rglob("*.md")):
         if not (text := file.read_text("utf-8")).startswith(_APPENDIX):

@@ -1,14 +1,13 @@
 """The events of all runs by month and day, newest first, and the table of experiments.
 
-The events are written as a page, as its data, as Markdown, and as feeds: Atom (RFC 4287) and JSON Feed 1.1.
-Ids in the feeds are UUIDs of the site's title, the run and the event, so that they outlive a move of the
-site. Without ``site_url``, links are relative in Atom, which allows that, and left out in JSON.
+The events are a page, its data, Markdown, and feeds: Atom (RFC 4287) and JSON Feed 1.1. Ids in the feeds are
+UUIDs of title, run and event, so that they outlive a move of the site. Without ``site_url``, links are
+relative in Atom, which allows that, and left out in JSON.
 
 An experiment is an act with its reasons and its outcome. An act is a restart at which something changed, or
 for which findings or people give a reason; consecutive changes of schedule or batch; what somebody decided or
 tried about a finding; or the run as a whole, if notes on no event say what it was to try. The findings and
-faults that led to the act are its reasons, the findings that followed it are its outcome, and the notes on
-all of them belong to it. A plain resume and a plain launch are no experiments.
+faults that led to the act are its reasons, the findings that followed it its outcome.
 """
 
 from __future__ import annotations
@@ -176,11 +175,9 @@ class Experiment(RunEvent):
 
 @dataclass
 class _Act:
-    """An act: the events that were ``done``, those that ``led`` to it and those that ``followed``.
-
-    ``notes`` are those on the first two, ``replies`` those on what followed. ``is_experiment`` is False for
-    the launch and for a plain resume; ``is_plan`` is True for the run as a whole.
-    """
+    """An act: the events that were ``done``, that ``led`` to it and that ``followed``; ``notes`` are those on
+    the first two, ``replies`` those on the last. The launch and a plain resume are no experiment; ``is_plan``
+    says that the act is the run as a whole."""
 
     done: list[Event] = field(default_factory=list)
     led: list[Event] = field(default_factory=list)
@@ -193,11 +190,9 @@ class _Act:
 
     @property
     def finding(self) -> Event | None:
-        """The finding about which somebody decided or tried something, if that is the act."""
         return next((event for event in self.done if event.kind is EventKind.FINDING), None)
 
     def is_cause_of(self, finding: Event) -> bool:
-        """Whether the record of a finding names something that was done as its possible cause."""
         words = [f"the {event_name(event)}" for event in self.done]
         return self.is_experiment and any(word in cause for word in words for cause in finding.causes)
 
@@ -244,7 +239,6 @@ def _plan(notes: Sequence[RunEvent]) -> _Act | None:
 
 
 def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
-    """The experiments in the notes on a run, one after another: hypothesis, act, outcome."""
     acts: list[_Act] = []
     for note in notes:
         is_done = bool(acts) and any(earlier.note_kind != "hypothesis" for earlier in acts[-1].notes)
@@ -322,13 +316,11 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
 
 
 def _with_kind(note: RunEvent) -> str:
-    """A note in the column of outcomes, after its kind unless it is an outcome: ``Lesson: …``."""
     kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
     return f"{kind}{note.event.sentence}"
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
-    """The outcome by the events alone: the gravest findings after the act, or that there were none."""
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
     shown = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
     if shown:
@@ -340,7 +332,6 @@ def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
 
 
 def _last_place(entry: Entry, event: Event) -> str:
-    """The last step before the next restart after an event, or that of the log."""
     later = islice(dropwhile(lambda other: other is not event, entry.events), 1, None)
     restart = next((other for other in later if other.kind in JOINS), None)
     joins = {event_id(join): join.from_step for join in entry.diagnosis.joins}
@@ -350,8 +341,7 @@ def _last_place(entry: Entry, event: Event) -> str:
 
 
 def _hours(entry: Entry, act: _Act) -> str:
-    """The hours that were discarded, that passed until the run went on, and that were trained after a failure
-    from which the run did not recover."""
+    """Hours that were discarded, passed until the run went on, or were trained after a lasting failure."""
     lost = [span for join in act.joins for span in (join.evidence.get("discarded_s"), join.gap_s)]
     for event in (*act.done, *act.followed):
         if event.live and event.verdict is Verdict.BAD and event.end_step is None:

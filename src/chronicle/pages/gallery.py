@@ -33,7 +33,6 @@ class RunEvent:
 
     @property
     def time(self) -> str:
-        """As logged; empty if unknown."""
         return self.event.time
 
     @property
@@ -66,28 +65,23 @@ class RunEvent:
 
     @property
     def kind(self) -> str:
-        """The kind in the filter: that of the note, or that of the event."""
         return self.note_kind or self.event.kind.value
 
     @cached_property
     def notes(self) -> tuple[Event, ...]:
-        """The notes on it."""
         return tuple(note for note in self.entry.events if note.of == self.event.id)
 
     @cached_property
     def content(self) -> str:
-        """All that other pages show of it, so that equal contents make equal pages."""
         return repr((self.href, self.title, self.event, self.notes, self.after))
 
     @property
     def zoom(self) -> Figure | None:
-        """Its zoomed figure, if one was drawn."""
         return figure(self.entry, f"finding-{self.event.mark}")
 
     @property
     def after(self) -> str:
-        """What followed, as a sentence: the next restart or the end of the run, whatever comes first; after
-        anything but a finding also the next finding that is not good."""
+        """The next restart or the end of the run, after no finding also the next finding that is not good."""
         is_finding = self.event.kind is EventKind.FINDING
         later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
         next(later)  # the event itself
@@ -268,11 +262,10 @@ class Case:
 class SiteData:
     """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it.
 
-    Entries may have been shortened by `listed`; ``full_entry`` returns the whole entry for one of them.
-    ``site_url`` and ``edit_url`` are those of chronicle.toml; both end in a slash, or are empty.
-
-    Pages that are up to date are found by ``known``, a hash of each entry by its run, ``shared``, a hash of
-    all else that pages depend on, and ``standing``, the existing pages with their `Page.made_of`.
+    Entries may have been shortened by `listed`; ``full_entry`` returns the whole one. ``site_url`` and
+    ``edit_url`` end in a slash, or are empty. Pages that are up to date are found by ``known``, a hash of
+    each entry by its run, ``shared``, a hash of all else, and ``standing``, the pages with their
+    `Page.made_of`.
     """
 
     entries: Sequence[Entry]
@@ -298,12 +291,10 @@ class SiteData:
 
     @cached_property
     def happened(self) -> Sequence[RunEvent]:
-        """The events of all runs, newest first."""
         return dated_events(self.entries)
 
     @cached_property
     def showing(self) -> Mapping[str, Sequence[Entry]]:
-        """Entries by the pattern they show, in the order of the entries."""
         shown: dict[str, list[Entry]] = {}
         for entry in self.entries:
             for pattern in entry.diagnosis.patterns:

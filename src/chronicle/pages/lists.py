@@ -1,8 +1,7 @@
 """Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run.
 
-Home shows a team which runs need attention, what is new and what is in training; the Home of the reference
-gallery has a large figure instead. The page of a pattern shows its events in this archive, those with notes
-first, and how often it occurs.
+Home shows a team which runs need attention, what is new and what is in training; in the reference gallery it
+has a large figure instead.
 """
 
 from __future__ import annotations
@@ -149,9 +148,8 @@ def missing(site: SiteData, render: Render) -> Iterator[Page]:
 
 
 def entries_js(site: SiteData) -> str:
-    """The data of browse.js, as a script because pages from disk may not fetch. Each row has id, title,
-    verdict, patterns, project, kinds of joins, kind of source, points, measure, meta, href, thumb, day, steps
-    discarded, and the facts of run.toml as pairs of name and value."""
+    """The data of browse.js, a script because pages from disk may not fetch: a row for each run, whose
+    columns `_row` and browse.js list in the same order."""
     names = {pattern: plain(site.pattern_title(pattern)) for pattern in sorted(site.showing)}
     rows = ",\n".join(as_json(_row(entry)) for entry in site.worst_first)
     return f"window.chroniclePatterns = {as_json(names)};\nwindow.chronicleEntries = [\n{rows}\n];\n"
@@ -206,7 +204,6 @@ def columns(site: SiteData) -> dict[str, Columns]:
 
 
 def _drawing(pattern: str | None, size: str) -> Html:
-    """The sketch of a pattern as SVG, "wide", "narrow" or "small"; empty for a pattern without one."""
     file = shipped_file("gallery") / "sketches" / f"{pattern}-{size}.svg"
     return Html(file.read_text("utf-8") if pattern in BY_ID else "")
 
@@ -236,15 +233,13 @@ def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> It
     """Sentences about a pattern in this archive, each with its number of cases and an interval of 95 %."""
     runs, shown = len(site.entries), len(site.showing.get(pattern, ()))
     if shown and runs >= FEWEST:
-        show = "shows" if shown == 1 else "show"
-        yield f"{_share_of(shown, runs, 'runs here')} {show} it{_share(shown, runs)}."
+        yield _share(shown, runs, f"runs here {'shows' if shown == 1 else 'show'} it")
     if pattern in OVERALL | having(Trait.WHOLE_RUN):  # these have no end of their own
         return
     closed = [row.event for row in happened if row.event.step is not None and row.event.end_step is not None]
     if len(happened) >= FEWEST:
-        over, n = len(closed), len(happened)
-        were = "was" if over < 2 else "were"
-        yield f"{_share_of(over, n, 'events')} {were} over when the log ended{_share(over, n)}."
+        were = "was" if len(closed) < 2 else "were"
+        yield _share(len(closed), len(happened), f"events {were} over when the log ended")
     of_steps = [row.event for row in happened if all(row.get("axis") == "step" for row in row.entry.attempts)]
     taken = sorted(e.end_step - e.step for e in of_steps if e.end_step is not None and e.step is not None)
     if len(taken) > FEWEST:
@@ -254,14 +249,10 @@ def statistics(site: SiteData, pattern: str, happened: Sequence[RunEvent]) -> It
         yield f"Half of these {count(len(taken))} took {count(middle)} steps or fewer (95 % interval {ends})."
 
 
-def _share_of(part: int, n: int, things: str) -> str:
-    """``4 of the 68 runs here``; ``None of the 5 events``."""
-    return f"{count(part) if part else 'None'} of the {count(n)} {things}"
-
-
-def _share(part: int, n: int) -> str:
-    low, high = wilson(part, n)
-    return f" ({count(100 * part / n)} %; 95 % interval {count(100 * low)} to {count(100 * high)} %)"
+def _share(part: int, n: int, words: str) -> str:
+    low, high = (count(100 * bound) for bound in wilson(part, n))
+    share = f"{count(100 * part / n)} %; 95 % interval {low} to {high} %"
+    return f"{count(part) if part else 'None'} of the {count(n)} {words} ({share})."
 
 
 def wilson(part: int, n: int) -> tuple[float, float]:
@@ -273,8 +264,7 @@ def wilson(part: int, n: int) -> tuple[float, float]:
 
 
 def median_interval(n: int) -> tuple[int, int]:
-    """The ranks, from 0, of the two sorted values between which the median of the population lies with 95 %.
-    By the binomial distribution at most 2.5 % are left out on each side; for few values nothing is."""
+    """Ranks, from 0, of the values between which the median lies with 95 %, by the binomial distribution."""
     below, rank = 0.0, 0
     while rank < n // 2 and (below := below + math.comb(n, rank) / 2**n) <= 0.025:
         rank += 1
@@ -337,7 +327,6 @@ def in_training(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _end(entry: Entry) -> Event | None:
-    """The end of a run, if its log is a real one with times of day."""
     if entry.about.get("data", "log") != "log" or entry.about.get("synthetic"):
         return None
     ends = (event for event in entry.events if event.kind is EventKind.END)

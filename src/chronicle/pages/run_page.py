@@ -1,9 +1,8 @@
 """The page of a run: its figure, its story and its events, then the facts and the evidence.
 
-Advice on an event is the causes from its pattern's page, ranked by the signs around the event. A cause that a
-sign speaks against goes to the end. The others are ordered by how many signs speak for them; between equals
-the order of the page decides, which begins with the likeliest cause. The causes of a falling reward are not
-listed for a rising loss, nor the other way round.
+Causes of an event are ranked by the signs around it: one that a sign speaks against goes to the end, the
+others are ordered by how many signs speak for them, then as on the pattern's page. Causes of a falling reward
+are not listed for a rising loss, nor the other way round.
 """
 
 from __future__ import annotations
@@ -87,7 +86,6 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
 
 
 def _similar_events(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
-    """Events of other runs that show a pattern which decides the verdict of this run."""
     leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
     for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
         yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
@@ -121,13 +119,11 @@ class Ranked(NamedTuple):
 
     @property
     def is_assessed(self) -> bool:
-        """Whether there is any evidence."""
         return bool(self.speaks_for or self.against or self.not_logged)
 
 
 class Advice(NamedTuple):
-    """Advice on one event: the page of its pattern, the ranked causes, and what decides between the first
-    two."""
+    """On one event: the page of its pattern, the ranked causes, and what decides between the first two."""
 
     event: Event
     page: PatternPage
@@ -136,8 +132,7 @@ class Advice(NamedTuple):
 
 
 def advice(event: Event, page: PatternPage) -> Advice:
-    """The causes of an event from a pattern's page, ranked by the evidence of this run. ``check`` says how to
-    tell the first cause from the second: what to look at, and what should be logged."""
+    """The ranked causes of an event; ``check`` says how to tell the first one from the second."""
     causes, check = ranked(page.causes, event.signs), ""
     likely = [row for row in causes[:2] if not row.against]
     if len(likely) == 2:

@@ -63,8 +63,7 @@ def first_phrases(phrases: Sequence[str]) -> str:
 
 
 def fact_value(fact: Fact) -> str:
-    """A fact's value, or ``not logged``. A value without a unit, which a log or run.toml states, is given to
-    six digits; a hash is shortened."""
+    """A fact's value, or ``not logged``. A value without a unit has six digits; a hash is shortened."""
     value = fact.value
     if fact.unit == "" and not isinstance(value, bool):
         if isinstance(value, str) and re.fullmatch("[0-9a-f]{32,128}", value):
@@ -126,8 +125,7 @@ def role_words(role: str) -> str:
 
 
 def unassessed(diagnosis: Diagnosis, title: Callable[[str], str] = str) -> dict[str, str]:
-    """The patterns that were not assessed, by the series they lack; if one lacks several, by that which most
-    patterns lack."""
+    """The patterns that were not assessed, by the series that they lack, or the commonest of these."""
     lacking = Counter(role for item in diagnosis.not_assessed for role in item.missing)
     patterns: dict[str, list[str]] = {}
     for item in diagnosis.not_assessed:
@@ -198,8 +196,7 @@ def linked(text: Any) -> Html:
 
 
 def cited(text: Any) -> Html:
-    """The place of a source, with a link to it: an address, ``arXiv:2204.02311``, ``owner/name#123``,
-    ``owner/name, path`` or ``huggingface.co/...``."""
+    """The place of a source with a link: an address, ``arXiv:2204.02311``, ``owner/name#123``, ..."""
     return _with_links(text, _SOURCE, _address_of_source)
 
 
@@ -229,8 +226,7 @@ def yaml_string(text: str) -> Html:
 
 @lru_cache(maxsize=1 << 14)
 def slug(run_id: str) -> str:
-    """The folder of a run's page. A valid run id stays as it is; any other is quoted, so that it cannot lead
-    out of the site."""
+    """The folder of a run's page: a valid run id as it is, any other one quoted to lead nowhere else."""
     name = quote(run_id.encode("utf-8", "surrogatepass"), safe="")
     return f"%2E{name[1:]}" if name.startswith(".") else name
 
@@ -255,9 +251,8 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 
 
 def renderer(folders: Sequence[Path]) -> Render:
-    """A function that renders templates, each from the first folder that has it, with every value escaped.
-    Templates may be a workspace's own: they run in jinja's sandbox, and one that fails raises ConfigError
-    with its name and line."""
+    """A function that renders templates from the first folder that has them, with every value escaped.
+    Templates run in jinja's sandbox, and one that fails raises ConfigError with its name and line."""
     import jinja2
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 

@@ -77,8 +77,7 @@ def tell(
 
 
 def _people_paragraph(notes: Sequence[Note]) -> str:
-    """Quotes the latest decisions, the last lesson, the last outcome with its hypothesis, and a hypothesis
-    that is still open."""
+    """Quotes the latest decisions, lesson and outcome, and a hypothesis that is still open."""
     notes = sorted(notes, key=lambda note: moment(note.at_time))
 
     def places(*kinds: str) -> list[int]:
@@ -142,7 +141,7 @@ def card(happened: Sequence[Event], verdict: Verdict) -> str:
 
 
 def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
-    """The deciding events that the headline tells: the earliest and the gravest of the first three."""
+    """The earliest and the gravest of the first three deciding events."""
     decide = deciding(happened, diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD:
         return decide[:2]
@@ -151,7 +150,6 @@ def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Ev
 
 
 def _trainings_sentence(run: RunView) -> str:
-    """How many trainings the logs hold, where they end, and between which levels of the judged metric."""
     if run.n_trainings < 2:
         return ""
     latest = dict[int, Ending]()  # of each training
@@ -170,8 +168,7 @@ def _trainings_sentence(run: RunView) -> str:
 
 
 def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
-    """Between which levels the judged metric ends; ``attempts`` has the last attempt of each training, by the
-    number of the training."""
+    """Between which levels the judged metric ends; ``attempts`` are the last ones, by training."""
     metric = run.loss.metric if run.loss is not None else ""
     levels = ((final_level(a.series[metric].values), k) for k, a in attempts.items() if metric in a.series)
     ends = sorted((level, number) for level, number in levels if math.isfinite(level))
@@ -199,8 +196,7 @@ def _restarts_sentence(run: RunView) -> str:
 
 
 def _told_events(run: RunView, happened: Sequence[Event], chosen: Sequence[Event]) -> list[Event]:
-    """The events that the headline and the first paragraph tell one by one: the gravest findings that count,
-    a few restarts with the findings that they discarded, and possible causes of all these."""
+    """What is told one by one: the gravest findings that count, a few restarts, and possible causes."""
     grave = [*chosen, *(e for e in gravest(happened, run.diagnosis.verdict) if e not in chosen)]
     by_noun = _by_noun([e for e in grave if _is_live_finding(e)])
     first_ones = chain.from_iterable(same[:_MOST_ALIKE] for same in by_noun.values())
@@ -217,7 +213,6 @@ def _is_live_finding(event: Event) -> bool:
 
 
 def _by_noun(findings: Sequence[Event]) -> dict[str, list[Event]]:
-    """Findings by their name inside a sentence."""
     alike: dict[str, list[Event]] = {}
     for event in findings:
         alike.setdefault(event_name(event), []).append(event)
@@ -265,8 +260,7 @@ def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
 
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
-    """The beginning of the paragraph, if its first event does not come between those of the headline:
-    ``Before the divergence, ``."""
+    """How the paragraph begins if its first event lies before or after the headline's."""
     single = [e for e in chosen if _is_live_finding(e) and not e.shows(COURSE)]
     steps = [e.step for e in single if e.step is not None]
     if first.kind not in (EventKind.FINDING, *CHANGES) or first.step is None or not steps:
@@ -306,7 +300,6 @@ def _where(run: RunView, findings: Sequence[Event]) -> str:
 
 
 def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
-    """The findings that decide the verdict, unless the headline names all of them."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
     if diagnosis.verdict is Verdict.GOOD or not decide:
         return "" if any(e.shows(CALM) for e in chosen) else diagnosis.because
@@ -322,8 +315,7 @@ def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence
 
 
 def _open_paragraph(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:
-    """What a reader has to know about the verdict: findings on discarded branches, a loss that was not logged
-    (unless an agent's reward is judged), and a doubt about the timeline. ``before`` is the text so far."""
+    """Discarded findings, a loss that was not logged, a doubt; ``before`` is the text so far."""
     parts = []
     if gone := sum(e.kind is EventKind.FINDING and not e.live and e not in shown for e in happened):
         lie, do = ("lie on branches that were", "do") if gone > 1 else ("lies on a branch that was", "does")

@@ -1,13 +1,11 @@
 """Findings grouped into events, and the numbers of each event, measured against one baseline.
 
 Two findings belong to one event if they lie in one attempt and their onsets are no further apart than the log
-can tell, or if both are about the loss and one began before the other was over. A finding that is not over
-counts only up to its peak, because what comes long after the peak is an event of its own. The exception
-is a divergence that kept most of its height: a later divergence of the same metric continues it.
+can tell, or if both are about the loss and one began before the other was over; a finding that is not over
+counts up to its peak. A later divergence of the same metric continues one that kept most of its height.
 
-The baseline of a rise is the lower of two medians, before its onset and at its onset, so that a rise at the
-foot of an earlier fall is not described as a fall. A peak that is cut off by a picture, or that ends in NaN,
-is a lower bound. A duration is never more precise than the log or the picture.
+The baseline of a rise is the lower of two medians, before its onset and at its onset. A peak that is cut off
+by a picture, or that ends in NaN, is a lower bound. A duration is never more precise than the log.
 """
 
 from __future__ import annotations
@@ -114,11 +112,8 @@ class Rise(NamedTuple):
 
 
 class RunView:
-    """A run with what its sentences need.
-
-    ``gap`` is the number of steps between two logged samples. ``training_of`` has the number of the training
-    of each attempt, from 1. ``edge`` is the value from which on a digitised picture may cut off the loss.
-    """
+    """A run with what its sentences need: ``gap`` is the number of steps between two logged samples,
+    ``training_of`` the number of the training of each attempt, from 1, ``edge`` see `picture_edge`."""
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, config: RunConfig | None = None) -> None:
         self.timeline, self.diagnosis, self.config = timeline, diagnosis, config or RunConfig()
@@ -144,8 +139,7 @@ class RunView:
         return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
 
     def in_training(self, attempt: str | None, sentence: str) -> str:
-        """The sentence, with the training of the attempt in front if there are several: ``In fold 1, the
-        second of 5 trainings, the loss ..``."""
+        """The sentence, after the training of the attempt if there are several."""
         if not (where := self.training(attempt)):
             return sentence
         trial = self.timeline.attempts[self._index_of[attempt or ""]].facts.get("trial")
@@ -214,12 +208,9 @@ def evidence_number(finding: Finding, key: str) -> float:
 
 
 class FindingView:
-    """A finding with what its sentence needs.
-
-    ``track`` is the metric on which it is measured: ``metric``, else its own, else the loss; ``at`` is the
-    index of its attempt (None: several attempts). ``falls`` says that the metric should rise, so that a fall
-    of it is what a rise is for a loss. ``numbers`` collects the numbers that the sentence names.
-    """
+    """A finding with what its sentence needs. ``track`` is the metric on which it is measured, in the attempt
+    ``at`` (None: several). ``falls``: the metric should rise, so that a fall of it is what a rise is for a
+    loss. ``numbers`` collects the numbers that the sentence names."""
 
     def __init__(
         self, run: RunView, finding: Finding, numbers: list[Quantity] | None = None, metric: str = ""
@@ -243,7 +234,6 @@ class FindingView:
         return f"the restart at {self.start}" if begins else self.start
 
     def is_measured(self, key: str) -> bool:
-        """Whether the evidence holds a finite number of this name."""
         return math.isfinite(evidence_number(self.finding, key))
 
     def value(self, key: str, default: float = math.nan) -> float:
@@ -255,7 +245,6 @@ class FindingView:
         return self.numbers[-1].words
 
     def evidence_words(self, name: str, key: str, form: Callable[[float], str]) -> str:
-        """The same for a number of the evidence."""
         return self.number_words(name, self.value(key), form)
 
     @cached_property
@@ -394,8 +383,7 @@ def attempt_places(timeline: Timeline) -> Mapping[str, int]:
 
 
 def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
-    """A function that returns the index of the attempt of this name, else that of the last attempt which had
-    begun at the step."""
+    """A function from a name and a step to the index of the attempt, or of the last one begun by then."""
     place_of = attempt_places(timeline)
     series = map(distinct_in, timeline.attempts)
     begins = [min((s.steps.min() for s in every if len(s)), default=math.inf) for every in series]
@@ -430,7 +418,7 @@ def _are_one_event(a: Finding, b: Finding, near: float) -> bool:
 
 
 def _onset_step(finding: Finding) -> float:
-    """The first step of a finding; for a finding that precedes a rise of the loss, that of the rise."""
+    """The first step of a finding, or of the rise of the loss that it precedes."""
     rise = evidence_number(finding, "loss_start_step")
     return rise if math.isfinite(rise) else finding.start_step
 
@@ -448,8 +436,7 @@ def _last_step(finding: Finding) -> int:
 
 
 def _gravest(group: Sequence[Finding]) -> Finding:
-    """The gravest finding of a group, with the steps of all findings of its pattern; all rises count as one
-    pattern."""
+    """The gravest finding of a group, with the steps of all findings of its pattern (or of all rises)."""
     first = max(group, key=lambda f: (BY_ID[f.pattern].verdict.rank, f.severity, f.metric is None))
     same = [f for f in group if f.pattern == first.pattern or {f.pattern, first.pattern} <= RISES]
     ends = [f.end_step for f in same if f.end_step is not None]

@@ -110,8 +110,7 @@ class Sentences(FindingView):
         return f"{words}: {self.last_seen} it stood {self.above(left)}" if left > 0 else words
 
     def above(self, left: float) -> str:
-        """How far above its earlier course it stayed, from log units: ``16 % above its earlier course``; if a
-        level is not positive, ``at 4.1``."""
+        """``16 % above its earlier course``; if a level is not positive, ``at 4.1``."""
         inside = (self.samples[0] >= self.finding.start_step) & (self.samples[0] <= self.last_step)
         level = final_level(self.samples[1][inside & np.isfinite(self.samples[1])])
         if self.rise is not None and min(self.rise.before, level) <= 0:
@@ -122,7 +121,6 @@ class Sentences(FindingView):
 
     @property
     def came_back(self) -> bool:
-        """Whether it came back by more than half of its height, in log units."""
         return self.value("residual_log") < self.value("height_log") / 2
 
     def divergence_after_spike(self) -> Words:
@@ -222,9 +220,10 @@ class Sentences(FindingView):
         steps, values = self.samples[0][known], self.samples[1][known]
         if not len(values):
             return Words(f"{self.what} was best at {self.start}", f"best at {self.start}")
-        row = int(values.argmax() if self.falls else values.argmin())
+        extreme, turned, row = (
+            ("highest", "fell", values.argmax()) if self.falls else ("lowest", "rose", values.argmin())
+        )
         best, last, at = float(values[row]), float(values[-1]), self.run.axis.place(int(steps[row]))
-        extreme, turned = ("highest", "fell") if self.falls else ("lowest", "rose")
         if min(best, last) > 0:
             moved = self.number_words("moved", math.log(last / best), percent)
             by, short = (
@@ -316,8 +315,7 @@ class Sentences(FindingView):
     noisy_healthy = near_perfect
 
     def _longest_training(self) -> tuple[str, tuple[Steps, Floats]]:
-        """Of several trainings the one that reached the last step: ``in the first of 5 trainings, `` and its
-        live samples; of a single training nothing and all samples."""
+        """Of several trainings, the one that reached the last step: words for it, and its live samples."""
         track, n_trainings = self.track, self.run.n_trainings
         if self.at is not None or track is None or n_trainings < 2:
             return "", self.samples

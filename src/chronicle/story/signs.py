@@ -1,8 +1,7 @@
 """Evidence around an event: what came shortly before it, and signs of a cause.
 
-A sign is read from the log. It holds, does not hold, or is unknown because the series that it needs was not
-logged; `Event.signs` has those that are known. The causes on a pattern's page (gallery/<verdict>/) name the
-signs that speak for and against them, and `chronicle.pages.run_page` ranks the causes by these signs.
+A sign holds, does not hold, or is unknown because the series that it needs was not logged. The causes on a
+pattern's page (gallery/<verdict>/) name the signs for and against them, and `pages.run_page` ranks them so.
 """
 
 from __future__ import annotations
@@ -49,13 +48,11 @@ class EventContext:
         self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
 
     def as_steps(self, samples: int) -> float:
-        """How many steps so many logged samples span."""
         return samples * max(self.run.gap, 1.0)
 
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
-        """The other events up to ``_CAUSE_SAMPLES`` before, the nearest first, each with its distance in
-        steps."""
+        """Earlier events within the window of causes, the nearest first, with their distance in steps."""
         if self.event.shows(OVERALL):
             return []
         others = (o for o in self.events if o.id != self.event.id and o.title != self.event.title)
@@ -66,8 +63,7 @@ class EventContext:
         return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
-        """What came shortly before, ``40 steps after the batch change``; events of one step together, and of
-        several with one name only the nearest."""
+        """``40 steps after the batch change``; of several events of one name only the nearest."""
         words, named = [], set[str]()
         for before, others in groupby(self.shortly_before, itemgetter(0)):
             when = f"{self.run.axis.span(before)} after" if before else "together with"
@@ -78,7 +74,6 @@ class EventContext:
         return tuple(words)
 
     def values_before(self, series: Series | None, samples: int = _USUAL_SAMPLES) -> Floats:
-        """The last finite values before the event; none if the series was not logged."""
         known: Floats = np.empty(0)
         if series is None:
             return known
@@ -90,7 +85,6 @@ class EventContext:
         return known[-samples:]
 
     def values_from(self, series: Series | None, samples: int = _TOGETHER_SAMPLES) -> Floats:
-        """The first values from the event on, within its duration; none if the series was not logged."""
         if series is None:
             return np.empty(0)
         start = int(np.searchsorted(series.steps, self.step))
@@ -100,7 +94,6 @@ class EventContext:
         return series.values[start : start + samples]
 
     def was_found(self, role: Role, pattern: str) -> bool | None:
-        """Whether this pattern was found at or before the event; None if its series was not logged."""
         if self.view.first(role) is None:
             return None
         findings = (f for f in self.run.diagnosis.findings if f.pattern == pattern)
@@ -128,7 +121,6 @@ class EventContext:
         return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
 
     def calm_before(self) -> bool:
-        """Whether no event came shortly before, and no earlier finding still lasts."""
         open_ = (o for o in self.events if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
         lasting = (o.step for o in open_ if o.attempt == self.event.attempt)
         return not self.shortly_before and not any(step is not None and step < self.step for step in lasting)
@@ -192,8 +184,7 @@ class EventContext:
         return bool(np.floor(ends[1]) > np.floor(ends[0]))
 
     def validation_still(self) -> bool | None:
-        """Compares two evaluations before the event with two after it, and the levels of the training loss
-        on both sides."""
+        """Compares the levels of both losses before and after the event."""
         kept, loss = self.view.validation_loss, self.view.loss
         if kept is None or loss is None:
             return None
@@ -271,7 +262,6 @@ class Sign(StrEnum):
         return sign
 
     def in_context(self, context: EventContext) -> bool | None:
-        """Whether it holds; None if that is unknown."""
         answer: bool | None = getattr(context, self.value.replace("-", "_"))()
         return None if answer is None else bool(answer)
 

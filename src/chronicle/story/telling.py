@@ -1,8 +1,7 @@
 """The events of a run, from its timeline, diagnosis and notes, in the order in which they happened.
 
-Events are ordered by attempt, then by step, so that the events of a discarded branch come before the rollback
-that discarded it. A change of schedule or batch inside an attempt is an event; one at a restart belongs to
-the event of the restart.
+They are ordered by attempt, then by step: events of a discarded branch come before the rollback. A change of
+schedule or batch inside an attempt is an event; one at a restart belongs to the event of the restart.
 """
 
 from __future__ import annotations
@@ -81,7 +80,6 @@ def _launch_event(run: RunView) -> Iterator[Event]:
 
 
 def _fault_events(run: RunView) -> Iterator[Event]:
-    """The faults of machines and jobs; those of one kind at one step are one event."""
     groups: dict[tuple[object, ...], list[Fault]] = {}
     for fault in run.timeline.faults:
         groups.setdefault((fault.kind, fault.what, fault.at_step), []).append(fault)
@@ -177,8 +175,7 @@ def _numbered(events: Iterable[Event]) -> list[Event]:
 
 
 def _with_ids(events: Iterable[Event]) -> list[Event]:
-    """Events with unique ids. A finding also gets the ids of the neighbouring places, so that a note on it
-    still finds it after it has moved a little."""
+    """Events with unique ids; a finding also has the neighbouring ids, for notes from before it moved."""
     named = _numbered(events)
     taken = {event.id for event in named}
     for place, event in enumerate(named):
@@ -255,7 +252,6 @@ class _Clock:
         self.at = lru_cache(maxsize=None)(self._at)
 
     def placed(self, event: Event) -> Event:
-        """The event with its time, the time since the start, its duration, and its number of tokens."""
         config = self.run.config
         if event.step is None:
             return event if event.time else replace(event, time=config.date)
