@@ -252,13 +252,9 @@ def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -
 def _without_test(series: Series) -> Series:
     """The series without a last row that alone repeats the step before it: it belongs to a final test."""
     is_new = np.diff(series.steps) > 0
-    test = (
-        len(is_new) >= _TOOTH_SAMPLES
-        and not is_new[-1]
-        and is_new[:-1].all()
-        and np.isfinite(series.values[-1])
-    )
-    return series.pick(np.arange(len(series) - 1)) if test else series
+    if len(is_new) < _TOOTH_SAMPLES or is_new[-1] or not is_new[:-1].all():
+        return series
+    return series.pick(np.arange(len(series) - 1)) if np.isfinite(series.values[-1]) else series
 
 
 @np.errstate(divide="ignore", invalid="ignore")  # a mean of zero has no inverse

@@ -162,11 +162,9 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
     z_down = ((ahead if ahead < mean else mean) - y) / noise
     up, down = False, False
     if q[FRESH] >= 6.0 or (k == 0 and q[COUNT] >= 8.0):
-        up = (
-            rise_evidence(mem, q, z_up / correlation_penalty(mem, k), i - BLOCK[k] + 1.0)
-            and y - mean > mem.config[RISE]
-        )
-        down = watch_down and k <= 2 and fall_evidence(mem, q, z_down, i - BLOCK[k] + 1.0)
+        since = i - BLOCK[k] + 1.0
+        up = rise_evidence(mem, q, z_up / correlation_penalty(mem, k), since) and y - mean > mem.config[RISE]
+        down = watch_down and k <= 2 and fall_evidence(mem, q, z_down, since)
         down = down and mean - y > 0.5 * mem.config[DROP]
     follow(mem.config, q, y, 32.0 if k == 0 else 12.0)
     return z_up, up, down

@@ -64,17 +64,7 @@ from chronicle.classify.measure import (
     row_medians,
     running,
 )
-from chronicle.classify.report import (
-    At,
-    Check,
-    Rule,
-    at_least,
-    at_most,
-    finding,
-    noted,
-    renamed,
-    stands,
-)
+from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.resumed import (
     FIRST_SAMPLES,
     JOIN_SAMPLES,
@@ -241,10 +231,7 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
             at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
             at_least("height of all", over.height, "log units", limits.rise, "step_log"),
         ]
-        at, confidence = (
-            At(join.attempt, join.loss, join.steps[0]),
-            confidence_of(over.t, limits.join_t),
-        )
+        at, confidence = (At(join.attempt, join.loss, join.steps[0]), confidence_of(over.t, limits.join_t))
         yield finding(SHIFT, at, checks, 0.3 + over.height, confidence, higher)
         return
     end = int(np.argmax(back)) + 1

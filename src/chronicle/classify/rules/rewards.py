@@ -67,7 +67,7 @@ SHORT_SHARE = 0.1  # of the objective's scale: less below the best is as good as
 CLOSED_SHARE = 0.1  # of the distance to the best: less is no progress
 LEAST_UNIT_REWARD = 0.25  # rewards that never reach this are costs, or have another unit than 1
 GROWN_TIMES = 2.0  # a length that it left for good
-DIVERGED_TIMES = 10.0  # the divergence at which the objective turned
+AWAY_TIMES = 10.0  # the divergence at which the objective turned
 _START_SAMPLES = 5  # whose median is the level at the start
 _ENTROPY_BLOCKS = 64  # a policy may come back for less than one of them
 
@@ -86,10 +86,8 @@ def in_blocks(series: Series, most: int) -> tuple[Floats, Floats]:
 def gone_from(entropy: Series) -> tuple[float, float] | None:
     """The step from which on an entropy is nothing beside its start, and the share left at the end; None if
     it is more, or crosses zero. The sign does not matter: some log it as part of a loss."""
-    (steps, level), start = (
-        in_blocks(entropy, _ENTROPY_BLOCKS),
-        median(finite(entropy).values[:_START_SAMPLES]),
-    )
+    steps, level = in_blocks(entropy, _ENTROPY_BLOCKS)
+    start = median(finite(entropy).values[:_START_SAMPLES])
     if not start or not len(level):
         return None
     shares = level / start
@@ -170,17 +168,11 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     if few < _START_SAMPLES or turn < few:
         return
     last = median(known[-few:])
-    before, now = (
-        max(median(values[turn - few : turn]), difference_noise(values[:turn])),
-        median(values[-few:]),
-    )
+    before, now = median(values[turn - few : turn]), median(values[-few:])
+    before = max(before, difference_noise(values[:turn]))
     checks = [
         at_least(
-            "divergence since the objective turned",
-            now / before,
-            "times",
-            DIVERGED_TIMES,
-            "divergence_factor",
+            "divergence since the objective turned", now / before, "times", AWAY_TIMES, "divergence_factor"
         ),
         at_least("of the objective's rise lost", way.lost_share, "share", LOST_SHARE, "lost_share"),
         at_least("fall of the objective", way.lost, "errors", FALL_FOR_ALARM_ERRORS),

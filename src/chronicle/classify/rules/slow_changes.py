@@ -318,9 +318,8 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     """A step within the first samples, before and after which the values do not overlap."""
     (steps, y), limits = positive(loss), view.thresholds
     least = max(limits.bad_end, limits.turn_t * difference_noise(y))
-    anew = (
-        not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]
-    )  # the first value of a run is that of guessing
+    # the first value of a run is that of guessing
+    anew = not attempt.index and len(y) > 0 and steps[0] <= 0.02 * steps[-1]
     if not len(loss) == len(y) >= 2 * LEVEL_SAMPLES:
         return
     gaps = np.minimum.accumulate(y[::-1])[::-1][1:] - np.maximum.accumulate(y)[:-1]
@@ -331,10 +330,7 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
                 at_least("level since over the level before", height, "log units", least, "residual_log"),
                 at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
             ]
-            at, back = (
-                At(attempt, loss, loss.steps[i]),
-                ("spike-slow-recovery", "it had come back"),
-            )
+            at, back = (At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back"))
             yield finding(SHIFT, at, checks, 0.3 + height, 0.8, back)
             return
 

@@ -57,13 +57,7 @@ from chronicle.classify.measure import (
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, SHIFT, typed_findings
-from chronicle.classify.rules.objectives import (
-    FAILED,
-    FEWEST_POINTS,
-    PLATEAU,
-    TREND_ERRORS,
-    improves,
-)
+from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, PLATEAU, TREND_ERRORS, improves
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
 from chronicle.metrics.names import LOSSES, is_of_opponent, plain, words_of
