@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import is_retold, parts_of, shares
+from chronicle.metrics.arithmetic import any_numbers, is_retold, median, parts_of, shares
 from chronicle.metrics.names import LOSSES, is_of_opponent, names_a_loss, part_rank, plain, role_of, words_of
 from chronicle.model import Floats, Role, Series
 
@@ -40,6 +40,7 @@ def assign(series: Log, overrides: Overrides = ()) -> dict[str, Series]:
     return assign_all([series], overrides)[0]
 
 
+@any_numbers
 def assign_all(
     logs: Sequence[Log], overrides: Overrides = (), axes: Sequence[str] = ()
 ) -> list[dict[str, Series]]:
@@ -104,6 +105,7 @@ class ByValues(NamedTuple):
     why: str
 
 
+@any_numbers
 def by_values(series: Log) -> dict[str, ByValues]:
     """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
     a bare loss may be that of the training and that of the evaluation in turn."""
@@ -384,9 +386,8 @@ def _goes_along(measured: Series, loss: Series) -> bool:
     if min(len(measured), len(loss)) < MIN_POINTS or (np.diff(loss.steps) < 0).any():
         return False
     there = np.interp(measured.steps, loss.steps, loss.values)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        near = np.median(np.abs(measured.values - there)) <= _NEAR_LOSS * np.median(np.abs(there))
-        return bool(near and np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
+    near = median(np.abs(measured.values - there)) <= _NEAR_LOSS * median(np.abs(there))
+    return near and bool(np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
 
 
 def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
+from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.model import Fault, Floats, Place, Steps
 from chronicle.readers.text import clean
 
@@ -98,6 +99,10 @@ class Column:
     def where(self, kept: Mask) -> Column:
         return self if kept.all() else Column(self.values[kept], self.rows[kept])
 
+    def whole(self) -> Column:
+        """The cells that are whole numbers of 64 bits."""
+        return self.where(is_whole(self.values))
+
 
 NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
 
@@ -134,11 +139,12 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
     for names, counted, epochs in inner if axis.counts == "row" else inner[:1]:
         for name, column in columns.items():
             may_count = column_key(name) in names and _is_axis(column.values)
-            if may_count and counts_up(column.where(is_whole(column.values)), epochs):
+            if may_count and counts_up(column.whole(), epochs):
                 return Axis(name, counted, column)
     return axis
 
 
+@any_numbers
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
     """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
     training ``declared``, the best that tells, helped by the others, half of the rows that any does. A plural
@@ -149,15 +155,16 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
     episodes = next((c for name, c in columns.items() if column_key(name) in LAUNCH_NAMES), NO_COLUMN)
+    valid = {n: columns[n].whole() for n in counting if _is_axis(columns[n].values)}
 
-    def is_amount(name: str) -> bool:
-        column, values = columns[name], columns[name].values
-        still = len(values) >= MANY and bool(np.all(values == values[0]))
-        up_and_down = still or goes_up_and_down(column, epochs) or _is_of_episodes(column, episodes)
-        return column_key(name).endswith("s") and up_and_down
+    def is_amount(name: str, column: Column) -> bool:
+        if not column_key(name).endswith("s"):
+            return False
+        stays = len(column.values) >= MANY and np.ptp(column.values) == 0
+        return stays or goes_up_and_down(column, epochs) or _falls_within_episodes(column, episodes)
 
-    whole = [name for name in counting if _is_axis(columns[name].values) and not is_amount(name)]
-    moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
+    whole = [name for name, column in valid.items() if not is_amount(name, column)]
+    moving = [name for name in whole if np.ptp(valid[name].values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
     if not name:  # a column may have no name
         return Axis("", "row")
@@ -175,9 +182,9 @@ def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> 
     such rows stand at the step before them. For many, rows that have both counters tell how one follows from
     the other; without such rows, counters of steps over the same range are one."""
     column, placed = columns[name], dict[str, int]()
-    axis = column.where(is_whole(column.values))
+    axis = column.whole()
     for other in others:
-        counter = columns[other].where(is_whole(columns[other].values))
+        counter = columns[other].whole()
         more = _placed(axis, counter, same=counted_by(other) == "step")
         if len(more.rows):
             placed[other], axis, column = len(more.rows), _merged(axis, more), _merged(column, more)
@@ -210,7 +217,7 @@ def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) ->
     both count steps (``same``) they are interpolated; an epoch is taken for its end."""
     if not len(values):
         return None
-    both = np.intersect1d(axis.rows, counter.rows)
+    both = axis.rows[np.isin(axis.rows, counter.rows)]
     at = counter.only(both).values.astype(np.float64)
     steps = axis.only(both).values.astype(np.float64)
     if not len(both):  # the same steps under two names
@@ -236,26 +243,26 @@ def _as_steps(values: Floats) -> Steps:
     return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
 
 
+@any_numbers
 def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     """Whether values rise and fall within epochs about as often, far and without beginning anew."""
     values = counter.values
-    with np.errstate(over="ignore", invalid="ignore"):
-        forward = np.diff(values)
+    forward = np.diff(values)
     within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
     rises, falls = forward[within & (forward > 0)], within & (forward < 0)
     n_falls = np.count_nonzero(falls)
     if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
         return False
-    low, high = np.nanpercentile(values, (10, 90))
-    far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
-    return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+    tenth = len(values) // 10
+    low, high = np.sort(values)[[tenth, -1 - tenth]]
+    far = median(-forward[falls]) > _FAR * float(high - low)  # not one of several writers behind another
+    return bool(far and np.any(values[1:][falls] > values.min() + median(rises)))
 
 
-def _is_of_episodes(counter: Column, episodes: Column) -> bool:
+def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
     """Whether values fall about as often as they rise, again and again, while episodes are counted on."""
-    shared = np.intersect1d(counter.rows, episodes.rows)
-    forward = np.diff(counter.only(shared).values)
-    n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(shared).values) > 0))
+    forward = np.diff(counter.only(episodes.rows).values)
+    n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(counter.rows).values) > 0))
     return bool(n_falls >= MANY and _OFTEN * n_falls > np.count_nonzero(forward > 0))
 
 
@@ -295,8 +302,7 @@ def is_whole(values: NDArray[Any]) -> Mask:
     """Which are whole numbers that fit 64 bits."""
     if values.dtype == np.int64:
         return np.ones(len(values), bool)
-    with np.errstate(invalid="ignore"):
-        return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**63))
+    return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**63))
 
 
 def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
@@ -355,8 +361,8 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
     usual, _ = Counter(highest[:-1].tolist()).most_common(1)[0]  # the last epoch may not be over
     forward = np.diff(step)
     within = forward[~up & (forward > 0)]
-    interval = int(np.median(within)) if len(within) else 1
-    return int(usual) + (interval if np.median(lowest) <= 0 else 0)
+    interval = int(median(within)) if len(within) else 1
+    return int(usual) + (interval if median(lowest) <= 0 else 0)
 
 
 def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
@@ -367,8 +373,7 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
     known[rows] = np.arange(len(rows))
     latest = np.maximum(np.maximum.accumulate(known), 0)
     done = epoch[latest] - min(int(epoch[0]), 1)
-    with np.errstate(over="ignore"):
-        return np.asarray(steps + length * done, np.int64)
+    return np.asarray(steps + length * done, np.int64)
 
 
 def counts_up(counter: Column, epochs: Column) -> bool:
@@ -377,13 +382,12 @@ def counts_up(counter: Column, epochs: Column) -> bool:
     values = counter.values
     if len(values) < 2:
         return len(values) == 1
-    with np.errstate(over="ignore", invalid="ignore"):
-        forward, up = np.diff(values), np.diff(_epoch_at(counter.rows, epochs)) > 0
+    forward, up = np.diff(values), np.diff(_epoch_at(counter.rows, epochs)) > 0
     rises, falls, stays = (np.count_nonzero(way & ~up) for way in (forward > 0, forward < 0, forward == 0))
     if stays >= rises:
         return False
     if not len(epochs.rows):
-        begin = values[0] + np.median(forward[forward > 0])
+        begin = values[0] + median(forward[forward > 0])
         return bool(rises >= 2 * falls and np.all(values[1:][forward < 0] <= begin))
     restarting = np.mean(forward[up] <= 0) if up.any() else 0.0
     by_epoch = restarting >= _RESTARTING and np.array_equal(epochs.values, np.floor(epochs.values))
@@ -401,8 +405,7 @@ def _epoch_at(rows: Steps, epochs: Column) -> NDArray[Any]:
 def _whole_epochs(epochs: Column) -> tuple[Steps, Steps]:
     """Rows that have a whole, small epoch, and that epoch; none where others are not rare."""
     rows, values = epochs.rows, epochs.values
-    with np.errstate(invalid="ignore"):
-        fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
+    fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
     wrong = np.count_nonzero(~fits)
     if wrong > max(1.0, _RARE_EPOCHS * len(values)) or 4 * wrong > len(values):
         return np.empty(0, np.int64), np.empty(0, np.int64)
