@@ -309,10 +309,12 @@ def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tup
     """Steps of all rows, blank ones as the row before or else the first, and what was wrong."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), ()
-    whole = is_whole(column.values)
-    known, steps = column.rows[whole], column.values[whole].astype(np.int64)
-    latest = np.maximum(np.searchsorted(known, np.arange(n_rows), side="right") - 1, 0)
-    broken = len(whole) - len(known)
+    known = column.whole()
+    steps = known.values.astype(np.int64, copy=False)
+    if len(steps) == n_rows:
+        return steps, ()
+    latest = np.maximum(np.searchsorted(known.rows, np.arange(n_rows), side="right") - 1, 0)
+    broken = len(column.rows) - len(known.rows)
     problem = "step is no whole number; taken from the row before"
     return steps[latest], (Fault(Place(str(path)), problem, broken),) if broken else ()
 
