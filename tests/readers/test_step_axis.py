@@ -252,3 +252,15 @@ def test_numbers_of_any_size_are_data_in_every_column_and_worth_no_warning(tmp_p
 def test_a_second_counter_without_a_whole_number_tells_nothing(tmp_path: Path) -> None:
     attempt = log(tmp_path, [{"iter": None, "step": 4, "loss": 2.5}, {"step": 5, "loss": 2.0}])
     assert steps(attempt) == [4, 5]
+
+
+def test_infinite_and_huge_counters_are_compared_without_a_warning() -> None:
+    """Warnings are errors in the tests; a column of steps may hold any number that a log can hold."""
+    draw = random.Random(0)
+    for n_rows in range(1, 300):
+        whole = [float(draw.randrange(1000)) for _ in range(n_rows)]
+        odd = [draw.choice([np.inf, -np.inf, np.nan, 1e308, -1e308]) for _ in range(n_rows)]
+        values = np.array([o if draw.random() < 0.2 else w for w, o in zip(whole, odd, strict=True)])
+        rows = np.arange(n_rows)
+        axis = axis_of({"episode": Column(np.arange(n_rows), rows), "steps": Column(values, rows)})
+        assert axis.name in ("episode", "steps")

@@ -253,10 +253,13 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     n_falls = np.count_nonzero(falls)
     if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
         return False
-    tenth = len(values) // 10
-    low, high = np.sort(values)[[tenth, -1 - tenth]]
-    far = median(-forward[falls]) > _FAR * float(high - low)  # not one of several writers behind another
-    return bool(far and np.any(values[1:][falls] > values.min() + median(rises)))
+    known = np.sort(values[np.isfinite(values)])
+    if not len(known):
+        return False
+    tenth = len(known) // 10
+    far = median(-forward[falls]) > _FAR * float(known[-1 - tenth] - known[tenth])
+    # The other falls are those of one of several writers behind another.
+    return far and bool(np.any(values[1:][falls] > known[0] + median(rises)))
 
 
 def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
