@@ -264,3 +264,12 @@ def test_infinite_and_huge_counters_are_compared_without_a_warning() -> None:
         rows = np.arange(n_rows)
         axis = axis_of({"episode": Column(np.arange(n_rows), rows), "steps": Column(values, rows)})
         assert axis.name in ("episode", "steps")
+
+
+def test_an_amount_that_falls_from_epoch_to_epoch_counts_nothing() -> None:
+    """The samples of a batch and, in a row of its own, of its epoch; but not updates counted in each epoch."""
+    rows = np.arange(40)
+    epochs, amounts = rows // 2, np.array([3, 3, 32, 32, 2, 2, 1561, 1561] * 5)
+    named = {"epoch": Column(epochs, rows), "samples": Column(amounts, rows)}
+    assert axis_of(named).name == "epoch"
+    assert axis_of({**named, "samples": Column(1 + rows % 2, rows)}).name == "samples"

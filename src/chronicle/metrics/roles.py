@@ -222,7 +222,9 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
-    of_an_agent = all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
+    words = [set(words_of(plain(name))) for name in losses]  # where an expert is imitated, of an opponent too
+    of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words)
+    of_an_agent &= not words or any(aliases.OF_AGENTS & own for own in words)
     if not rewards and Role.OBJECTIVE not in given.values() and of_an_agent:
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
         explores = any(plain(name) in aliases.EXPLORING for name in roles)
@@ -269,12 +271,15 @@ def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
 def _phases(roles: Roles) -> dict[str, Role]:
     """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
-    a `v_` before them, these were measured in a validation."""
+    a `v_` before them, or `vl_` in place of `tr_`, these were measured in a validation."""
     names = {plain(name): role for name, role in roles.items()}
-    again = [name for name in roles if plain(name).startswith("v ") and plain(name)[2:] in names]
-    if len(again) > 1:
+    twins = {}
+    for name in roles:
+        prefix, _, rest = plain(name).partition(" ")
+        twins |= {name: names[of] for ours in aliases.TWINS.get(prefix, ()) if (of := ours + rest) in names}
+    if len(twins) > 1:
         held_out = {Role.LOSS: Role.VALIDATION_LOSS, Role.SCORE: Role.VALIDATION_SCORE}
-        return dict(roles) | {n: held_out.get(names[plain(n)[2:]], Role.OTHER) for n in again}
+        return dict(roles) | {name: held_out.get(role, Role.OTHER) for name, role in twins.items()}
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}

@@ -161,7 +161,8 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
         if not column_key(name).endswith("s"):
             return False
         stays = len(column.values) >= MANY and np.ptp(column.values) == 0
-        return stays or goes_up_and_down(column, epochs) or _falls_within_episodes(column, episodes)
+        up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
+        return stays or up_and_down or _falls_within_episodes(column, episodes)
 
     whole = [name for name, column in valid.items() if not is_amount(name, column)]
     moving = [name for name in whole if np.ptp(valid[name].values) > 0]
@@ -260,6 +261,14 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     far = median(-forward[falls]) > _FAR * float(known[-1 - tenth] - known[tenth])
     # The other falls are those of one of several writers behind another.
     return far and bool(np.any(values[1:][falls] > known[0] + median(rises)))
+
+
+def _falls_between_epochs(counter: Column, epochs: Column) -> bool:
+    """Whether values fall again and again where the epoch goes up, and rarely rise within one: a counter that
+    begins anew in each epoch rises there."""
+    forward, up = np.diff(counter.values), np.diff(_epoch_at(counter.rows, epochs)) > 0
+    n_falls = np.count_nonzero((forward < 0) & up)
+    return bool(n_falls >= MANY and n_falls > np.count_nonzero((forward > 0) & ~up))
 
 
 def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
