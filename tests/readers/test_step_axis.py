@@ -267,7 +267,7 @@ def test_infinite_and_huge_counters_are_compared_without_a_warning() -> None:
 
 
 def test_an_amount_that_falls_from_epoch_to_epoch_counts_nothing() -> None:
-    """The samples of a batch and, in a row of its own, of its epoch; but not updates counted in each epoch."""
+    """The samples of a batch and, in a row of its own, of its epoch; but not what each epoch counts."""
     rows = np.arange(40)
     epochs, amounts = rows // 2, np.array([3, 3, 32, 32, 2, 2, 1561, 1561] * 5)
     named = {"epoch": Column(epochs, rows), "samples": Column(amounts, rows)}

@@ -273,10 +273,12 @@ def _phases(roles: Roles) -> dict[str, Role]:
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
     a `v_` before them, or `vl_` in place of `tr_`, these were measured in a validation."""
     names = {plain(name): role for name, role in roles.items()}
-    twins = {}
+    twins = dict[str, Role]()
     for name in roles:
         prefix, _, rest = plain(name).partition(" ")
-        twins |= {name: names[of] for ours in aliases.TWINS.get(prefix, ()) if (of := ours + rest) in names}
+        of_training = (prefix_of_training + rest for prefix_of_training in aliases.TWINS.get(prefix, ()))
+        if twin := next(filter(names.__contains__, of_training), ""):
+            twins[name] = names[twin]
     if len(twins) > 1:
         held_out = {Role.LOSS: Role.VALIDATION_LOSS, Role.SCORE: Role.VALIDATION_SCORE}
         return dict(roles) | {name: held_out.get(role, Role.OTHER) for name, role in twins.items()}
