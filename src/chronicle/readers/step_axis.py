@@ -24,20 +24,22 @@ from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.model import Fault, Floats, Place, Steps
 from chronicle.readers.text import clean
 
-MANY = 4  # values of another counter between two steps that are no single evaluation
-MOSTLY = 0.5  # share of the steps of a second name that lie within those of the first
+MANY = 4  # values of another counter between two steps: more than a single evaluation
+MOSTLY = 0.5  # share of the steps of a second counter within the range of the first, if they count the same
 
-_MOST_NAMES = 1 << 17  # of columns, which are asked for several times each
-_RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
-_RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
-_FAR = 0.05  # share of the range of most values by which an amount falls, mostly
-_OFTEN = 4  # rises to a fall, of what counts, if it falls without beginning anew
-_RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
+_CACHED_NAMES = 1 << 17  # each is looked up several times
+_WRONG_STEPS_SHARE = 0.05  # of the cells of a step column may hold no whole number: that is damage
+_WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no whole number
+_LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amount usually falls
+_RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
+_RESTARTS_SHARE = (
+    0.8  # of the epochs: so many begin below the end of the epoch before, if steps are counted in each
+)
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
-_OF_ALL = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
-_CALLS = "_step"  # of a tracker, which counts its calls: any step that the trainer counts goes before
+_TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
+_TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
 
 Mask = NDArray[np.bool_]
 
@@ -45,7 +47,7 @@ Mask = NDArray[np.bool_]
 # --- names ---
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=_CACHED_NAMES)
 def column_key(name: str) -> str:
     """A column name as it is compared: lower case, blanks, dots and dashes as underscores, numbers of what
     as `num_`."""
@@ -53,15 +55,15 @@ def column_key(name: str) -> str:
     return _NUMBER_OF.sub("num_", key, count=1) if "_of_" in key else key
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=_CACHED_NAMES)
 def step_rank(name: str) -> int | None:
     """How well a name says that the column counts steps (0 is best); None where it does not."""
     of, _, total = name.rpartition("/")
-    if total.startswith(_OF_ALL) and total.isidentifier() and column_key(of) in _RANK:
+    if total.startswith(_TOTAL_PREFIXES) and total.isidentifier() and column_key(of) in _RANK:
         name = of
     whole, last = column_key(name), column_key(_LEVEL.split(name)[-1])
     if whole in _RANK:
-        return _RANK[whole] + (len(_RANK) if whole == _CALLS else 0)
+        return _RANK[whole] + (len(_RANK) if whole == _TRACKER_STEP else 0)
     return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None
 
 
@@ -252,13 +254,13 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
     rises, falls = forward[within & (forward > 0)], within & (forward < 0)
     n_falls = np.count_nonzero(falls)
-    if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
+    if _RISES_PER_FALL * n_falls <= len(rises) or _RISES_PER_FALL * len(rises) <= n_falls:
         return False
     known = np.sort(values[np.isfinite(values)])
     if not len(known):
         return False
     tenth = len(known) // 10
-    far = median(-forward[falls]) > _FAR * float(known[-1 - tenth] - known[tenth])
+    far = median(-forward[falls]) > _LEAST_FALL_SHARE * float(known[-1 - tenth] - known[tenth])
     # The other falls are those of one of several writers behind another.
     return far and bool(np.any(values[1:][falls] > known[0] + median(rises)))
 
@@ -275,7 +277,7 @@ def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
     """Whether values fall about as often as they rise, again and again, while episodes are counted on."""
     forward = np.diff(counter.only(episodes.rows).values)
     n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(counter.rows).values) > 0))
-    return bool(n_falls >= MANY and _OFTEN * n_falls > np.count_nonzero(forward > 0))
+    return bool(n_falls >= MANY and _RISES_PER_FALL * n_falls > np.count_nonzero(forward > 0))
 
 
 _FEWEST_EPOCHS = 4  # and rows in each
@@ -307,7 +309,7 @@ def _is_axis(values: NDArray[Any]) -> bool:
     values = values[~np.isnan(values)]
     n_whole = int(np.count_nonzero(is_whole(values)))
     wrong = len(values) - n_whole
-    return n_whole > 0 and wrong <= max(1.0, _RARE * len(values)) and n_whole >= 4 * wrong
+    return n_whole > 0 and wrong <= max(1.0, _WRONG_STEPS_SHARE * len(values)) and n_whole >= 4 * wrong
 
 
 def is_whole(values: NDArray[Any]) -> Mask:
@@ -370,7 +372,7 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
     begins = np.append(0, np.flatnonzero(np.diff(epoch[order]) > 0) + 1)
     highest, lowest = (way.reduceat(step[order], begins) for way in (np.maximum, np.minimum))
     ends = np.maximum(highest, np.append(highest[0], highest[:-1]))
-    if len(begins) < 2 or np.mean(lowest[1:] < ends[:-1]) < _RESTARTING:
+    if len(begins) < 2 or np.mean(lowest[1:] < ends[:-1]) < _RESTARTS_SHARE:
         return None
     usual, _ = Counter(highest[:-1].tolist()).most_common(1)[0]  # the last epoch may not be over
     forward = np.diff(step)
@@ -404,7 +406,7 @@ def counts_up(counter: Column, epochs: Column) -> bool:
         begin = values[0] + median(forward[forward > 0])
         return bool(rises >= 2 * falls and np.all(values[1:][forward < 0] <= begin))
     restarting = np.mean(forward[up] <= 0) if up.any() else 0.0
-    by_epoch = restarting >= _RESTARTING and np.array_equal(epochs.values, np.floor(epochs.values))
+    by_epoch = restarting >= _RESTARTS_SHARE and np.array_equal(epochs.values, np.floor(epochs.values))
     return bool(4 * falls <= rises and (restarting == 0 or by_epoch))
 
 
@@ -421,6 +423,6 @@ def _whole_epochs(epochs: Column) -> tuple[Steps, Steps]:
     rows, values = epochs.rows, epochs.values
     fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
     wrong = np.count_nonzero(~fits)
-    if wrong > max(1.0, _RARE_EPOCHS * len(values)) or 4 * wrong > len(values):
+    if wrong > max(1.0, _WRONG_EPOCHS_SHARE * len(values)) or 4 * wrong > len(values):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     return rows[fits], values[fits].astype(np.int64)
