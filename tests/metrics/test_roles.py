@@ -627,3 +627,22 @@ def test_a_score_that_stands_alone_is_the_objective(name: str) -> None:
     assert assign({name: score})[name].role is Role.OBJECTIVE
     loss = replace(score, metric="loss")
     assert assign({name: score, "loss": loss})[name].role is not Role.OBJECTIVE
+
+
+def test_names_that_come_again_with_another_prefix_are_of_the_validation() -> None:
+    told = roles(log("tr_loss_total", "tr_loss_swing", "vl_loss_total", "vl_loss_swing", "vl_size"))
+    assert (told["tr_loss_total"], told["vl_loss_total"]) == ("loss", "validation-loss")
+    assert told["vl_size"] == "other"
+    assert roles(log("vl_loss", "lm_loss"))["vl_loss"] != "validation-loss"  # of vision and language
+
+
+def test_the_return_of_a_test_is_the_objective_of_an_agent_that_imitates() -> None:
+    """A discriminator and a critic stand beside its actor."""
+    told = roles(log("loss/disc", "loss/critic", "loss/actor", "stats/acc_pi", "return/test"))
+    assert (told["return/test"], told["loss/actor"]) == ("objective", "part-loss")
+
+
+def test_a_reward_is_judged_before_its_mean_over_the_whole_run() -> None:
+    some = judged(assign(log("Cumulative Reward/(t)", "Episodic Reward/episode")).values(), fewest=1)
+    assert some is not None
+    assert some.metric == "Episodic Reward/episode"

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import random
+from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.depth import few
 from tests.logs import attempt_of
 from tests.readers.writers import event_log
 
+from chronicle.errors import LogError, NothingToRead
 from chronicle.model import Attempt
 from chronicle.readers import read
 from chronicle.readers.step_axis import MANY, Column, axis_of
+from chronicle.timeline import stitch
 
 
 def log(tmp_path: Path, rows: list[dict[str, Any]]) -> Attempt:
@@ -215,6 +219,41 @@ def test_steps_that_fall_while_episodes_are_counted_on_are_those_of_an_episode()
     assert axis_of({"episode": Column(of_launches, rows), "steps": Column(of_launches, rows)}).name == "steps"
 
 
+NAMES = (
+    "step steps iter episode epoch batch mode loss train_loss val_loss total box_loss cls_loss reward time"
+)
+NUMBERS = ["nan", "inf", "-inf", "1e308", "-1e308", "9223372036854775807", "-9223372036854775808", "1e-320"]
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_numbers_of_any_size_are_data_in_every_column_and_worth_no_warning(tmp_path: Path, part: int) -> None:
+    """Of whole and other numbers, from a row on to infinity and back: warnings are errors in all tests."""
+    for seed in few(range(part * 200, part * 200 + 200), 4):
+        random_ = random.Random(seed)
+        names = random_.sample(NAMES.split(), random_.randint(2, 7))
+        share = random_.choice([0.02, 0.1, 0.5])
+        lines = [",".join(names)]
+        for row in range(random_.randint(1, 60)):
+            usual = [f"{row % 7}", f"{row}", f"{random_.gauss(0, 1)!r}", ""]
+            kinds = [usual[(len(name) + seed) % 4] for name in names]
+            cells = [random_.choice(NUMBERS) if random_.random() < share else cell for cell in kinds]
+            lines.append(
+                ",".join(
+                    random_.choice(["train", "val"]) if name == "mode" else cell
+                    for name, cell in zip(names, cells, strict=True)
+                )
+            )
+        file = tmp_path / f"{seed}.csv"
+        file.write_text("\n".join(lines) + "\n")
+        with suppress(LogError, NothingToRead):
+            assert stitch(read(file)).attempts
+
+
+def test_a_second_counter_without_a_whole_number_tells_nothing(tmp_path: Path) -> None:
+    attempt = log(tmp_path, [{"iter": None, "step": 4, "loss": 2.5}, {"step": 5, "loss": 2.0}])
+    assert steps(attempt) == [4, 5]
+
+
 def test_infinite_and_huge_counters_are_compared_without_a_warning() -> None:
     """Warnings are errors in the tests; a column of steps may hold any number that a log can hold."""
     draw = random.Random(0)
@@ -225,3 +264,12 @@ def test_infinite_and_huge_counters_are_compared_without_a_warning() -> None:
         rows = np.arange(n_rows)
         axis = axis_of({"episode": Column(np.arange(n_rows), rows), "steps": Column(values, rows)})
         assert axis.name in ("episode", "steps")
+
+
+def test_an_amount_that_falls_from_epoch_to_epoch_counts_nothing() -> None:
+    """The samples of a batch and, in a row of its own, of its epoch; but not what each epoch counts."""
+    rows = np.arange(40)
+    epochs, amounts = rows // 2, np.array([3, 3, 32, 32, 2, 2, 1561, 1561] * 5)
+    named = {"epoch": Column(epochs, rows), "samples": Column(amounts, rows)}
+    assert axis_of(named).name == "epoch"
+    assert axis_of({**named, "samples": Column(1 + rows % 2, rows)}).name == "samples"

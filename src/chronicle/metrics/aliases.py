@@ -103,7 +103,7 @@ DISTANCES = word_set("""
     content wave waveform mag magnitude spec spectral
 """)
 # What is of a window of rows, or of one side of what is judged.
-SECOND_CHOICE = word_set("precision recall avg average mean running moving smoothed ema")
+SECOND_CHOICE = word_set("precision recall avg average mean running moving smoothed ema cumulative")
 # What only steers a model beside what it learns, and stands for its loss last of all.
 STEERING = word_set("entropy lb load balance balancing aux auxiliary router gate gating")
 # And those that, where no total is logged, stand for it even beside a perplexity or an error.
@@ -146,6 +146,8 @@ BETTER_LOWER = word_set("wer cer fid err error regret cost hamming")
 OF_TRAINING = frozenset(("train", "training", "trn", "learn", "t loss"))
 OF_EVALUATION = word_set("val valid validation eval evaluation test tst dev holdout heldout")
 OF_EVALUATION |= {"held out", "v loss"}
+# What stands before the names of a validation, and in its place before those of the training.
+TWINS = {"v": ("", "t "), "vl": ("tr ",), "vld": ("trn ", "tr "), "va": ("tr ",)}
 # Words that name data wherever they stand.
 CORPORA = word_set("""
     dataset datasets source domain subset corpus cm4 pmd laion obelics wikipedia wiki c4 mc4 pile github code

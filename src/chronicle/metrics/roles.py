@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
-from chronicle.metrics.arithmetic import is_retold, parts_of, shares
+from chronicle.metrics.arithmetic import any_numbers, is_retold, median, parts_of, shares
 from chronicle.metrics.names import (
     LOSSES,
     is_of_opponent,
@@ -49,6 +49,7 @@ def assign(series: Log, overrides: Overrides = ()) -> dict[str, Series]:
     return assign_all([series], overrides)[0]
 
 
+@any_numbers
 def assign_all(
     logs: Sequence[Log], overrides: Overrides = (), axes: Sequence[str] = ()
 ) -> list[dict[str, Series]]:
@@ -113,6 +114,7 @@ class ByValues(NamedTuple):
     why: str
 
 
+@any_numbers
 def by_values(series: Log) -> dict[str, ByValues]:
     """What the values of a log tell of names that decide nothing: shares sum to one, parts to a total; and
     a bare loss may be that of the training and that of the evaluation in turn."""
@@ -238,7 +240,9 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
     if any(aliases.PREFERENCES & set(plain(name).split()) for name in roles):
         return dict(roles) | dict.fromkeys(rewards, Role.SCORE)
     losses = _named(roles, *LOSSES, Role.PART_LOSS)
-    of_an_agent = all(aliases.OF_AGENTS & set(words_of(plain(name))) for name in losses)
+    words = [set(words_of(plain(name))) for name in losses]  # where an expert is imitated, of an opponent too
+    of_an_agent = all((aliases.OF_AGENTS | aliases.OPPONENTS) & own for own in words)
+    of_an_agent &= not words or any(aliases.OF_AGENTS & own for own in words)
     if not rewards and Role.OBJECTIVE not in given.values() and of_an_agent:
         bare = {name: _AVERAGED.sub("", plain(name)) for name in _named(roles, Role.OTHER, Role.SCORE)}
         explores = any(plain(name) in aliases.EXPLORING for name in roles)
@@ -285,12 +289,17 @@ def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
 def _phases(roles: Roles) -> dict[str, Role]:
     """`train` beside `valid`, or `t_loss` beside `v_loss`, are losses where no other name speaks of one.
     Beside a loss of the training they are something else: scores mostly. Where several names come again with
-    a `v_` before them, these were measured in a validation."""
+    a `v_` before them, or `vl_` in place of `tr_`, these were measured in a validation."""
     names = {plain(name): role for name, role in roles.items()}
-    again = [name for name in roles if plain(name).startswith("v ") and plain(name)[2:] in names]
-    if len(again) > 1:
+    twins = dict[str, Role]()
+    for name in roles:
+        prefix, _, rest = plain(name).partition(" ")
+        of_training = (prefix_of_training + rest for prefix_of_training in aliases.TWINS.get(prefix, ()))
+        if twin := next(filter(names.__contains__, of_training), ""):
+            twins[name] = names[twin]
+    if len(twins) > 1:
         held_out = {Role.LOSS: Role.VALIDATION_LOSS, Role.SCORE: Role.VALIDATION_SCORE}
-        return dict(roles) | {n: held_out.get(names[plain(n)[2:]], Role.OTHER) for n in again}
+        return dict(roles) | {name: held_out.get(role, Role.OTHER) for name, role in twins.items()}
     ours = {name for name in roles if plain(name) in aliases.OF_TRAINING}
     theirs = {name for name in roles if plain(name) in aliases.OF_EVALUATION}
     others = {role for name, role in roles.items() if name not in ours | theirs}
@@ -402,9 +411,8 @@ def _goes_along(measured: Series, loss: Series) -> bool:
     if min(len(measured), len(loss)) < MIN_POINTS or (np.diff(loss.steps) < 0).any():
         return False
     there = np.interp(measured.steps, loss.steps, loss.values)
-    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        near = np.median(np.abs(measured.values - there)) <= _NEAR_LOSS * np.median(np.abs(there))
-        return bool(near and np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
+    near = median(np.abs(measured.values - there)) <= _NEAR_LOSS * median(np.abs(there))
+    return near and bool(np.corrcoef(measured.values, there)[0, 1] >= _ALONG)
 
 
 def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from chronicle.metrics.aliases import OF_TRAINING
+from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.values import natural
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.columns import LENGTH, REWARD
@@ -29,6 +30,7 @@ _FACTOR, _LINEAR = 2.0, 0.99  # by which two counters differ at least, and how e
 _MOST_NAMED = 3  # series of another counter
 
 
+@any_numbers
 def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -> list[Attempt]:
     """The attempts of one run: copies left out, writers joined, in order of the clock where all have one.
     ``side_facts`` are what files beside them tell. Names are paths relative to the folder that was read."""
@@ -115,7 +117,7 @@ def _counts_other(axis: Series, other: Series) -> bool:
     if not np.isfinite(other.times).all():
         return False
     before, after = _steps_around(axis, other)
-    slack = 2 * np.median(np.abs(np.diff(axis.steps)))
+    slack = 2 * median(np.abs(np.diff(axis.steps)))
     outside = (other.steps < before - slack) | (other.steps > after + slack)
     begun = other.times >= axis.times[0]
     steps, reached = other.steps[begun].astype(np.float64), before[begun].astype(np.float64)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import TIME_NAMES
-from chronicle.metrics.arithmetic import median
+from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.values import moment
 from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
 from chronicle.readers import step_axis
@@ -211,6 +211,7 @@ class Builder:
         return vars(self)
 
 
+@any_numbers
 def attempt_of(
     path: Path,
     n_rows: int,

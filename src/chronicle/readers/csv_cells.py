@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LONG_LINE = 100_000  # characters; longer ones are left to the csv module and its limit of a field
-ARROW_BYTES, ROWS_AT_ONCE = 1 << 20, 8  # of a block that is read in one go, at least
+BLOCK_BYTES, FEWEST_ROWS = 1 << 23, 8  # of a block, at least
+PART_BYTES = 1 << 20  # of a block that one thread of pyarrow reads, or that is read line by line
 LOOKED_AT = 50  # lines before a last row without an end, which tell how its last cell is written
 _ALL_DIGITS = 15  # that a number of 64 bits tells for certain
 _COMMA, _POINT = (re.compile(rf"[+-]?\d+{mark}\d+(?:[eE][+-]?\d+)?") for mark in (",", r"\."))
@@ -58,13 +59,17 @@ class Table:
         self.comments, self._begin = beginning(Head.of(path).lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
         with path.open("rb") as file:  # of a wide table some rows at once, too
-            size = max(ARROW_BYTES, ROWS_AT_ONCE * len(file.readline(ARROW_BYTES)))
+            size = max(BLOCK_BYTES, FEWEST_ROWS * len(file.readline(BLOCK_BYTES)))
         read_lines(path, "csv", self, size)
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
     def take(self, block: bytes) -> None:
         if self._builders and self._read_plain(block):
+            return
+        if PART_BYTES < len(block) > (half := block.find(b"\n", len(block) // 2) + 1) > 0:
+            self.take(block[:half])
+            self.take(block[half:])
             return
         lines = self._lines(block)
         if not self._builders:
@@ -202,22 +207,26 @@ class Table:
         tells_header = any(not is_blank(name) and number(name) is None for name in plain)
         if odd or longest > LONG_LINE or not tells_header:
             return False
-        columns = self._columns(block)
+        columns = self._columns(block, longest)
         if columns is None:
             return False
         for builder, column in zip(self._builders, columns, strict=True):
-            if builder.irregular:
-                builder.add(self.n_rows, column.to_pylist())
-            else:
-                builder.take(self.n_rows, column)
+            row = self.n_rows
+            for part in column.chunks:
+                if builder.irregular:
+                    builder.add(row, part.to_pylist())
+                else:
+                    builder.take(row, part)
+                row += len(part)
         self.n_rows += len(columns[0])
         self._n_lines += len(ends)
         self._last.extend(block[-LOOKED_AT * longest :].decode("utf-8", "replace").split("\n")[:-1])
         self._fitting = self._last[-1].split(self.delimiter)
         return True
 
-    def _columns(self, block: bytes) -> list[pa.Array] | None:
-        """The columns of a block of rows: texts or numbers; None where a cell is something else."""
+    def _columns(self, block: bytes, longest: int) -> list[pa.ChunkedArray] | None:
+        """The columns of a block of rows of up to ``longest`` bytes: texts or numbers; None where a cell is
+        something else."""
         import pyarrow as pa
         from pyarrow import csv as arrow
 
@@ -229,17 +238,16 @@ class Table:
         try:
             table = arrow.read_csv(
                 pa.BufferReader(block),
-                arrow.ReadOptions(use_threads=False, block_size=len(block), column_names=names),
+                arrow.ReadOptions(block_size=max(PART_BYTES, 2 * longest), column_names=names),
                 arrow.ParseOptions(delimiter=self.delimiter, quote_char=False),
                 arrow.ConvertOptions(column_types=dict(zip(names, kinds, strict=True)), null_values=_BLANKS),
             )
         except pa.ArrowInvalid:
             return None
-        columns = [column.combine_chunks() for column in table.columns]
-        numeric = [column for column, kind in zip(columns, kinds, strict=True) if kind != pa.string()]
+        numeric = [column for column, kind in zip(table.columns, kinds, strict=True) if kind != pa.string()]
         if self.delimiter == "\t" and all(column.null_count for column in numeric):
             return None  # there may be lines of tabs alone, which are no rows
-        return columns
+        return list(table.columns)
 
 
 def _is_text(cell: str) -> bool:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING, TIME_NAMES
+from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.metrics.names import LOSSES, names_a_loss, plain, role_of, says_nothing
 from chronicle.model import Attempt, Role, Steps
 from chronicle.readers.columns import attempt_of, iso_seconds, number
@@ -76,6 +77,7 @@ _ITEM = re.compile(
 Columns = Mapping[str, Column]
 
 
+@any_numbers
 def attempts_of(
     path: Path, n_rows: int, columns: Columns, *, facts: Mapping[str, Any] | None = None, **known: Any
 ) -> list[Attempt]:
@@ -211,6 +213,7 @@ def _names_items(name: str, column: Column, n_rows: int) -> bool:
 # --- runs ---
 
 
+@any_numbers
 def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     """Columns by run, in the order in which the runs first come; one run called "" where none is named. Runs
     are told apart by a column of ids or names, by what a W&B export puts before its metrics, or by columns
@@ -356,12 +359,12 @@ def _by_keys(columns: Columns) -> dict[str, Column]:
     epoch: rows without a counter that repeats another one, a loss and a learning rate."""
     counters = {n: c for n, c in columns.items() if counted_by(n) == "step" and not c.is_text}
     for (_, own), (name, counter) in permutations(counters.items(), 2):
-        rows = np.setdiff1d(counter.rows, own.rows)
-        behind = len(rows) and rows[0] > own.rows[0]
+        rows = counter.rows[~np.isin(counter.rows, own.rows)]
+        behind = len(rows) and len(own.rows) and rows[0] > own.rows[0]
         if not behind or not np.array_equal(counter.only(own.rows).values, own.values):
             continue
         steering = (c.rows for n, c in columns.items() if role_of(n) in (*LOSSES, Role.LEARNING_RATE))
-        rows = np.setdiff1d(rows, np.concatenate([NO_COLUMN.rows, *steering]))
+        rows = rows[~np.isin(rows, np.concatenate([NO_COLUMN.rows, *steering]))]
         apart = {name: _without(counter, {"val": rows}, own.rows)}
         for metric, column in columns.items():
             evaluated, training = column.only(rows), column.only(own.rows)
@@ -385,7 +388,6 @@ def names_an_evaluation(name: str) -> bool:
     return bool(OF_EVALUATION & set(re.split(r"[\W_]+", name.lower())))
 
 
-@np.errstate(invalid="ignore")  # infinite numbers may follow each other
 def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) -> Column:
     """A counter without the rows of evaluations that do not go on from the training's: these stand where the
     training was. One within an interval of the training's rows tells where an epoch ended."""
@@ -396,8 +398,8 @@ def _without(column: Column, evaluated: Mapping[str, Steps], training: Steps) ->
     if not np.any(forward > 0):
         return column
     ahead = of_evaluation.values - own.values[before]
-    goes_on = (before < 0) | ((ahead >= 0) & (ahead < np.median(forward[forward > 0])))
-    return column.only(np.setdiff1d(column.rows, of_evaluation.rows[~goes_on]))
+    goes_on = (before < 0) | ((ahead >= 0) & (ahead < median(forward[forward > 0])))
+    return column.where(~np.isin(column.rows, of_evaluation.rows[~goes_on]))
 
 
 # --- names of files ---

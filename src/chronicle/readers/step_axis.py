@@ -20,23 +20,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics.aliases import EPOCH_NAMES, IN_EPOCH_NAMES, LAUNCH_NAMES, STEP_NAMES
+from chronicle.metrics.arithmetic import any_numbers, median
 from chronicle.model import Fault, Floats, Place, Steps
 from chronicle.readers.text import clean
 
-MANY = 4  # values of another counter between two steps that are no single evaluation
-MOSTLY = 0.5  # share of the steps of a second name that lie within those of the first
+MANY = 4  # values of another counter between two steps: more than a single evaluation
+MOSTLY = 0.5  # share of the steps of a second counter within the range of the first, if they count the same
 
-_MOST_NAMES = 1 << 17  # of columns, which are asked for several times each
-_RARE = 0.05  # share of cells of a step column that may hold no whole number: damage, not another axis
-_RARE_EPOCHS = 0.01  # share of cells of an epoch column that may hold no whole number
-_FAR = 0.05  # share of the range of most values by which an amount falls, mostly
-_OFTEN = 4  # rises to a fall, of what counts, if it falls without beginning anew
-_RESTARTING = 0.8  # share of the epochs that begin below the end of the one before
+_CACHED_NAMES = 1 << 17  # each is looked up several times
+_WRONG_STEPS_SHARE = 0.05  # of the cells of a step column may hold no whole number: that is damage
+_WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no whole number
+_LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amount usually falls
+_RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
+_RESTARTS_SHARE = (
+    0.8  # of the epochs: so many begin below the end of the epoch before, if steps are counted in each
+)
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
-_OF_ALL = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
-_CALLS = "_step"  # of a tracker, which counts its calls: any step that the trainer counts goes before
+_TOTAL_PREFIXES = ("max_", "total_", "num_")  # what it counts up to: `global_step/max_steps`
+_TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the trainer counts is preferred
 
 Mask = NDArray[np.bool_]
 
@@ -44,7 +47,7 @@ Mask = NDArray[np.bool_]
 # --- names ---
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=_CACHED_NAMES)
 def column_key(name: str) -> str:
     """A column name as it is compared: lower case, blanks, dots and dashes as underscores, numbers of what
     as `num_`."""
@@ -52,15 +55,15 @@ def column_key(name: str) -> str:
     return _NUMBER_OF.sub("num_", key, count=1) if "_of_" in key else key
 
 
-@lru_cache(maxsize=_MOST_NAMES)
+@lru_cache(maxsize=_CACHED_NAMES)
 def step_rank(name: str) -> int | None:
     """How well a name says that the column counts steps (0 is best); None where it does not."""
     of, _, total = name.rpartition("/")
-    if total.startswith(_OF_ALL) and total.isidentifier() and column_key(of) in _RANK:
+    if total.startswith(_TOTAL_PREFIXES) and total.isidentifier() and column_key(of) in _RANK:
         name = of
     whole, last = column_key(name), column_key(_LEVEL.split(name)[-1])
     if whole in _RANK:
-        return _RANK[whole] + (len(_RANK) if whole == _CALLS else 0)
+        return _RANK[whole] + (len(_RANK) if whole == _TRACKER_STEP else 0)
     return len(_RANK) + _RANK[last] if last in _RANK and last != "epoch" else None
 
 
@@ -98,6 +101,10 @@ class Column:
     def where(self, kept: Mask) -> Column:
         return self if kept.all() else Column(self.values[kept], self.rows[kept])
 
+    def whole(self) -> Column:
+        """The cells that are whole numbers of 64 bits."""
+        return self.where(is_whole(self.values))
+
 
 NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
 
@@ -134,11 +141,12 @@ def axis_of(columns: Mapping[str, Column]) -> Axis:
     for names, counted, epochs in inner if axis.counts == "row" else inner[:1]:
         for name, column in columns.items():
             may_count = column_key(name) in names and _is_axis(column.values)
-            if may_count and counts_up(column.where(is_whole(column.values)), epochs):
+            if may_count and counts_up(column.whole(), epochs):
                 return Axis(name, counted, column)
     return axis
 
 
+@any_numbers
 def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) -> Axis:
     """As `axis_of`, of the columns that count by their name alone: of those of steps, first those that the
     training ``declared``, the best that tells, helped by the others, half of the rows that any does. A plural
@@ -149,16 +157,17 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     counting.sort(key=lambda n: (counts[n] != "step", n not in declared, step_rank(n) or 0, n))
     epochs = epochs_of(columns)
     episodes = next((c for name, c in columns.items() if column_key(name) in LAUNCH_NAMES), NO_COLUMN)
+    valid = {n: columns[n].whole() for n in counting if _is_axis(columns[n].values)}
 
-    def is_amount(name: str) -> bool:
+    def is_amount(name: str, column: Column) -> bool:
         if not column_key(name).endswith("s"):
             return False
-        column, values = columns[name], columns[name].values
-        still = len(values) >= MANY and bool(np.all(values == values[0]))
-        return still or goes_up_and_down(column, epochs) or _is_of_episodes(column, episodes)
+        stays = len(column.values) >= MANY and np.ptp(column.values) == 0
+        up_and_down = goes_up_and_down(column, epochs) or _falls_between_epochs(column, epochs)
+        return stays or up_and_down or _falls_within_episodes(column, episodes)
 
-    whole = [name for name in counting if _is_axis(columns[name].values) and not is_amount(name)]
-    moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
+    whole = [name for name, column in valid.items() if not is_amount(name, column)]
+    moving = [name for name in whole if np.ptp(valid[name].values) > 0]
     name = next(iter(moving), whole[0] if whole else "")
     if not name:  # a column may have no name
         return Axis("", "row")
@@ -176,9 +185,9 @@ def equated(columns: Mapping[str, Column], name: str, others: Sequence[str]) -> 
     such rows stand at the step before them. For many, rows that have both counters tell how one follows from
     the other; without such rows, counters of steps over the same range are one."""
     column, placed = columns[name], dict[str, int]()
-    axis = column.where(is_whole(column.values))
+    axis = column.whole()
     for other in others:
-        counter = columns[other].where(is_whole(columns[other].values))
+        counter = columns[other].whole()
         more = _placed(axis, counter, same=counted_by(other) == "step")
         if len(more.rows):
             placed[other], axis, column = len(more.rows), _merged(axis, more), _merged(column, more)
@@ -211,7 +220,7 @@ def _translated(axis: Column, counter: Column, values: Floats, *, same: bool) ->
     both count steps (``same``) they are interpolated; an epoch is taken for its end."""
     if not len(values):
         return None
-    both = np.intersect1d(axis.rows, counter.rows)
+    both = axis.rows[np.isin(axis.rows, counter.rows)]
     at = counter.only(both).values.astype(np.float64)
     steps = axis.only(both).values.astype(np.float64)
     if not len(both):  # the same steps under two names
@@ -237,7 +246,7 @@ def _as_steps(values: Floats) -> Steps:
     return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
 
 
-@np.errstate(over="ignore", invalid="ignore")
+@any_numbers
 def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     """Whether values rise and fall within epochs about as often, far and without beginning anew."""
     values = counter.values
@@ -245,24 +254,30 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
     rises, falls = forward[within & (forward > 0)], within & (forward < 0)
     n_falls = np.count_nonzero(falls)
-    if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
+    if _RISES_PER_FALL * n_falls <= len(rises) or _RISES_PER_FALL * len(rises) <= n_falls:
         return False
-    known = values[np.isfinite(values)]
+    known = np.sort(values[np.isfinite(values)])
     if not len(known):
         return False
-    low, high = np.percentile(known, (10, 90))
-    far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
-    return bool(far and np.any(values[1:][falls] > known.min() + np.median(rises)))
+    tenth = len(known) // 10
+    far = median(-forward[falls]) > _LEAST_FALL_SHARE * float(known[-1 - tenth] - known[tenth])
+    # The other falls are those of one of several writers behind another.
+    return far and bool(np.any(values[1:][falls] > known[0] + median(rises)))
 
 
-def _is_of_episodes(counter: Column, episodes: Column) -> bool:
+def _falls_between_epochs(counter: Column, epochs: Column) -> bool:
+    """Whether values fall again and again where the epoch goes up, and rarely rise within one: a counter that
+    begins anew in each epoch rises there."""
+    forward, up = np.diff(counter.values), np.diff(_epoch_at(counter.rows, epochs)) > 0
+    n_falls = np.count_nonzero((forward < 0) & up)
+    return bool(n_falls >= MANY and n_falls > np.count_nonzero((forward > 0) & ~up))
+
+
+def _falls_within_episodes(counter: Column, episodes: Column) -> bool:
     """Whether values fall about as often as they rise, again and again, while episodes are counted on."""
-    if not len(episodes.rows):
-        return False
-    shared = np.intersect1d(counter.rows, episodes.rows)
-    forward = np.diff(counter.only(shared).values)
-    n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(shared).values) > 0))
-    return bool(n_falls >= MANY and _OFTEN * n_falls > np.count_nonzero(forward > 0))
+    forward = np.diff(counter.only(episodes.rows).values)
+    n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(counter.rows).values) > 0))
+    return bool(n_falls >= MANY and _RISES_PER_FALL * n_falls > np.count_nonzero(forward > 0))
 
 
 _FEWEST_EPOCHS = 4  # and rows in each
@@ -294,25 +309,26 @@ def _is_axis(values: NDArray[Any]) -> bool:
     values = values[~np.isnan(values)]
     n_whole = int(np.count_nonzero(is_whole(values)))
     wrong = len(values) - n_whole
-    return n_whole > 0 and wrong <= max(1.0, _RARE * len(values)) and n_whole >= 4 * wrong
+    return n_whole > 0 and wrong <= max(1.0, _WRONG_STEPS_SHARE * len(values)) and n_whole >= 4 * wrong
 
 
 def is_whole(values: NDArray[Any]) -> Mask:
     """Which are whole numbers that fit 64 bits."""
     if values.dtype == np.int64:
         return np.ones(len(values), bool)
-    with np.errstate(invalid="ignore"):
-        return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**63))
+    return np.asarray((values == np.floor(values)) & (np.abs(values) < 2.0**63))
 
 
 def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tuple[Fault, ...]]:
     """Steps of all rows, blank ones as the row before or else the first, and what was wrong."""
     if column is None:
         return np.arange(n_rows, dtype=np.int64), ()
-    whole = is_whole(column.values)
-    known, steps = column.rows[whole], column.values[whole].astype(np.int64)
-    latest = np.maximum(np.searchsorted(known, np.arange(n_rows), side="right") - 1, 0)
-    broken = len(whole) - len(known)
+    known = column.whole()
+    steps = known.values.astype(np.int64, copy=False)
+    if len(steps) == n_rows:
+        return steps, ()
+    latest = np.maximum(np.searchsorted(known.rows, np.arange(n_rows), side="right") - 1, 0)
+    broken = len(column.rows) - len(known.rows)
     problem = "step is no whole number; taken from the row before"
     return steps[latest], (Fault(Place(str(path)), problem, broken),) if broken else ()
 
@@ -356,13 +372,13 @@ def steps_per_epoch(steps: Steps, epochs: Column) -> int | None:
     begins = np.append(0, np.flatnonzero(np.diff(epoch[order]) > 0) + 1)
     highest, lowest = (way.reduceat(step[order], begins) for way in (np.maximum, np.minimum))
     ends = np.maximum(highest, np.append(highest[0], highest[:-1]))
-    if len(begins) < 2 or np.mean(lowest[1:] < ends[:-1]) < _RESTARTING:
+    if len(begins) < 2 or np.mean(lowest[1:] < ends[:-1]) < _RESTARTS_SHARE:
         return None
     usual, _ = Counter(highest[:-1].tolist()).most_common(1)[0]  # the last epoch may not be over
     forward = np.diff(step)
     within = forward[~up & (forward > 0)]
-    interval = int(np.median(within)) if len(within) else 1
-    return int(usual) + (interval if np.median(lowest) <= 0 else 0)
+    interval = int(median(within)) if len(within) else 1
+    return int(usual) + (interval if median(lowest) <= 0 else 0)
 
 
 def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
@@ -373,8 +389,7 @@ def across_epochs(steps: Steps, epochs: Column, length: int) -> Steps:
     known[rows] = np.arange(len(rows))
     latest = np.maximum(np.maximum.accumulate(known), 0)
     done = epoch[latest] - min(int(epoch[0]), 1)
-    with np.errstate(over="ignore"):
-        return np.asarray(steps + length * done, np.int64)
+    return np.asarray(steps + length * done, np.int64)
 
 
 def counts_up(counter: Column, epochs: Column) -> bool:
@@ -383,16 +398,15 @@ def counts_up(counter: Column, epochs: Column) -> bool:
     values = counter.values
     if len(values) < 2:
         return len(values) == 1
-    with np.errstate(over="ignore", invalid="ignore"):
-        forward, up = np.diff(values), np.diff(_epoch_at(counter.rows, epochs)) > 0
+    forward, up = np.diff(values), np.diff(_epoch_at(counter.rows, epochs)) > 0
     rises, falls, stays = (np.count_nonzero(way & ~up) for way in (forward > 0, forward < 0, forward == 0))
     if stays >= rises:
         return False
     if not len(epochs.rows):
-        begin = values[0] + np.median(forward[forward > 0])
+        begin = values[0] + median(forward[forward > 0])
         return bool(rises >= 2 * falls and np.all(values[1:][forward < 0] <= begin))
     restarting = np.mean(forward[up] <= 0) if up.any() else 0.0
-    by_epoch = restarting >= _RESTARTING and np.array_equal(epochs.values, np.floor(epochs.values))
+    by_epoch = restarting >= _RESTARTS_SHARE and np.array_equal(epochs.values, np.floor(epochs.values))
     return bool(4 * falls <= rises and (restarting == 0 or by_epoch))
 
 
@@ -407,9 +421,8 @@ def _epoch_at(rows: Steps, epochs: Column) -> NDArray[Any]:
 def _whole_epochs(epochs: Column) -> tuple[Steps, Steps]:
     """Rows that have a whole, small epoch, and that epoch; none where others are not rare."""
     rows, values = epochs.rows, epochs.values
-    with np.errstate(invalid="ignore"):
-        fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
+    fits = (np.abs(values) < 1 << 31) & (values == np.floor(values))
     wrong = np.count_nonzero(~fits)
-    if wrong > max(1.0, _RARE_EPOCHS * len(values)) or 4 * wrong > len(values):
+    if wrong > max(1.0, _WRONG_EPOCHS_SHARE * len(values)) or 4 * wrong > len(values):
         return np.empty(0, np.int64), np.empty(0, np.int64)
     return rows[fits], values[fits].astype(np.int64)

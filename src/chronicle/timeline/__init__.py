@@ -19,6 +19,7 @@ import numpy as np
 
 from chronicle.errors import UsageError
 from chronicle.metrics.aliases import FRAME_STEP_NAMES
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Floats, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
@@ -42,6 +43,7 @@ _TAKES_SENTENCE = (
 )
 
 
+@any_numbers
 def stitch(
     what: Any, *, run_id: str = "run", order: Sequence[str] | None = None, relation: str | None = None
 ) -> Timeline:

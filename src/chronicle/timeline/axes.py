@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.errors import UsageError
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.model import Attempt, Finding, Floats, Role, Series, Steps, Timeline
 from chronicle.timeline.courses import clock
 from chronicle.workspace.config import AXES
@@ -72,6 +73,7 @@ class OnAxis:
         return replace(finding, **places)
 
 
+@any_numbers
 def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:
     """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point).
     Samples and tokens come from a logged counter, else from sizes of steps, cumulated, else from the batch
@@ -87,8 +89,7 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
     for k, attempt in enumerate(timeline.attempts):
         before, table, ticks = tables[source[k]] if k in source else None, None, clock(attempt)
         if ticks is not None:
-            with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
-                table = next(_tables(attempt, ticks, axis, before, tokens_per_step), None)
+            table = next(_tables(attempt, ticks, axis, before, tokens_per_step), None)
             if table is None:
                 raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDED_SERIES[axis]}")
         tables.append(table)

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
+from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline import relation
@@ -37,6 +38,7 @@ _UNEQUAL_ROW = -9  # one value in so many may be another one
 Part = tuple[int, int, Course]  # first and last step that an attempt shares with the log of the whole
 
 
+@any_numbers
 def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
     """Attempts that differ, with the series that only their copies have, and the copies."""
 
@@ -121,8 +123,7 @@ class _Logs:
         at = [slice(a, b) for a, b in zip(low.tolist(), high.tolist(), strict=True)]
         there, whose = (np.concatenate([points[rows] for rows in at]) for points in (values, by_rank))
         expected = np.repeat(clock.values[rows], high - low)
-        with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-            off = np.abs(there - expected) > relation.SAME_DIFFERENCE * abs(expected)
+        off = np.abs(there - expected) > relation.SAME_DIFFERENCE * abs(expected)
         logged = np.bincount(whose, minlength=len(self._clocks))[ranks]
         differing = np.bincount(whose[off], minlength=len(self._clocks))[ranks]
         begins, begin = self._begins[ranks], int(self._begins[rank])

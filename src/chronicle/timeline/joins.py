@@ -28,6 +28,7 @@ from chronicle.timeline.relation import (
     at_common_steps,
     both_finite,
     levels_at_seam,
+    median,
     pairs_of_role,
 )
 
@@ -54,7 +55,6 @@ _EVERY_PROCESS_DIFFERS = frozenset(
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 
-@np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def join_of(two: Pair, discarded: int, lost: Mapping[str, float]) -> Join:
     """The join of two attempts; ``lost`` is what it cost beside the discarded steps, see `costs`."""
     before, after = two.before, two.after
@@ -118,7 +118,7 @@ def _measured(two: Pair) -> Iterator[model.Change]:
                 if any((d < 0).any() or not len(d) for d in strides):
                     continue  # it is no counter
                 # Whole epochs stay for many points. One logged point may be missing.
-                least = max(float(np.median(d[d > 0] if (d > 0).any() else d)) for d in strides)
+                least = max(median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
                 least = (_EQUAL_STEP if logged else _EXTENDED) * max(abs(was), abs(now))
             if abs(was - now) > least:
@@ -176,10 +176,9 @@ def training_beside(two: Pair, because: str) -> StepBack:
         a, b = at_common_steps(*two.compared)
         ok = both_finite(a, b) & ((a.values != 0) | (b.values != 0))
         x, y = a.values[ok], b.values[ok]
-        with np.errstate(over="ignore"):  # values may be as large as floats get
-            off = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
+        off = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
         if len(off):
-            evidence |= {"common_samples": len(off), "values_apart_share": float(np.median(off))}
+            evidence |= {"common_samples": len(off), "values_apart_share": median(off)}
     return StepBack("seeds", (before.name, after.name), 1, evidence)
 
 
@@ -199,12 +198,11 @@ def costs(pieces: Iterable[Piece]) -> dict[str, float]:
     """Wall clock [s], tokens and samples of overtaken pieces; a key is there where every piece logged it."""
     pieces = [piece for piece in pieces if piece]
     totals: dict[str, float] = {}
-    with np.errstate(over="ignore"):
-        for name, role in COSTS.items():
-            used = [_used_by_piece(piece, role) for piece in pieces]
-            logged = [amount for amount in used if amount is not None]
-            if logged and len(logged) == len(used) and np.isfinite(sum(logged)):
-                totals[name] = sum(logged)
+    for name, role in COSTS.items():
+        used = [_used_by_piece(piece, role) for piece in pieces]
+        logged = [amount for amount in used if amount is not None]
+        if logged and len(logged) == len(used) and np.isfinite(sum(logged)):
+            totals[name] = sum(logged)
     return totals
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.metrics import arithmetic
-from chronicle.metrics.arithmetic import rounding
+from chronicle.metrics.arithmetic import any_numbers, rounding
 from chronicle.model import Attempt, Floats, Role, Series
 from chronicle.timeline.courses import SCHEDULES, Course, Index, Mask, is_counter, process
 
@@ -127,8 +127,8 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     apart_s = np.abs(a.times - b.times)
     if not np.isfinite(apart_s).any():
         apart_s = np.array([math.inf if timed else 0.0])
-    noise = np.median(np.abs(np.diff(a.values)))
-    off = np.median(np.abs(a.values - b.values))
+    noise = median(np.abs(np.diff(a.values)))
+    off = median(np.abs(a.values - b.values))
     return bool(off <= _NOISE_SHARE * noise and median(apart_s) <= SAME_TIME_S)
 
 
@@ -154,6 +154,7 @@ class Pair:
     after: Course
     root: Course
 
+    @any_numbers
     def relation(self) -> Relation:
         """What the later piece is to the earlier one."""
         other = Relation.OTHER if next(self.apart(), None) else None
@@ -262,8 +263,7 @@ class Pair:
                 return False
             finite = both_finite(a, b)
             x, y = a.values[finite], b.values[finite]
-            with np.errstate(over="ignore", invalid="ignore"):  # values may be as large as floats get
-                off = np.abs(x - y) > rounding(x) + rounding(y) + _EXACT_DIFFERENCE * np.abs(y)
+            off = np.abs(x - y) > rounding(x) + rounding(y) + _EXACT_DIFFERENCE * np.abs(y)
             if off.any() or not are_same(a.values[~finite], b.values[~finite]).all():
                 return False
             n_equal += min(len(np.unique(a.values)), len(np.unique(b.values)))
@@ -288,8 +288,7 @@ class Pair:
         """Whether the loss or a counter of data goes on: the steps began anew, the weights did not."""
         ticks = self.before.clock
         first, end, now = _level(self.root, 1), _level(self.before, -1), _level(self.after, 1)
-        with np.errstate(over="ignore", invalid="ignore"):  # logged values may be as large as floats get
-            noise = median(np.abs(np.diff(ticks.values)))
+        noise = median(np.abs(np.diff(ticks.values)))
         fell = len(ticks) >= _SHORT_SAMPLES and abs(end - first) > _FAR_NOISES * noise
         if fell and abs(now - end) < _GOES_ON * abs(now - first):
             return True

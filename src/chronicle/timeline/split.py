@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from chronicle.metrics.aliases import step_gap
+from chronicle.metrics.arithmetic import median
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, Mask, clock, distinct_in
 
@@ -191,7 +192,7 @@ def _begins_again(series: Series) -> Index:
     down, repeats = steps_back(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
     if not 0 < len(repeats) <= len(down) or (steps[repeats] != steps[0]).any():
         return down
-    at_once = times[repeats] - times[repeats - 1] < np.median(np.diff(times))  # never with an unknown time
+    at_once = times[repeats] - times[repeats - 1] < median(np.diff(times))  # never with an unknown time
     return down if at_once.any() else np.union1d(down, repeats)
 
 
@@ -242,7 +243,7 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
     """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
     if not len(down := np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1):
         return []
-    begin = elapsed[0] + _SHORT_SAMPLES * np.median(np.abs(np.diff(elapsed)))
+    begin = elapsed[0] + _SHORT_SAMPLES * median(np.abs(np.diff(elapsed)))
     restarts = (elapsed[down] <= begin) & (elapsed[down - 1] > begin)
     back = np.setdiff1d(down, cuts)
     epoch = next((s for s in attempt.by_role(Role.EPOCH) if np.array_equal(s.steps, ticks.steps)), None)
