@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Fault, Floats, Place, Steps
-from chronicle.readers.console.chunks import time_in
-from chronicle.readers.console.log import Line, Log, Rows
+from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import numbers
+from chronicle.readers.console.prefixes import time_in
+from chronicle.readers.console.rows import Rows
 
 NAME = "hf-console"
 MARKS = (rb"\{'[^{}\n]{0,4000}?'epoch': '?\d",)
@@ -163,7 +164,7 @@ def read(path: Path) -> list[Attempt]:
     """One attempt. Raises BadLog where no line holds a number."""
     bars = Bars()
     log = Log(path, NAME, bars=bars, n_rows=0, filtered=0, epoch=math.nan, first_epoch=math.nan, ended=False)
-    log.axis, own = "row", log.own
+    log.axis, own = "row", log.state
     for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
@@ -182,7 +183,7 @@ def read(path: Path) -> list[Attempt]:
         else:
             _count(own, values)
             log.add(line, own["n_rows"], values)
-    log.take(bars.end())
+    log.add_rows(bars.end())
     if bars.waiting:  # no bar came after them: the end is missing
         log.truncated = True
     attempt = log.attempt()
@@ -208,7 +209,7 @@ def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]
     for line in log.lines(_LINE):
         if bar := _BAR.match(line.text):
             for rows in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
-                log.take(rows)
+                log.add_rows(rows)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
             values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}

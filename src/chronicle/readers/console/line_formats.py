@@ -15,11 +15,15 @@ from typing import NamedTuple
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
-from chronicle.readers.console import generic, pairs
-from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import Gatherer, is_resumed, records
+from chronicle.readers.console import generic
+from chronicle.readers.console.counters import PROGRESS, Epochs, axis_of, is_judged
+from chronicle.readers.console.line_records import Gatherer
+from chronicle.readers.console.line_words import is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import NUMBER, Epochs, numbers
+from chronicle.readers.console.pairs import comma_number, numbers, pairs
+from chronicle.readers.console.plan import plan_of
+from chronicle.readers.console.prefixes import NAN, Prefix
+from chronicle.readers.console.wordings import NUMBER, units_as_names
 from chronicle.readers.step_axis import step_rank
 from chronicle.readers.text import Head
 
@@ -55,14 +59,14 @@ class LineFormat:
     repeated: tuple[str, ...] = ()  # metrics by which a line of another rank is known that has no prefix
     bare: bool = False  # a step counts, though no number can be read beside it
     clock_anywhere: bool = False  # in the line, not only in front of it
-    as_number: Callable[[str], float | None] = pairs.comma_number
+    as_number: Callable[[str], float | None] = comma_number
     units: Mapping[str, str] = field(default_factory=dict)  # those that no line tells
     durations: tuple[str, ...] = ()  # in ms or s by line, and no number before there is a mean
     roles: Mapping[str, Role] = field(default_factory=dict)  # those that no name tells
 
     def read(self, path: Path) -> list[Attempt]:
         log = Log(path, self.NAME, early={}, before=[], is_fresh=True)
-        own, units = log.own, log.rows.units
+        own, units = log.state, log.rows.units
         units |= self.units
         log.rows.roles |= self.roles
         for line in log.lines(re.compile(self.line.pattern + _ANY_RECORD, self.line.flags)):
@@ -98,14 +102,14 @@ class LineFormat:
     def _begin(self, log: Log, fields: str) -> None:
         """Begins another launch where a record is again what only the first ones of a process are."""
         if fresh := self.fresh.search(fields):
-            if fresh[1] and not log.own["is_fresh"]:
+            if fresh[1] and not log.state["is_fresh"]:
                 log.launch({})
-            log.own["is_fresh"] = bool(fresh[1])
+            log.state["is_fresh"] = bool(fresh[1])
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
         """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
         of = "validation/" if match.groupdict().get("evaluation") else ""
-        cells = self.pair.findall(pairs.units_as_names(match["rest"]))
+        cells = self.pair.findall(units_as_names(match["rest"]))
         named = [(of + name.strip(), text, unit) for name, text, unit in cells]
         units |= {name: unit for name, _, unit in named if unit and name not in units}
         known = [cell for cell in named if not (cell[0] in self.durations and "n" in cell[1])]
@@ -118,14 +122,14 @@ class LineFormat:
 
 def _add_otherwise(log: Log, line: Line) -> None:
     """Reads a line that is not the trainer's own as the generic reader would: a step and a known metric."""
-    record = next(records([line], Gatherer()), None)
+    record = next(Gatherer().records([line]), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or pairs.axis_of(rank) != "step" or step.name == "progress":
-        log.look(line)
+    if record is None or step is None or axis_of(rank) != "step" or step.name == PROGRESS:
+        log.look_for_fault(line)
         return
     values = record.numbers(step.name, phases=True)
-    if not any(map(pairs.is_judged, values)) or not log.add(line, int(step.value), values):
-        log.look(line)
+    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
+        log.look_for_fault(line)
 
 
 class OwnFormat(NamedTuple):
@@ -156,7 +160,7 @@ def _read_dllogger(path: Path) -> list[Attempt]:
         elif not (match := _DLL_TEXT.search(line.text)):
             continue
         elif match[1].startswith("PARAMETER "):
-            log.settle(dict(_DLL_PARAMETER.findall(match[1])))
+            log.add_settings(dict(_DLL_PARAMETER.findall(match[1])))
             continue
         else:
             at = _DLL_STEP.search(match[1])
@@ -180,7 +184,7 @@ def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, f
     if not isinstance(data, dict):
         return [], {}
     if "PARAMETER" in (step, record.get("type")):
-        log.settle(data)
+        log.add_settings(data)
         return [], {}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
     return places, numbers(((name, str(value)) for name, value in data.items()), number)
@@ -242,7 +246,7 @@ def _read_keras(path: Path) -> list[Attempt]:
     line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last finished bar of an epoch tells its values;
     one with an ETA, of other batches or of less (an evaluation) does not. The axis counts epochs."""
     log = Log(path, "keras-console", epoch=0, last=None)  # the last bar: line, values, total
-    log.axis, own = "epoch", log.own
+    log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
         last = own["last"]
         if begun := _KERAS_EPOCH.search(line.text):
@@ -288,10 +292,10 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a pair ``loss: ...`` of the last step.
     Of several engines that print the same line the second's metrics are ``lr (2)``."""
     log = Log(path, "deepspeed")
-    log.own["records"] = records = _DeepSpeed(log)
+    log.state["records"] = records = _DeepSpeed(log)
     log.rows.units |= _DS_UNITS
     for line in log.lines(re.compile(_DS_LINE.pattern + _ANY_RECORD, _DS_LINE.flags)):
-        if log.is_setting(line):
+        if log.take_setting(line):
             continue
         if "exits successfully" in line.text:
             log.fact("ended", "finished")
@@ -300,7 +304,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
             _add_otherwise(log, line)
     has_loss = any(role_of(name) in LOSSES for name in log.rows.columns)
-    if not has_loss and generic.plan_of(Head.of(path)).is_log:  # the script tells it in lines of its own
+    if not has_loss and plan_of(Head.of(path)).is_log:  # the script tells it in lines of its own
         return generic.read(path)
     return [log.attempt()]
 
@@ -341,7 +345,7 @@ class _DeepSpeed:
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
-        values = {pair.name: pair.value for pair in pairs.pairs(text)}
+        values = {pair.name: pair.value for pair in pairs(text)}
         values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         names_step = any(step_rank(name) is not None for name in values)

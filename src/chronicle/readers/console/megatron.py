@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.columns import number
-from chronicle.readers.console.chunks import Chunk, time_in
+from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.console.prefixes import time_in
 from chronicle.readers.step_axis import step_rank
 
 Bytes = NDArray[np.uint8]
@@ -55,7 +56,7 @@ def read(path: Path) -> list[Attempt]:
     for chunk in log.chunks():
         for line in _others(log, chunk, templates):
             if not (_record(log, line) or _evaluation(log, line) or _fact(log, line)):
-                log.look(line)
+                log.look_for_fault(line)
     _name_missing_losses(log)
     return [log.attempt()]
 
@@ -75,7 +76,7 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     behind = left[(left > 0) & (known[left - 1] >= 0)]  # they stand where the record right before them is
     where = zip(known[behind - 1].tolist(), times[behind - 1].tolist(), strict=True)
     reached = dict(zip(numbers[behind].tolist(), where, strict=True))
-    yield from log.among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
+    yield from log.lines_among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
 
@@ -115,7 +116,7 @@ def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
         if value is not None:
             values[name] = value
         elif name and not line.unfinished:
-            log.strange(line, name)
+            log.not_a_number(line, name)
     return values
 
 
@@ -133,7 +134,7 @@ def _evaluation(log: Log, line: Line) -> bool:
 
 
 def _fact(log: Log, line: Line) -> bool:
-    if log.is_setting(line):
+    if log.take_setting(line):
         return True
     if match := _CHECKPOINT.search(line.text):
         log.event(line, f"checkpoint-{match['what']}ed", checkpoint_step=int(match["step"]))

@@ -81,10 +81,10 @@ def _counter(path: Path) -> str:
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
             metadata = LogRecord.of(scan, line).metadata
             known = (name for name in rank if _whole(metadata.get(name)) is not None)
-            best = scan.own["best"] = min([scan.own["best"], *known], key=rank.index)
+            best = scan.state["best"] = min([scan.state["best"], *known], key=rank.index)
             if best == rank[0]:
                 break
-    return str(scan.own["best"])
+    return str(scan.state["best"])
 
 
 class _Training:
@@ -115,7 +115,7 @@ class _Training:
         elif record.key in _FACTS:
             self.log.fact(_FACTS[record.key], record.value)
         elif record.key and _is_scalar(record.value) and not record.key.startswith("submission"):
-            self.log.settle({record.key: record.value})
+            self.log.add_settings({record.key: record.value})
 
     def _point(self, record: LogRecord) -> None:
         values, reached = _values(record.key, record.value), self._reached
