@@ -213,3 +213,15 @@ def test_steps_that_fall_while_episodes_are_counted_on_are_those_of_an_episode()
     of_launches = np.array([1, 2, 3, 4, 5, 1, 2, 3, 4, 5])
     assert axis_of({"episode": Column(rows, rows), "steps": Column(lengths, rows)}).name == "episode"
     assert axis_of({"episode": Column(of_launches, rows), "steps": Column(of_launches, rows)}).name == "steps"
+
+
+def test_infinite_and_huge_counters_are_compared_without_a_warning() -> None:
+    """Warnings are errors in the tests; a column of steps may hold any number that a log can hold."""
+    draw = random.Random(0)
+    for n_rows in range(1, 300):
+        whole = [float(draw.randrange(1000)) for _ in range(n_rows)]
+        odd = [draw.choice([np.inf, -np.inf, np.nan, 1e308, -1e308]) for _ in range(n_rows)]
+        values = np.array([o if draw.random() < 0.2 else w for w, o in zip(whole, odd, strict=True)])
+        rows = np.arange(n_rows)
+        axis = axis_of({"episode": Column(np.arange(n_rows), rows), "steps": Column(values, rows)})
+        assert axis.name in ("episode", "steps")

@@ -151,10 +151,11 @@ def axis_by_name(columns: Mapping[str, Column], declared: Collection[str] = ()) 
     episodes = next((c for name, c in columns.items() if column_key(name) in LAUNCH_NAMES), NO_COLUMN)
 
     def is_amount(name: str) -> bool:
+        if not column_key(name).endswith("s"):
+            return False
         column, values = columns[name], columns[name].values
         still = len(values) >= MANY and bool(np.all(values == values[0]))
-        up_and_down = still or goes_up_and_down(column, epochs) or _is_of_episodes(column, episodes)
-        return column_key(name).endswith("s") and up_and_down
+        return still or goes_up_and_down(column, epochs) or _is_of_episodes(column, episodes)
 
     whole = [name for name in counting if _is_axis(columns[name].values) and not is_amount(name)]
     moving = [name for name in whole if np.ptp((c := columns[name]).where(is_whole(c.values)).values) > 0]
@@ -236,23 +237,28 @@ def _as_steps(values: Floats) -> Steps:
     return np.clip(values, -(2.0**62), 2.0**62).astype(np.int64)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     """Whether values rise and fall within epochs about as often, far and without beginning anew."""
     values = counter.values
-    with np.errstate(over="ignore", invalid="ignore"):
-        forward = np.diff(values)
+    forward = np.diff(values)
     within = np.diff(_epoch_at(counter.rows, epochs)) <= 0
     rises, falls = forward[within & (forward > 0)], within & (forward < 0)
     n_falls = np.count_nonzero(falls)
     if _OFTEN * n_falls <= len(rises) or _OFTEN * len(rises) <= n_falls:
         return False
-    low, high = np.nanpercentile(values, (10, 90))
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return False
+    low, high = np.percentile(known, (10, 90))
     far = np.median(-forward[falls]) > _FAR * (high - low)  # not one of several writers behind another
-    return bool(far and np.any(values[1:][falls] > np.nanmin(values) + np.median(rises)))
+    return bool(far and np.any(values[1:][falls] > known.min() + np.median(rises)))
 
 
 def _is_of_episodes(counter: Column, episodes: Column) -> bool:
     """Whether values fall about as often as they rise, again and again, while episodes are counted on."""
+    if not len(episodes.rows):
+        return False
     shared = np.intersect1d(counter.rows, episodes.rows)
     forward = np.diff(counter.only(shared).values)
     n_falls = np.count_nonzero((forward < 0) & (np.diff(episodes.only(shared).values) > 0))
