@@ -29,6 +29,8 @@ _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
 # Moves the cursor to another line, as programs with several progress bars do.
 _CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")
+# A progress bar after which another line begins without a line end, as both are written to one file.
+_BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +108,8 @@ def plain(data: bytes) -> bytes:
     """The text without colours, in which every line ends with ``\\n`` or a lone ``\\r``."""
     if b"\x1b" in data:
         data = _ESCAPE.sub(b"", _CURSOR_MOVE.sub(b"\r", data))
+    if b"it/s" in data or b"s/it" in data:
+        data = _BAR_BEFORE_LINE.sub(rb"\1\r", data)
     return data.replace(b"\r\n", b"\n") if b"\r" in data else data
 
 
@@ -186,7 +190,7 @@ _NUMBER_AFTER_NAME = re.compile(rb"[a-z_)%\]|\x80-\xff][^\w\n]{0,24}[-+.]?\d|\d/
 _BEGINS_LIKE_RECORD = re.compile(
     rb"\W{0,24}\d|[-=#*_+|\s]{6,}$"
     rb"|[^\w\n]{0,40}(?:\w+ ){0,3}(?:start|begin|began|train|runn|launch|execut|resum(?:ed|ing)\b)"
-    rb"|[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
+    rb"|[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b"
     rb"|\| [\w/]+ *\| *\|$|\s{0,8}[a-z]+\s+(?:iter|step|epoch)\b[^\n]{1,200}\|"
 )
 _WORDS_OF_RECORDS = re.compile(rb"(?:nan|inf)\b(?<!\w...)|best iteration|\|-{3,}\s{0,8}[a-z]")

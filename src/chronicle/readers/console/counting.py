@@ -28,7 +28,8 @@ _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epo
 class Plan:
     """How a log is to be read. ``counters`` are the keys of what counts. ``phases``: words beside the names
     tell evaluations apart. ``twofold``: counters that tell both an epoch and, by what they count up to, a
-    batch in it. ``stages``: counters of another stage of the training. If no name counts, rows are counted
+    batch in it. ``outer`` names what
+    counts the restarts of the counter in the same lines, as epochs do. ``stages``: counters of another stage of the training. If no name counts, rows are counted
     (``by_row``), or ``row_counter`` names what only grows; ``of_items``: each row is the result of a
     trial."""
 
@@ -38,6 +39,7 @@ class Plan:
     row_counter: str = ""
     of_items: bool = False
     phases: bool = False
+    outer: str = ""
     twofold: frozenset[str] = frozenset()
     stages: frozenset[str] = frozenset()
 
@@ -108,7 +110,10 @@ class Course:
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether the record itself counts."""
-        plan, epoch = self._plan, record.epoch
+        plan = self._plan
+        if plan.outer and record.epoch is None:
+            record.epoch = next((pair for pair in record.pairs if pair.name == plan.outer), None)
+        epoch = record.epoch
         stands_still = plan.phases and bool(record.evaluation) and self.last is not None
         if epoch and math.isfinite(epoch.value) and not stands_still:
             if not self._epoch_named and self._count in (pair for _, pair in record.counters):

@@ -25,7 +25,7 @@ import numpy as np
 from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import PossibleRecord
-from chronicle.readers.console.counters import EPOCH_WORDS, PROGRESS, is_judged, is_known, last_word
+from chronicle.readers.console.counters import PROGRESS, is_judged, is_known, last_word
 from chronicle.readers.console.counting import START, Course, Plan
 from chronicle.readers.console.line_records import Gatherer, Record
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
@@ -63,7 +63,7 @@ def read(path: Path) -> list[Attempt]:
     course = Course(plan)
     # What another plan has read is not continued.
     names = map(sorted, (plan.counters, plan.twofold, plan.stages))
-    form = plan.is_log, plan.by_row, plan.row_counter, plan.phases, *names
+    form = plan.is_log, plan.by_row, plan.row_counter, plan.phases, plan.outer, *names
     gatherer = Gatherer(shapes_of(head))
     log = Log(path, f"{NAME} {form}", course=course, gatherer=gatherer, repeats=Repeats(), **_first_state())
     for placed in _placed_records(log, course, plan):
@@ -260,7 +260,7 @@ def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapp
         values, rows = map(np.array, columns.get(name, ((), ())))
         without_count = np.isin(rows, list(labels))
         n_without = int(without_count.sum())
-        if last_word(name) in EPOCH_WORDS or not 0 < n_without <= len(rows) - n_without:
+        if name in labels.values() or not 0 < n_without <= len(rows) - n_without:
             continue
         groups = {name: ~without_count}
         for label in dict.fromkeys(labels.values()):

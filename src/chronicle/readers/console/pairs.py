@@ -123,6 +123,8 @@ def pairs(text: str) -> list[Pair]:
     unit_start = -1  # where the word after a number without a name begins: that is the unit of the number
     for match in _PAIR.finditer(text):
         words, value = match["name"] or "", number(match["value"].replace(",", ""))
+        if words.rpartition(" ")[2].lower() in _NO_MEASURE:
+            continue
         name = words if words and _BEST.match(text, match.start("name")) else _name(words)
         if words and (not name or match.start() == unit_start):
             sign = text[match.end("name") : match.start("value")]
@@ -137,7 +139,7 @@ def _name(words: str) -> str:
     """The name without the verb that joins it to its number; "" where the words name nothing."""
     while (last := words.rpartition(" ")[2].lower()) in _COPULA:
         words = words[: -len(last)].strip()
-    if last in _PREPOSITIONS or last in _NO_MEASURE or _SOURCE_FILE.search(last):
+    if last in _PREPOSITIONS or _SOURCE_FILE.search(last):
         return ""
     return words
 

@@ -48,6 +48,7 @@ _FEWEST_LINES = 8  # of one shape
 _FEWEST_EPOCHS = 5  # lines of one shape, if each tells an epoch with its loss
 _FEWEST_POINTS = 3  # of a counter
 _FEWEST_STEPS = 4  # different ones, by which it is known what counts
+_FEWEST_RESTARTS = 2  # of a counter, by which an outer one is recognised
 _RECORDS_A_RESTART = 20  # at least, on average, if samples or tokens restart
 _RECORDS_A_STAGE = 8  # on average, at least
 _MOST_SHAPES = 500  # of lines that are looked at, the most frequent first
@@ -126,7 +127,9 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     phases = any(not record.evaluation for record in training)
     counters, stages = _counters(records)
     twofold = frozenset(key for key, occurrences in counters.items() if _is_twofold(occurrences))
-    plan = Plan(True, frozenset(counters), phases=phases, twofold=twofold, stages=frozenset(stages))
+    outer = _outer_counter(records, [*counters])
+    keys = frozenset(counters) - {outer.lower()}
+    plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages))
     if _have_growing_steps(records, Course(plan), mentions_training):
         return plan
     if counters or any(record.epoch for record in records):
@@ -134,17 +137,19 @@ def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes
     n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
     if n_results >= _FEWEST_LINES and 2 * n_results > len(records):
         return Plan(True, by_row=True, of_items=True)
-    is_log = _loss_recurs(training, mentions_training)
-    row_counter = _counter_by_values(training) if is_log else ""
+    row_counter = _counter_by_values(training) if training else ""
+    is_log = _loss_recurs(training, mentions_training, bool(row_counter))
     return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases)
 
 
 def _counter_by_values(training: Sequence[Record]) -> str:
-    """The first name of most records, if its whole numbers only grow and no name counts; "" otherwise."""
+    """The first or last name of most records, if its whole numbers only grow and no name counts; else ""."""
     shape, n_records = Counter(record.shape for record in training).most_common(1)[0]
-    values = np.array([record.values[0] for record in training if record.shape == shape])
-    grows = n_records >= _FEWEST_LINES and is_whole(values).all() and (np.diff(values) > 0).all()
-    return shape[0] if grows and len(shape) > 1 and not is_known(shape[0]) else ""
+    for place in (0, -1) if n_records >= _FEWEST_LINES and len(shape) > 1 else ():
+        values = np.array([record.values[place] for record in training if record.shape == shape])
+        if is_whole(values).all() and (np.diff(values) > 0).all() and not is_known(shape[place]):
+            return shape[place]
+    return ""
 
 
 # --- what counts ---
@@ -204,6 +209,28 @@ def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> 
     return n_falls <= 2 * n_rises + 1 or _is_twofold(occurrences)
 
 
+def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
+    """The name whose whole numbers rise exactly where the best counter restarts, in lines that name no epoch:
+    a cycle, a round or a stage, whatever it is called. "" if there is none."""
+    if not counters or any(record.epoch for record in records):
+        return ""
+    inner: list[float] = []
+    others = dict[str, list[float]]()
+    for record in records:
+        count = next((pair.value for _, pair in record.counters if key_of(pair) == counters[0]), None)
+        if count is not None:
+            inner.append(count)
+            for pair in record.pairs:
+                others.setdefault(pair.name, []).append(pair.value)
+    restarts = np.diff(inner) < 0
+    for name, values in others.items() if restarts.sum() >= _FEWEST_RESTARTS else ():
+        if len(values) == len(inner) and is_whole(np.array(values)).all() and not is_known(name):
+            steps = np.diff(values)
+            if (steps[restarts] > 0).all() and (steps[~restarts] == 0).all():
+                return name
+    return ""
+
+
 def _is_twofold(occurrences: Sequence[Pair]) -> bool:
     """Whether a counter tells an epoch, and the batch in it is what it counts up to: that is what grows."""
     n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
@@ -211,19 +238,21 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
 
 
 def _bars_of_training(records: Iterable[Record]) -> set[str]:
-    """The bars beside which, or after which, it is told how a training goes. The bar of a search (`Best
-    trial: 3`) counts trainings."""
-    bars, latest, of_searches = set[str](), list[str](), set[str]()
+    """The bars beside which it is told how a training goes, or repeatedly after they were drawn. The bar of a
+    search (`Best trial: 3`) counts trainings."""
+    bars, latest, n_after, of_searches = set[str](), "", Counter[str](), set[str]()
     for record in records:
-        has_bar = PROGRESS in record.shape
-        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS] if has_bar else []
+        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS] if PROGRESS in record.shape else []
         if "best trial" in map(str.lower, record.shape):
             of_searches.update(own)
-        latest = own[-1:] or latest
+        latest = own[-1] if own else latest
         if latest and record.is_training:
+            bars.update(own)
             judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
-            bars.update(own or (latest if judged and not record.evaluation else ()))
-    return bars - of_searches
+            if judged and not (own or record.evaluation):
+                n_after[latest] += 1
+                latest = ""
+    return (bars | {bar for bar, n in n_after.items() if n > 1}) - of_searches
 
 
 def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> bool:
@@ -273,12 +302,13 @@ def _grows(steps: list[int], n_enough: int) -> bool:
     return n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls
 
 
-def _loss_recurs(training: Sequence[Record], mentions_training: bool) -> bool:
-    """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training."""
+def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
+    """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training. It must
+    change, unless a counter shows that something goes on."""
     losses = list[Pair]()
     for record in training:
         has_clock = math.isfinite(record.sources[0].time)
         judged = (Role.OBJECTIVE,) * mentions_training + SCORES * has_clock
         losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
     n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
-    return n_lines >= _FEWEST_LINES and len({pair.value for pair in losses}) >= _FEWEST_STEPS
+    return n_lines >= _FEWEST_LINES and (is_counted or len({p.value for p in losses}) >= _FEWEST_STEPS)

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from chronicle.metrics.aliases import UNNAMED_YEAR, has_year
+from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, EPOCH_NAMES, STEP_NAMES, UNNAMED_YEAR, has_year
 
 NAN = math.nan
 
@@ -25,6 +25,7 @@ _DATE_AND_TIME = (
     r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
     r"(?: ?(?:Z\b|UTC\b|[+-]\d\d:?\d\d(?!\d)))?"
 )
+_COUNTERS = "|".join((*(name for name, _ in STEP_NAMES), *EPOCH_NAMES, *CONSOLE_IN_EPOCH_NAMES))
 _LEVEL = r"(?:INFO|WARNING|WARN|DEBUG|ERROR|CRITICAL|NOTICE)"
 # What may stand before the words, tried in this order until none fits. A group is who printed the line.
 PREFIXES = (
@@ -37,7 +38,7 @@ PREFIXES = (
     r"\((\w+(?:\([^()]*\))? pid=\d+(?:, ip=[\d.]+)?)\)",  # Ray
     rf"\[?{_LEVEL}\b(?:\|([A-Z]+=\d+(?:\|[A-Z]+=\d+)*)(?:\|[\w.-]+)?)?\]?"
     r"(?::\w[\w.]*(?=:[^\s\d]))?[:,]?(?: *[-|:](?= ))?",  # INFO:root:, of Python
-    r"[\w.]+:(?:[\w<>]+:)?\d+ - ",  # loguru
+    rf"(?!(?i:{_COUNTERS}):)[\w.]+:(?:[\w<>]+:)?\d+ - ",  # loguru; but `step:12 - loss:2.5` is a record
     r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\]",  # glog, absl
     r"([\w.-]+(?::\d+)?)\s+[\w.]+:\d+\s+(?=(?:INFO|WARNING|ERROR|DEBUG)\b)",  # OLMo
     r"\([\w.]+:\d+\)(?= [A-Z]+: )",

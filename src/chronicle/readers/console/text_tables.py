@@ -22,7 +22,7 @@ from chronicle.readers.step_axis import step_rank
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # what a narrow terminal left of such a bar
-_HEADER = re.compile(r"[^\w\n]{0,24}(?:epochs?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
+_HEADER = re.compile(r"[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE)
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
@@ -119,6 +119,8 @@ class Table:
         """The cells of a line; the names of the columns are adapted where these say which ones are meant."""
         names, words = self._header
         cells = _bordered(text) or text.split()
+        if len(cells) < len(names):  # blanks separate cells within borders, too
+            cells = _BORDERS.sub(" ", text).split()
         cells = cells if len(cells) <= len(names) else _BLANK_BEFORE_UNIT.sub("", text).split()
         cells = cells[len(cells) > len(names) and cells[0] == "#" :]
         if names == _OF_DEEPXDE and len(cells) > len(names):
@@ -164,7 +166,7 @@ def header(text: str) -> tuple[str, ...]:
         return ()
     if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
         return columns
-    cells = _bordered(text) or _GAP.split(text.strip())
+    cells = [name for cell in _bordered(text) or [text.strip()] for name in _GAP.split(cell)]
     names = cells if len(cells) > 1 else text.split()
     if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows of blanks
         names = [name.strip() for name in text[2:].split(",")]
@@ -178,7 +180,7 @@ def header(text: str) -> tuple[str, ...]:
 
 def names_counter(name: str) -> bool:
     """Whether a column of this name counts steps or epochs."""
-    return name.lower() in ("epoch", "epochs", "#", "e") or step_rank(name.lower()) is not None
+    return name.lower() in ("epoch", "epochs", "ep", "#", "e") or step_rank(name.lower()) is not None
 
 
 def pair_of(name: str, cell: str) -> Pair | None:

@@ -129,6 +129,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      r"\2 \3 \1: "),
     # counters that are cut short: "Iter.   5;"
     (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
+    # "Epoch and iter 0 10 Loss 39.08"
+    (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
+     r"\1 \3 \2 \4"),
     # Flax's language models
     ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
     # Optuna, without the best trial so far
