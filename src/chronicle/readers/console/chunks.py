@@ -128,6 +128,7 @@ def _chunk(data: bytes, first: int, n_cut: int, *, is_last: bool = False) -> Chu
 
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # have readers of their own, even if damaged
+_NAMED_NUMBER = re.compile(r"[A-Za-z)\]][:=] ?[-+\[(]?\d")  # "Reward: 2.5", as no table and no JSON has it
 
 _NUMBERS = tuple(map(re.compile, (rb"nan\b(?<!\w...)", rb"inf\b(?<!\w...)", rb"\d[\d.,]*(?:[eE][-+]?\d+)?")))
 _SIGNS_AND_BLANKS = b"-+ \t\r\v\f"
@@ -138,9 +139,14 @@ _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
-    """Whether the name is not that of a document, program or data file, or the lines of a document or program
-    are mostly records. Raises OSError."""
-    return _is_mostly_records(sample(head)) if head.is_of_words else not _DATA.fullmatch(head.path.suffix)
+    """Whether the lines are those of a log, where the name is that of a document, a program or a data file.
+    Raises OSError."""
+    if head.is_of_words:
+        return _is_mostly_records(sample(head))
+    if _DATA.fullmatch(head.path.suffix):
+        n_named = sum(_NAMED_NUMBER.search(line) is not None for line in head.lines)
+        return n_named >= _FEWEST_ALIKE and 2 * n_named > len(head.lines)
+    return True
 
 
 def _is_mostly_records(text: bytes) -> bool:

@@ -28,10 +28,9 @@ _WHOLE_PASS = 0.9  # of the batches: if they restart after so many, the next epo
 class Plan:
     """How a log is to be read. ``counters`` are the keys of what counts. ``phases``: words beside the names
     tell evaluations apart. ``twofold``: counters that tell both an epoch and, by what they count up to, a
-    batch in it. ``outer`` names what
-    counts the restarts of the counter in the same lines, as epochs do. ``stages``: counters of another stage of the training. If no name counts, rows are counted
-    (``by_row``), or ``row_counter`` names what only grows; ``of_items``: each row is the result of a
-    trial."""
+    batch in it. ``outer`` names what counts the restarts of the counter in the same lines, as epochs do.
+    ``stages``: counters of another stage of the training. If no name counts, rows are counted (``by_row``),
+    or ``row_counter`` names what only grows; ``of_items``: each row is the result of a trial."""
 
     is_log: bool = False
     counters: frozenset[str] = frozenset()
@@ -90,7 +89,9 @@ class Course:
             return self._count.value <= before.at_count and (
                 self._counts_passes or self._epoch <= before.epoch
             )
-        return self.last is None or before.step is None or self.last <= before.step
+        if self.last is None or before.step is None or self.last <= before.step:
+            return True
+        return self._epoch < before.epoch
 
     def begins_stage(self, record: Record) -> bool:
         """Whether a record is of another stage, which has a counter of its own."""

@@ -169,13 +169,13 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
             occurrences.setdefault(key, []).append(pair)
             epochs.setdefault(key, []).append(epoch)
             n_training[key] += record.is_training
-    bars = _bars_of_training(records)
+    bars, still_bars = _bars_of_training(records)
     only_epochs = {r.epoch.value for r in records if r.epoch and r.is_training and not r.counters}
     known = [
         key
         for key in sorted(occurrences, key=ranks.__getitem__)
         if _counts(ranks[key], occurrences[key], epochs[key])
-        and (key in bars or not (bars or only_epochs) or f"{PROGRESS}/" not in key)
+        and (key in bars - still_bars or not (bars or only_epochs) or f"{PROGRESS}/" not in key)
         and (n_training[key] or 2 * len(occurrences[key]) >= len(only_epochs))
     ]
     of_training = [key for key in known if not names_an_evaluation(key)]
@@ -237,22 +237,29 @@ def _is_twofold(occurrences: Sequence[Pair]) -> bool:
     return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != PROGRESS
 
 
-def _bars_of_training(records: Iterable[Record]) -> set[str]:
-    """The bars beside which it is told how a training goes, or repeatedly after they were drawn. The bar of a
-    search (`Best trial: 3`) counts trainings."""
-    bars, latest, n_after, of_searches = set[str](), "", Counter[str](), set[str]()
+def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
+    """The bars beside which, or after which, it is told how a training goes, and those of them that stand
+    still while it goes on. The bar of a search (`Best trial: 3`) counts trainings."""
+    bars, latest, moved, of_searches = set[str](), "", False, set[str]()
+    n_moved, n_still = Counter[str](), Counter[str]()
     for record in records:
-        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS] if PROGRESS in record.shape else []
+        own = (
+            [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
+            if PROGRESS in record.shape
+            else []
+        )
         if "best trial" in map(str.lower, record.shape):
             of_searches.update(own)
-        latest = own[-1] if own else latest
-        if latest and record.is_training:
-            bars.update(own)
-            judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
-            if judged and not (own or record.evaluation):
-                n_after[latest] += 1
-                latest = ""
-    return (bars | {bar for bar, n in n_after.items() if n > 1}) - of_searches
+        latest, moved = (own[-1], True) if own else (latest, moved)
+        if not latest or not record.is_training:
+            continue
+        judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
+        if own or (judged and not record.evaluation):
+            bars.update(own or [latest])
+            (n_moved if moved else n_still)[latest] += 1
+            moved = False
+    bars -= of_searches
+    return bars, {bar for bar in bars if n_moved[bar] <= 1 and n_still[bar] >= _FEWEST_EPOCHS}
 
 
 def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> bool:
@@ -303,8 +310,8 @@ def _grows(steps: list[int], n_enough: int) -> bool:
 
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
-    """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training. It must
-    change, unless a counter shows that something goes on."""
+    """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training. It
+    must change, unless a counter shows that something goes on."""
     losses = list[Pair]()
     for record in training:
         has_clock = math.isfinite(record.sources[0].time)
