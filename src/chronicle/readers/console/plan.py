@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice, pairwise
+from operator import itemgetter
 
 import numpy as np
 
@@ -43,7 +44,8 @@ from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole
 from chronicle.readers.text import Head
 
-MOST_LINES = 6000  # that are read
+MOST_LINES = 6000  # that are read from either end
+_FEW_LINES = 2000  # that are read first, and show enough of most logs
 _FEWEST_LINES = 8  # of one shape
 _FEWEST_EPOCHS = 5  # lines of one shape, if each tells an epoch with its loss
 _FEWEST_POINTS = 3  # of a counter
@@ -78,13 +80,14 @@ def plan_of(head: Head) -> Plan:
     mentions_training = any(_OF_TRAININGS.search(text) for text in texts)
     if not (mentions_training or _may_train(lines, bars_count=False)):
         return Plan()
-    first = _possible_records(lines)
-    plan = _plan_of(first, mentions_training, shapes_of(head))
-    # A configuration that is printed again may look like rows of losses.
-    if len(first) == MOST_LINES and (plan.by_row or not plan.is_log):
-        last = _plan_of(_possible_records(lines[::-1])[::-1], mentions_training, shapes_of(head))
-        plan = plan if plan.is_log and (last.by_row or not last.is_log) else last
-    return plan
+    plans = list[tuple[bool, int, Plan]]()
+    for window in _windows(lines):
+        plan = _plan_of(window, mentions_training, shapes_of(head))
+        if plan.is_log and not plan.by_row:
+            return plan
+        plans.append((plan.is_log, len(window), plan))
+    # A configuration that is printed again may look like rows of losses: more lines say more.
+    return max(plans, key=itemgetter(0, 1))[2]
 
 
 @lru_cache(maxsize=1)
@@ -93,8 +96,15 @@ def shapes_of(head: Head) -> Shapes:
     return Gatherer().shapes
 
 
-def _possible_records(lines: Iterable[bytes]) -> list[bytes]:
-    return list(islice(filter(PossibleRecord.search, lines), MOST_LINES))
+def _windows(lines: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """The lines that may be records: a few, then more of them, then those at the end."""
+    possible = filter(PossibleRecord.search, lines)
+    few = list(islice(possible, min(_FEW_LINES, MOST_LINES)))
+    yield few
+    if more := list(islice(possible, MOST_LINES - len(few))):
+        yield few + more
+    if len(few) + len(more) == MOST_LINES:
+        yield list(islice(filter(PossibleRecord.search, lines[::-1]), MOST_LINES))[::-1]
 
 
 def _may_train(lines: Sequence[bytes], *, bars_count: bool) -> bool:
