@@ -13,7 +13,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from math import isfinite
 from operator import itemgetter
 from typing import NamedTuple
@@ -21,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.console.prefixes import NAN, places_of_seconds, time_in, words_start
+from chronicle.readers.console.prefixes import NAN, time_in, words_start
 
 MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
 _MAX_LEARNED_BYTES = 900  # of a line that is learned, as its numbers may become longer
@@ -35,7 +34,6 @@ _DIGITS_TO_ZERO = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
 _CHANGES = tuple(bytes.maketrans(b"0123456789", others) for others in (b"1234567891", b"3456789215"))
 _RUN = re.compile(rb"\d+")
 _NUMBER = re.compile(rb"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)")
-_FIVE = ord("5")
 _DECIMAL_COMMA = re.compile(rb"(?<!\d)0,\d")  # among numbers whose commas separate thousands
 
 _VALUE, _OF = "value", "of"  # the two numbers that a pair may have
@@ -89,12 +87,10 @@ Parser = Callable[[str], Reading | None]  # None for a line that cannot be read 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """How the lines of a shape are read. ``reading`` is what the parser says of the first one, ``clock``
-    where its seconds stand (see `prefixes.places_of_seconds`). Each group of ``pattern`` is the number that
-    ``parts`` names. ``commas`` separate thousands in some of them."""
+    """How the lines of a shape are read. ``reading`` is what the parser says of the first one. Each group of
+    ``pattern`` is the number that ``parts`` names. ``commas`` separate thousands in some of them."""
 
     reading: Reading
-    clock: tuple[int, ...] | None
     pattern: re.Pattern[bytes]
     parts: tuple[Part, ...]
     commas: bool
@@ -117,8 +113,7 @@ class Learned:
 
     def time(self, raw: bytes) -> float:
         """The time of a line of this shape; NaN unknown."""
-        start = self.reading.start
-        return _time(raw[:start], self.clock) if start and self.clock != () else NAN
+        return time_in(raw[: self.reading.start].decode()) if self.reading.start else NAN
 
     def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
         """The values of many lines, and what they count up to, by place; without those that have no
@@ -185,20 +180,6 @@ class Shapes:
         return variants
 
 
-def _time(prefix: bytes, clock: tuple[int, ...] | None) -> float:
-    """The time in a prefix. That of a minute is remembered for its seconds 0 to 59."""
-    if clock is None or prefix[clock[0]] > _FIVE:
-        return time_in(prefix.decode())
-    start, end, fraction_start, fraction_end = clock
-    minute = _minute(prefix[:start], prefix[fraction_end:])
-    return minute + int(prefix[start:end]) + float(b"0." + prefix[fraction_start:fraction_end] + b"0")
-
-
-@lru_cache(maxsize=1 << 10)
-def _minute(before: bytes, behind: bytes) -> float:
-    return time_in((before + b"00" + behind).decode())
-
-
 # --- learning ---
 
 
@@ -250,8 +231,7 @@ def _learn(raw: bytes, parser: Parser) -> Learned | None:
                 written[i] = rb"\d{1,%d}" % (_MOST_DECIMALS if are_decimals else _MOST_WHOLE)
     in_order = dict(sorted(spans.items()))
     pattern = re.compile(_pattern(raw, dict(zip(runs, written, strict=True)), in_order))
-    clock = places_of_seconds(raw[: reading.start].decode())
-    return Learned(reading, clock, pattern, tuple(in_order.values()), with_commas)
+    return Learned(reading, pattern, tuple(in_order.values()), with_commas)
 
 
 def _pattern(raw: bytes, runs: Mapping[Span, bytes], groups: Iterable[Span]) -> bytes:

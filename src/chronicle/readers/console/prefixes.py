@@ -127,18 +127,6 @@ def time_in(line: str) -> float:
     return time if has_year(time) else NAN
 
 
-def places_of_seconds(line: str) -> tuple[int, ...] | None:
-    """Where the seconds of the clock that `time_in` reads stand, and their fraction: two starts and ends. ()
-    where there is no clock, None if it has another zone than UTC, or no year."""
-    match = _clock(line[:_HEAD])
-    if match is None:
-        return ()
-    if not math.isfinite(time_in(line)) or (match.groupdict().get("z") or "Z") not in ("Z", "UTC"):
-        return None
-    last = match.end("s")
-    return (*match.span("s"), *(match.span("f") if match["f"] else (last, last)))
-
-
 def moment(text: str) -> float:
     """Unix seconds of an ISO 8601 time anywhere in a text, NaN without one."""
     return _seconds(_ISO.search(text))
