@@ -92,3 +92,25 @@ def test_a_line_behind_a_bar_without_a_line_end_is_a_line_of_its_own(tmp_path: P
         parts.append(f"Epoch {epoch}: Validation Accuracy: {epoch + 0.25}%\n")
     attempt = read(tmp_path, "".join(parts))
     assert points(attempt, "Validation Accuracy") == [(epoch, epoch + 0.25) for epoch in range(1, 21)]
+
+
+def test_a_shorter_loop_within_an_epoch_is_its_evaluation(tmp_path: Path) -> None:
+    lines = []
+    for epoch in range(1, 5):
+        lines.append(f"Epoch {epoch}/4\n")
+        lines += [f"step {step}/40 - loss: {3 / epoch + 1 / step:.4f}\n" for step in (10, 20, 30, 40)]
+        lines += [
+            "Eval begin...\n",
+            f"step 10/20 - loss: {4 / epoch:.4f}\n",
+            f"step 20/20 - loss: {5 / epoch:.4f}\n",
+        ]
+    attempt = read(tmp_path, "".join(lines))
+    assert [step for step, _ in points(attempt, "loss")] == list(range(10, 170, 10))
+    assert points(attempt, "eval/loss")[:3] == [(40, 4.0), (40, 5.0), (80, 2.0)]
+
+
+def test_four_epochs_with_a_loss_are_enough(tmp_path: Path) -> None:
+    attempt = read(
+        tmp_path, "".join(f"Epoch {epoch}: val_loss=0.{9 - epoch}, val_acc=0.5\n" for epoch in range(4))
+    )
+    assert points(attempt, "val_loss") == [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6)]

@@ -76,6 +76,7 @@ class Course:
         self.last: int | None = None
         self._epoch, self._n_epochs, self._epochs = self._announced_epoch, 0, Epochs(self._epochs.begun)
         self._counts_passes, self._epoch_named, self._beside_epoch = False, False, False
+        self._counted_in_epoch = False  # whether the epoch that was named last has a count
         self._count = Pair("", -1.0)  # the last one
         self.announce_launch()
 
@@ -103,11 +104,12 @@ class Course:
         return True
 
     def is_unnamed_evaluation(self, record: Record) -> bool:
-        """Whether a record counts up to another end than the training, without the epoch that the training
-        tells beside its count: an evaluation, though no word says so."""
+        """Whether a record counts up to another end than the training: an evaluation, though no word says so.
+        It lacks the epoch that the training tells beside its count, or it is the shorter loop of an epoch
+        that a heading names."""
         pair, before = record.counters[0][1] if record.counters else self._count, self._count
-        other_end = 0 < pair.of != before.of > 0 and pair.name == before.name
-        return other_end and record.epoch is None and self._beside_epoch
+        other_end = 0 < pair.of != before.of > 0 and pair.name == before.name and record.epoch is None
+        return other_end and (self._beside_epoch or (self._counted_in_epoch and pair.of < before.of))
 
     def step(self, record: Record) -> tuple[int | None, bool]:
         """The step of a record, None before the first, and whether the record itself counts."""
@@ -120,6 +122,7 @@ class Course:
             if not self._epoch_named and self._count in (pair for _, pair in record.counters):
                 self._epochs = Epochs()  # a bar that was drawn before its epoch was known is drawn again
             self._epoch, self._counts_passes, self._epoch_named = epoch.value, False, True
+            self._counted_in_epoch = False
             self._announced_epoch, self._n_epochs = epoch.value, epoch.of
         known = False
         for rank, pair in record.counters:
@@ -173,6 +176,7 @@ class Course:
             self._announced_epoch = 1.0  # since the last epoch had the number of epochs, they count from 1
             self.launch()
         self._rank, self.counter, self.axis, self._beside_epoch = rank, pair.name, axis_of(rank), has_epoch
+        self._counted_in_epoch = self._epoch_named
         if self._plan.twofold and key_of(pair) in self._plan.twofold:  # `Batch 3/100`: epoch 3, batch 100
             self._epoch, pair = pair.value, Pair(pair.name, pair.of)
         if _is_round(pair):

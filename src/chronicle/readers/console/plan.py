@@ -47,7 +47,7 @@ from chronicle.readers.text import Head
 MOST_LINES = 6000  # that are read from either end
 _FEW_LINES = 2000  # that are read first, and show enough of most logs
 _FEWEST_LINES = 8  # of one shape
-_FEWEST_EPOCHS = 5  # lines of one shape, if each tells an epoch with its loss
+_FEWEST_EPOCHS = 4  # lines of one shape, if each tells an epoch with its loss
 _FEWEST_POINTS = 3  # of a counter
 _FEWEST_STEPS = 4  # different ones, by which it is known what counts
 _FEWEST_RESTARTS = 2  # of a counter, by which an outer one is recognised
