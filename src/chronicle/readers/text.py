@@ -1,8 +1,9 @@
-"""What all readers share: the head a format is known by, lines and blocks of text, encoding, faults up to a
-limit, logs that are packed, and a reader as a row, whose module is only imported when it is asked.
+"""What all readers share: the head by which a format is recognised, encodings, lines and blocks of text,
+faults up to a limit, packed logs, and a reader as a row, whose module is only imported when it is needed.
 
-A packed log is known by its first bytes, and unpacked to a file that goes away after reading. One that is cut
-or damaged gives what stands before. What it unpacks to is bounded, in bytes and as a multiple of its size.
+A packed log is recognised by its first bytes, and unpacked to a temporary file. Of an archive that is cut or
+damaged, what stands before is read. The unpacked size is limited, in bytes and as a multiple of the packed
+one.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
 
 HEAD_BYTES = 8192
-_MOST_ZEROS = 1 << 26  # at the start of a file, of which the rest is looked at
+_MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
 _CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
 _CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
-# Suffixes of documents and programs, which may quote a log.
+# The suffixes of documents and programs, which may quote a log.
 _OF_WORDS = re.compile(
     r"\.(md|rst|py[ix]?|ipynb|sh|bash|sbatch|slurm|ya?ml|toml|html?|xml|svg|[jt]sx?|css|cc?|hh?|[ch](pp|xx)|cuh?|go|rs"
     r"|java|kt|scala|swift|rb|php|lua|pl|sql|proto|cmake|tex|bib|patch|diff|lock|ini|cfg|conf)",
@@ -44,15 +45,15 @@ _OF_WORDS = re.compile(
 @dataclass(frozen=True)
 class Head:
     """The beginning of a file, read once and shown to every reader in turn. ``start`` holds the first
-    `HEAD_BYTES`, enough to know a format by; ``size`` is that of the file [bytes]. Two are equal where the
-    file has not changed in between: what was found out of one holds for the other."""
+    `HEAD_BYTES`, by which most formats are recognised; ``size`` is that of the file [bytes]. Two heads are
+    equal if the file has not changed in between, so that results for one hold for the other."""
 
     path: Path
     size: int
     changed_ns: int
     start: bytes = field(compare=False, repr=False)
 
-    def __hash__(self) -> int:  # asked for often: that of a path takes longer
+    def __hash__(self) -> int:  # needed often, and that of a path takes longer
         return self.changed_ns
 
     @classmethod
@@ -70,23 +71,24 @@ class Head:
 
     @cached_property
     def opens(self) -> bytes:
-        """The first byte that is no blank, and no mark of the encoding; b"" where it is not known."""
+        """The first byte that is no blank and no byte order mark; b"" where it is not known."""
         return b"" if _is_utf16(self.start) else self.start.lstrip(_BLANKS)[:1]
 
     @property
     def is_of_words(self) -> bool:
-        """Whether the file is a document or a program by its name: it may quote a log, but is mostly none."""
+        """Whether the name is that of a document or a program, which may quote a log but is hardly ever
+        one."""
         return _OF_WORDS.fullmatch(self.path.suffix) is not None
 
     @cached_property
     def is_text(self) -> bool:
-        """Whether a reader of text may find anything in it: some lines, or few enough bytes that none has."""
+        """Whether a reader of text may find anything in the file."""
         return self.is_clean or bool(self.lines)
 
     @cached_property
     def is_clean(self) -> bool:
-        """Whether there are no zeros at the start but those of UTF-16, or what stands beside them is text: a
-        file system fills with zeros what was never written of one."""
+        """Whether the start has no zero bytes other than those of UTF-16, or is text apart from them: a file
+        system fills with zeros what was never written."""
         if b"\0" not in self.start or _is_utf16(self.start):
             return True
         written = self.start.replace(b"\0", b"")
@@ -95,8 +97,8 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """Whole lines at the start; [] where the bytes are no text. One long line is given cut. A file system
-        may fill with zeros what was never written before a crash: lines before them are text."""
+        """The whole lines at the start, [] if the bytes are no text; a single long line is cut. Lines before
+        zeros are text: a file system fills with zeros what was never written because of a crash."""
         start = self.start
         if b"\0" in start and not _is_utf16(start):
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
@@ -115,8 +117,8 @@ def _head(path: Path, *state: int) -> Head:
 
 
 def _start_of(file: BinaryIO) -> bytes:
-    """The first few KB, enough to know a format by. A log that is emptied while its writer goes on begins
-    with as many zeros as it had bytes: they are passed over, unless nothing follows them."""
+    """The first few KB. A log that is emptied while its writer goes on begins with as many zeros as it had
+    bytes: they are skipped, unless nothing follows them."""
     first = start = file.read(HEAD_BYTES)
     while start and not start.strip(b"\0") and file.tell() < _MOST_ZEROS:
         start = file.read(HEAD_BYTES)
@@ -124,8 +126,8 @@ def _start_of(file: BinaryIO) -> bytes:
 
 
 def encoding_of(start: bytes) -> str:
-    """UTF-16 where its mark says so, GB 18030 where a Chinese Windows wrote it, else UTF-8 with or without a
-    mark."""
+    """UTF-16 if the byte order mark says so, GB 18030 if a Chinese Windows wrote the file, else UTF-8 with or
+    without a byte order mark."""
     if _is_utf16(start):
         return "utf-16"
     return "utf-8-sig" if start.isascii() or not _is_chinese(start) else "gb18030"
@@ -135,14 +137,14 @@ def _is_utf16(start: bytes) -> bool:
     return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
 
 
-# Two bytes of a character in common use, and of the marks beside them; in other bytes few pairs look so.
+# Two bytes of a common Chinese character or punctuation mark; few pairs of bytes in other encodings match.
 _CHINESE = re.compile(rb"(?:[\xb0-\xf7\xa1\xa3][\xa1-\xfe])+")
 _MOST_PAIRS = 0.9
 
 
 @lru_cache(maxsize=64)
 def _is_chinese(start: bytes) -> bool:
-    """Whether bytes that are no UTF-8 (but for a last character that was cut) are pairs of GB 2312."""
+    """Whether the bytes are not UTF-8 (apart from a last character that is cut) but pairs of GB 2312."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start)
     except UnicodeDecodeError:
@@ -152,8 +154,8 @@ def _is_chinese(start: bytes) -> bool:
 
 
 class Lines:
-    """Iterates over the lines of a file, without their ends. ``number`` is that of the line last given, from
-    1; ``unfinished``: the last line has no end, as it is being written, or was cut."""
+    """Iterates over the lines of a file, without their ends. ``number`` is that of the current line, from 1;
+    ``unfinished``: the last line has no end, because it is being written or was cut."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False
@@ -169,7 +171,7 @@ Line = tuple[int, str, bool]  # number from 1, text, whether it has no end
 
 
 def clean(text: str) -> str:
-    """The text with lone surrogates, which JSON can spell and no file can hold, written out as escapes."""
+    """The text with lone surrogates, which JSON can express but no file can hold, as escapes."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -178,25 +180,25 @@ JSON = json.JSONDecoder(parse_int=lambda digits: int(digits) if len(digits) <= M
 
 
 def from_json(text: str | bytes) -> Any:
-    """The value of a JSON text; a whole number of more digits than Python takes is a float, or infinite.
-    Raises ValueError where it is none, RecursionError where it is nested too deep."""
+    """The value of a JSON text; a whole number with more digits than Python accepts is a float, or infinite.
+    Raises ValueError if it is not valid, RecursionError if it is nested too deeply."""
     return JSON.decode(text if isinstance(text, str) else text.decode("utf-8", "surrogatepass"))
 
 
 def json_or_none(text: str | bytes) -> Any:
-    """The value of a JSON text, None where it is none."""
+    """The value of a JSON text, None if it is not valid."""
     with suppress(ValueError, RecursionError):
         return from_json(text)
     return None
 
 
-FIRST_BYTES = 1 << 16  # the first block is small: readers look at it with care, and learn from it
-BLOCK_BYTES = 1 << 22  # of a line that are read at a time
-SMALL_BYTES = 1 << 18  # of which the objects that a parser makes fit a processor's cache
+FIRST_BYTES = 1 << 16  # the first block is small: readers examine it with care, and learn from it
+BLOCK_BYTES = 1 << 22  # of a line, read at a time
+SMALL_BYTES = 1 << 18  # a block whose parsed objects fit into a processor's cache
 
 
 class Readable(Protocol):
-    """What blocks are read from: an open file, at its beginning or behind a line."""
+    """A source of blocks: an open file, at its beginning or after a line."""
 
     def tell(self) -> int: ...
 
@@ -206,10 +208,10 @@ class Readable(Protocol):
 
 
 def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
-    """The ``file`` at ``path`` as UTF-8 without a mark, in blocks of about ``size`` bytes, the first of
-    `FIRST_BYTES`. They end with a line feed; a last line without one is a block of its own, and the end: what
-    its writer adds to it meanwhile is left for the next look. Of the zeros that a file system puts where
-    nothing was written before a crash, perhaps gigabytes, a line is given a few."""
+    """The ``file`` at ``path`` as UTF-8 without a byte order mark, in blocks of about ``size`` bytes, the
+    first of `FIRST_BYTES`. Blocks end with a line feed; a last line without one is a block of its own, after
+    which reading stops, even if its writer has added more since. Of the zeros, perhaps gigabytes, that a file
+    system puts where nothing was written because of a crash, only a few are kept."""
     if (encoding := encoding_of(Head.of(path).start)) != "utf-8-sig":
         with path.open(encoding=encoding, errors="replace", newline="\n") as text:
             part = "\n"
@@ -238,7 +240,7 @@ def _line_end(file: Readable) -> bytes:
 
 
 def numbered_lines(block: bytes, n_before: int) -> Iterator[Line]:
-    """The lines of a block: number (after ``n_before`` others), without its end, and whether it had none."""
+    """The lines of a block, which follows ``n_before`` others, without their ends."""
     text = block.decode("utf-8", "replace")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
@@ -250,11 +252,11 @@ def numbered_lines(block: bytes, n_before: int) -> Iterator[Line]:
         yield n_before + len(lines) + 1, last, True
 
 
-MOST_FAULTS = 100  # that are listed one by one; the rest is one fault with a count
+MOST_FAULTS = 100  # listed one by one; the rest is one fault with a count
 
 
 class Faults(list[Fault]):
-    """The faults of one log, in order; those beyond `MOST_FAULTS` are counted, and `all` sums them up."""
+    """The faults of one log, in order; those beyond `MOST_FAULTS` are only counted."""
 
     FRESH = ("path",)
 
@@ -263,23 +265,23 @@ class Faults(list[Fault]):
         self.path, self.n_more = path, 0
 
     def add(self, what: str, *, line: int | None = None, byte: int | None = None) -> None:
-        """Lists one more fault, or counts it where enough are listed."""
+        """Lists one more fault, or counts it if enough are listed."""
         if len(self) < MOST_FAULTS:
             self.append(Fault(Place(str(self.path), line=line, byte=byte), what))
         else:
             self.n_more += 1
 
     def all(self, rest: str = "further damaged lines were skipped") -> list[Fault]:
-        """All that are listed, and one for the ``rest`` where there are more."""
+        """All that are listed, and one for the ``rest`` if there are more."""
         return [*self, *([Fault(Place(str(self.path)), rest, self.n_more)] if self.n_more else [])]
 
 
 @dataclass(frozen=True)
 class OnDemand:
-    """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are
-    its optional functions; a folder that is one log holds a name like one of ``folder_has``. It is only
-    asked of a file with these first bytes (``starts``), first byte that is no blank (``opens``) or zeros
-    (``binary``)."""
+    """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are its
+    optional functions; a folder that is one log holds a name that matches one of ``folder_has``. The module
+    is only asked about a file if its first bytes (``starts``), its first byte that is no blank (``opens``) or
+    zero bytes in it (``binary``) allow."""
 
     module: str
     NAME: str
@@ -319,9 +321,10 @@ class OnDemand:
 
 LIMIT = "CHRONICLE_UNPACK_LIMIT_GB"  # environment variable: the most that one archive may unpack to
 LIMIT_GB = 16.0
-MOST_TIMES, FREE_BYTES = 250, 1 << 26  # of the archive's size; not looked at below so many bytes
-PIECE = 1024  # bytes unpacked at a time; of the formats here they become 128 MB at most
-BEGIN_BYTES = 1 << 20  # enough of a log to know its format by
+MOST_TIMES = 250  # the most that an archive may unpack to, as a multiple of its size,
+FREE_BYTES = 1 << 26  # which is only checked above so many bytes
+PIECE = 1024  # bytes unpacked at a time, which become 128 MB at most in the formats here
+BEGIN_BYTES = 1 << 20  # enough of a log to recognise its format
 
 CUT, DAMAGED = "is cut", "is damaged"
 
@@ -346,19 +349,19 @@ _SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}
 
 @dataclass(frozen=True)
 class Unpacked:
-    """A file with the content of an archive, and whether that is CUT, DAMAGED or "" for whole."""
+    """A file with the content of an archive, and the state of the archive: CUT, DAMAGED or "" for whole."""
 
     path: Path
     state: str
 
 
 def plain_name(path: Path) -> str:
-    """The name without the suffix of a packing: `run.csv` of `run.csv.gz`."""
+    """The name without the suffix of an archive: `run.csv` of `run.csv.gz`."""
     return path.stem if path.suffix.lower() in _SUFFIXES else path.name
 
 
 def begins_archive(start: bytes) -> bool:
-    """Whether an archive begins so."""
+    """Whether these are the first bytes of an archive."""
     return _decompressor(start) is not None
 
 
@@ -368,14 +371,14 @@ def _decompressor(start: bytes) -> Callable[[], Any] | None:
 
 @contextmanager
 def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
-    """The content of a file, in a temporary one of its plain name; of a file that is not packed, itself. With
-    ``begin_only`` about BEGIN_BYTES of it. Raises LogError where it unpacks to more than it may, or by a
+    """The content of an archive in a temporary file with its plain name; any other file as it is. With
+    ``begin_only`` about BEGIN_BYTES of it. Raises LogError if it unpacks to more than it may, or needs a
     package that is not installed, and OSError."""
     make = _decompressor(Head.of(path).start)
     if make is None:
         yield Unpacked(path, "")
         return
-    from chronicle.workspace.locks import scratch  # with all that it takes to lock, which few logs need
+    from chronicle.workspace.locks import scratch  # imports much that few logs need
 
     with scratch() as folder:
         plain = folder / (plain_name(path) or "log")
@@ -391,13 +394,13 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
     machine, made, most = make(), 0, most_unpacked(path)
     while piece := source.read(PIECE):
         while piece:
-            if machine.eof:  # archives may be joined, and filled up with zeros
+            if machine.eof:  # another archive may follow, or padding
                 if not piece.strip(b"\0"):
                     break
                 machine = make()
             try:
                 content = machine.decompress(piece)
-            except Exception:  # of every library its own
+            except Exception:  # each library raises its own
                 return DAMAGED
             out.write(content)
             made += len(content)
@@ -410,14 +413,14 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
 
 
 def most_unpacked(path: Path) -> float:
-    """The bytes that an archive may unpack to, of whatever packing."""
+    """The bytes to which an archive may unpack."""
     if setting := os.environ.get(LIMIT):
         return float(setting) * 1e9
     return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
 
 
 def too_large(path: Path) -> LogError:
-    """What is said of an archive that unpacks to more than that."""
+    """The error about an archive that unpacks to more than it may."""
     what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most_unpacked(path))}"
     remedy = f"set {LIMIT} to the number of GB that it may take, or unpack it yourself"
     return LogError(str(path), f"{what}. Remedy: if you trust it, {remedy}")
@@ -428,13 +431,13 @@ def _size(n_bytes: float) -> str:
 
 
 def respelled(attempt: Attempt, spell: Callable[[str], str], **changes: Any) -> Attempt:
-    """The attempt with sources and places of faults spelled in another way, and with other ``changes``."""
+    """The attempt with its paths rewritten by ``spell``, and with other ``changes``."""
     faults = tuple(relocated(fault, spell) for fault in attempt.faults)
     return replace(attempt, sources=tuple(map(spell, attempt.sources)), faults=faults, **changes)
 
 
 def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
-    """What was read of ``file``, under the names of the archive at ``path``, with the archive's own state."""
+    """What was read from ``file``, under the name of the archive at ``path`` and with its state."""
     name = path.name + attempt.name.removeprefix(file.path.name)
     truncated = attempt.truncated or bool(file.state)
     if file.state == DAMAGED:
@@ -445,7 +448,7 @@ def named_back(attempt: Attempt, file: Unpacked, path: Path) -> Attempt:
 
 
 def error_named_back(err: LogError, file: Unpacked, path: Path) -> LogError:
-    """A problem with ``file`` as one of the archive at ``path``."""
+    """A problem with ``file``, as one with the archive at ``path``."""
     where = err.where.replace(str(file.path), str(path))
     archive = f"the archive {file.state}, and what is left " if file.state else ""
     return type(err)(where, archive + err.problem.replace(str(file.path), str(path)))

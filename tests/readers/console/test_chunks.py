@@ -10,8 +10,9 @@ import pytest
 
 from chronicle.readers import read
 from chronicle.readers.console import chunks as module
-from chronicle.readers.console import line_records
-from chronicle.readers.console.chunks import MAX_LINE_BYTES, Prefix, chunks, split
+from chronicle.readers.console import plan, prefixes
+from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
+from chronicle.readers.console.prefixes import Prefix, split
 from chronicle.readers.text import Head, encoding_of
 
 
@@ -95,7 +96,7 @@ def test_a_line_without_an_end_costs_no_more_memory_than_a_megabyte(tmp_path, mo
     monkeypatch.setattr(module, "plain", lambda data: longest.append(len(data)) or plain(data))
     pieces = list(chunks(log, 1 << 18))
     assert max(longest) <= MAX_LINE_BYTES + 2 * (1 << 18)
-    assert sum(chunk.cut for chunk in pieces) == 1
+    assert sum(chunk.n_cut for chunk in pieces) == 1
     assert [line for chunk in pieces for line in chunk.lines] == [b"first", b"x" * MAX_LINE_BYTES, b"last"]
     assert pieces[-1].numbers[-1] == 3
 
@@ -153,8 +154,8 @@ def test_what_is_no_prefix_stays(line):
 
 
 def begin_in_turn(line: str) -> tuple[str, int]:
-    """As `module.begin`, each form tried by itself."""
-    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in module.PREFIXES]
+    """As `prefixes.words_start`, each form tried by itself."""
+    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in prefixes.PREFIXES]
     who, at = "", 0
     for _ in range(8):
         match = next(filter(None, (form.match(line, at) for form in forms)), None)
@@ -177,7 +178,7 @@ def test_prefixes_are_those_that_each_form_finds_by_itself():
     ]
     for seed in range(300):
         line = "".join(random.Random(seed).choices(parts, k=3))
-        assert module.begin(line) == begin_in_turn(line), line
+        assert prefixes.words_start(line) == begin_in_turn(line), line
 
 
 def test_a_program_is_known_by_its_lines_without_a_search_for_numbers(
@@ -199,11 +200,11 @@ def test_of_a_text_of_very_many_shapes_the_most_frequent_are_looked_at(
     epochs = [f"epoch {n} loss 2.{n}".encode() for n in range(9)]
     looked_at = list[str]()
 
-    def may_be_record(text: str, *, bars: bool) -> bool:
+    def may_be_of_training(text: str, bars_count: bool) -> bool:
         looked_at.append(text)
         return False
 
-    monkeypatch.setattr(line_records, "may_be_record", may_be_record)
-    assert not line_records.may_train([*hashes, *epochs], bars=True)
+    monkeypatch.setattr(plan, "_may_be_of_training", may_be_of_training)
+    assert not plan._may_train([*hashes, *epochs], bars_count=True)
     assert looked_at[0] == "epoch 0 loss 2.0"
     assert len(looked_at) == 500

@@ -14,7 +14,7 @@ from tests.readers.test_tables_in_blocks import attempts
 
 from chronicle.readers.console import generic
 from chronicle.readers.console.chunks import sample
-from chronicle.readers.console.line_records import Gatherer, Record, records
+from chronicle.readers.console.line_records import Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
 from chronicle.readers.text import Head
@@ -79,7 +79,7 @@ def contents(parsed: Iterable[Record]) -> list[tuple[object, ...]]:
             record.evaluation,
             record.is_block,
             record.is_training,
-            record.open,
+            record.is_open,
             [repr(source) for source in record.sources],
             [repr([*record.by_line(record.numbers("step", phases))]) for phases in (False, True)],
         )
@@ -95,9 +95,9 @@ def both(lines: list[str], monkeypatch: pytest.MonkeyPatch) -> int:
         patch.setattr(
             Shapes, "reading", lambda self, raw: by_shape.append(reading(self, raw)) or by_shape[-1]
         )
-        fast = contents(records(numbered, Gatherer()))
+        fast = contents(Gatherer().records(numbered))
         patch.setattr(Shapes, "reading", lambda self, raw: None)
-        assert fast == contents(records(numbered, Gatherer()))
+        assert fast == contents(Gatherer().records(numbered))
     return sum(record is not None for record in by_shape)
 
 
@@ -160,16 +160,16 @@ def training(seed: int, prefix: str) -> str:
 def test_lines_read_at_once_are_those_read_one_by_one(
     prefix: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, n_at_once, read = tmp_path / "train.log", list[int](), generic.Stretches.read
+    log, n_at_once, read = tmp_path / "train.log", list[int](), generic._Batches.read
     log.write_text(training(seed, prefix))
 
-    def counting(self: generic.Stretches, *given: Any) -> int:
+    def counting(self: generic._Batches, *given: Any) -> int:
         n_at_once.append(read(self, *given))
         return n_at_once[-1]
 
-    monkeypatch.setattr(generic.Stretches, "read", counting)
+    monkeypatch.setattr(generic._Batches, "read", counting)
     fast = attempts(generic.read, log)
-    monkeypatch.setattr(generic.Stretches, "alike", lambda self, lines: [None] * len(lines))
+    monkeypatch.setattr(generic._Batches, "matches", lambda self, lines: [None] * len(lines))
     assert fast == attempts(generic.read, log)
     assert sum(n_at_once) > 100
 

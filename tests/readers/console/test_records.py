@@ -8,7 +8,7 @@ from tests.logs import Points, attempt_of, points, read_text
 from tests.work import in_proportion
 
 from chronicle.readers import read
-from chronicle.readers.console import generic
+from chronicle.readers.console import generic, plan
 from chronicle.readers.find import claims
 from chronicle.readers.text import Head
 
@@ -607,7 +607,7 @@ def test_a_hostile_line_costs_no_square_of_its_length(begin, piece, tmp_path):
 
 @pytest.mark.slow
 def test_a_log_behind_many_settings_is_found(tmp_path, monkeypatch):
-    monkeypatch.setattr(generic, "MOST_LINES", 600)  # that are looked at from either end
+    monkeypatch.setattr(plan, "MOST_LINES", 600)  # that are looked at from either end
     settings = "".join(f"[05/04 12:00:00] detectron2 INFO: MODEL.X{i}: [0.5, 0.{i}]\n" for i in range(700))
     text = "[05/04 12:10:00] d2.utils.events INFO:  eta: 0:12:34  iter: {step}  total_loss: {loss}\n"
     records = "".join(text.format(step=i, loss=1 + 1 / (i + 1)) for i in range(0, 400, 20))
@@ -618,7 +618,7 @@ def test_a_log_behind_many_settings_is_found(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_a_configuration_that_each_launch_prints_is_no_course_of_losses(tmp_path, monkeypatch):
     """Names of losses come again and again in it, and what counts stands far behind."""
-    monkeypatch.setattr(generic, "MOST_LINES", 300)
+    monkeypatch.setattr(plan, "MOST_LINES", 300)
     setting = "    MODEL_LOSS_WEIGHT: {:.1f}\n    COST_DICE: 0.{}\n    LAYERS: {}\n"
     settings = "".join(setting.format(i % 5, i % 7, i) for i in range(60))
     text = "[08/30 15:40:41] d2.utils.events INFO:  eta: 0:16:43  iter: {step}  total_loss: {loss}\n"

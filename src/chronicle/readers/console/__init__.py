@@ -1,4 +1,10 @@
-r"""Console text: what trainers print. A format is known by a record of its own in the file.
+r"""Console text: what trainers print. A format is recognised by a record of its own in the file.
+
+The stages, a file each: `chunks` (bytes to lines), `prefixes` (ranks, clocks, loggers), `pairs` (names and
+numbers in a line, with `counters` and `wordings`), `line_records` (pairs that belong together, with
+`text_tables`, `line_words` and `line_shapes`), `counting` and `repeats` (the step of a record), `log` and
+`rows` (what becomes an attempt). `generic` puts them together for any text; `plan` decides whether it can.
+Formats that are known use the stages that they need.
 
 To add a format:
 
@@ -13,14 +19,14 @@ To add a format:
                    log.add(line, int(match["step"]), {"loss": float(match["loss"])})
            return [log.attempt()]
 
-   A mark is a pattern of bytes that finds one record, numbers included: a source file that prints such lines
-   must not match. Begin it with a literal text where you can, which makes it cheap to search for: where a
-   word begins is asked behind it, as in ``step:(?<=\bstep:)``.
+   A mark is a pattern of bytes that finds one record with its numbers, so that a program that prints such
+   lines does not match. Begin it with a literal text if you can, which makes the search fast; a look-behind
+   can check where the word begins, as in ``step:(?<=\bstep:)``.
 
    `log.Log` gives lines with their numbers, keeps rows as columns, counts what could not be used
-   (`Log.fault`), notes events and facts, and marks a last line without an end. `Line.prefix` takes rank,
-   clock and logger off a line. Steps go back as logged.
-2. Its line in FORMATS below. The first in the list of which a record is found reads the file.
+   (`Log.fault`), notes events and facts, and marks a last line without an end. `Line.prefix` is the line
+   without rank, clock and logger. Steps that go back are kept as logged.
+2. Its line in FORMATS below. The first format in the list of which a record is found reads the file.
 
 CONTRIBUTING.md says what else belongs to a format, and which needs no code.
 """
@@ -35,7 +41,7 @@ from chronicle.readers.text import Head, OnDemand
 
 
 class Format(OnDemand):
-    """A format of console text: a module, or a row of the module `line_formats`."""
+    """A format of console text: a module, or a row in `line_formats`."""
 
     def identify(self, head: Head) -> bool:
         return head.is_text and format_of(head) == self.NAME
@@ -58,14 +64,14 @@ FORMATS = (
     Format("console.line_formats", "mlx"),
     Format("console.hf_dict", "hf-console"),
     Format("console.line_formats", "keras-console"),
-    Format("console.line_formats", "deepspeed"),  # an engine below many a trainer, which says more
+    Format("console.line_formats", "deepspeed"),  # the engine of many trainers whose own records say more
     OnDemand("console.generic", "key-value", FALLBACK=1),
 )
 
 
 @lru_cache(maxsize=256)
 def format_of(head: Head) -> str:
-    """The NAME of the first format of which a text holds a record, "" where it holds none. Raises OSError."""
+    """The NAME of the first format of which a text holds a record, "" if there is none. Raises OSError."""
     if not may_be_log(head) or not (text := sample(head)):
         return ""
     return next((name for name, marks in _all_marks() if any(mark.search(text) for mark in marks)), "")

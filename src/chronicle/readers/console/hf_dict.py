@@ -1,7 +1,7 @@
 """Hugging Face Trainer on the console: ``{'loss': 2.27, 'grad_norm': nan, 'epoch': 0.4}``.
 
-The line of the Trainer itself names no step. Where its progress bar is in the log too, it tells the step;
-else the training lines are counted. The last line (train_runtime) sums up and is a fact.
+These lines name no step. If the Trainer's progress bar is in the log too, it tells the step; otherwise the
+training lines are counted. The last line (with train_runtime) is a summary, and becomes a fact.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Fault, Floats, Place, Steps
-from chronicle.readers.console.chunks import time_in
-from chronicle.readers.console.log import Line, Log, Rows
+from chronicle.readers.console.log import Line, Log
 from chronicle.readers.console.pairs import numbers
+from chronicle.readers.console.prefixes import time_in
+from chronicle.readers.console.rows import Rows
 
 NAME = "hf-console"
 MARKS = (rb"\{'[^{}\n]{0,4000}?'epoch': '?\d",)
@@ -31,40 +32,40 @@ _EPOCH = "'epoch': "
 _ITEM = re.compile(r"'([^']{1,200})': '?([^,'}]{1,60})'?")
 _BAR = re.compile(r"^ *\d+%\|[^|]*\| *(\d{1,18})/(\d{1,18}) \[")
 _OF = re.compile(r"'(global_step)/max_steps': '(\d{1,18})/\d+'")  # ms-swift
-_STEPS = ("global_step", "step")  # of trainers that tell it
+_STEPS = ("global_step", "step")  # of trainers whose lines tell the step
 _SUMMARY = "train_runtime"
-_ROUNDED = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits: a share of them
+_EPOCH_ERROR, _EPOCH_ERROR_SHARE = 0.006, 0.0006  # epochs are printed with two decimals, or with four digits
 _MOST_BARS, _MOST_EPOCHS = 64, 1e6
-_ASKED = 64  # lines of a training that are asked how many steps an epoch has
+_LINES_COMPARED = 64  # of a training, to find out how many steps an epoch has
 
 
 class Row(NamedTuple):
-    """A line of a training that waits for its bar; ``under`` is the total of the bar that was drawn last."""
+    """A training line that waits for its bar. ``bar_total`` is that of the bar that was drawn last."""
 
     line: Line
     values: dict[str, float]
-    under: str
+    bar_total: str
 
 
 @dataclass
 class Bars:
-    """The lines of one training, and the bars that tell their steps. The Trainer draws its bar again after it
-    has printed a line. A terminal or a buffer may have moved things, or kept only some bars; how many steps
-    an epoch has then tells which bar is that of the line. Of a live log all of this is kept and taken up at
-    each look: what may be long is in columns."""
+    """The lines of one training, and the bars that tell their steps. The Trainer redraws its bar after it has
+    printed a line, but a terminal or a buffer may have moved lines, or kept only some bars. How many steps an
+    epoch has then shows which bar belongs to a line. All of this is saved between two looks at a live log, so
+    what may be long is kept in columns."""
 
-    total: str = ""  # of the training's bar; others are those of evaluations
-    end_epoch: float = math.nan  # the epoch at which the training came to its end
+    total: str = ""  # what the training's bar counts up to; other bars are those of evaluations
+    end_epoch: float = math.nan  # the epoch at which the training ended
     latest: str = ""  # the total of the last bar, whichever it was
-    drawn: dict[str, int] = field(default_factory=dict)  # the last place of a bar by its total
-    places: dict[str, array[int]] = field(default_factory=dict)  # and all of them
+    drawn: dict[str, int] = field(default_factory=dict)  # by total: the last count of the bar
+    places: dict[str, array[int]] = field(default_factory=dict)  # by total: all counts of the bar
     waiting: list[Row] = field(default_factory=list)  # for a bar
-    rows: Rows = field(default_factory=Rows)  # lines between two bars, at the step of the one after them
-    before: array[int] = field(default_factory=lambda: array("q"))  # of each row the bar before it,
-    crowded: array[int] = field(default_factory=lambda: array("b"))  # and if others cannot be of its step
+    rows: Rows = field(default_factory=Rows)  # lines between two bars, at the step of the bar after them
+    before: array[int] = field(default_factory=lambda: array("q"))  # by row: the step of the bar before it
+    crowded: array[int] = field(default_factory=lambda: array("b"))  # by row: whether others share its bars
 
     def draw(self, n: int, total: str) -> Iterator[Rows]:
-        """Takes a bar; gives the lines of a training that is over by now, which know all bars there are."""
+        """Takes a bar. Yields the lines of a training that has ended by now, for which all bars are known."""
         before = self.drawn.get(total, n)
         if total in self.drawn or len(self.drawn) < _MOST_BARS:
             if self.drawn.get(total) != n:
@@ -72,9 +73,9 @@ class Bars:
             self.drawn[total] = n
         self.latest = total
         losses = [row for row in self.waiting if "loss" in row.values]
-        if self.total not in ("", total) and any(row.under == total for row in losses):
-            yield self.placed()  # another launch: that one did not say that it ended
-        if losses and not self.total:  # what a buffer held back may come out in an evaluation
+        if self.total not in ("", total) and any(row.bar_total == total for row in losses):
+            yield self.placed()  # another launch begins: the one before printed no summary
+        if losses and not self.total:  # a buffer may have held lines back until an evaluation
             self.total = next(iter(self.drawn)) if len(losses) > 1 else total
         if total != self.total:
             return
@@ -90,8 +91,8 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Rows:
-        """The lines of a log that is over. The last bar stands for those that a buffer kept back: several, or
-        one before the summary, or below a bar that is full."""
+        """The lines at the end of the log. Those that a buffer held back (several lines, or one before the
+        summary or below a full bar) stand at the last bar."""
         ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
         kept_back = sum("loss" in row.values for row in self.waiting) > 1 - ended
         if not self.total and (ended or kept_back):
@@ -101,12 +102,12 @@ class Bars:
         return self.placed()
 
     def placed(self) -> Rows:
-        """The lines so far, each at its step: that of the bar after it, unless only the bar before, or in a
-        crowd none, fits its epoch. Another training may follow. What was written into the log twice, by the
-        program and by `tee`, is told once."""
+        """The lines so far, each at its step: that of the bar after it, unless only the bar before fits its
+        epoch, or none among several lines. Another training may follow. What was written into the log twice,
+        by the program and by `tee`, is given once."""
         rows, after, before = self.rows, np.array(self.rows.steps), np.array(self.before)
         epochs = rows.column("epoch")
-        epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # what cannot be compared
+        epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # these cannot be compared
         if steps_per_epoch := self._steps_per_epoch(after, before, epochs):
             by_epoch = np.rint(epochs * steps_per_epoch)
             none = np.array(self.crowded, bool) & (by_epoch < 2.0**63)
@@ -119,8 +120,8 @@ class Bars:
         return rows.without_repeats()
 
     def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> float:
-        """By lines between two drawings of one bar, else by the end of the training, else by the bar that
-        most lines agree with. 0 where no line names an epoch."""
+        """From lines between two drawings of the same count, else from the end of the training, else the
+        number with which most lines agree. 0 if no line names an epoch."""
         with_loss = np.array(self.rows.columns.get("loss", ((), ()))[1], np.int64)
         with_loss = with_loss[~np.isnan(epochs[with_loss])]
         after, before, epochs = after[with_loss], before[with_loss], epochs[with_loss]
@@ -133,10 +134,10 @@ class Bars:
             return 0.0
         if self.end_epoch > 0 and places[-1] == int(self.total):
             return float(places[-1] / self.end_epoch)
-        if len(places) - (places[0] == 0) == 1:  # the last of the lines is nearest to it
+        if len(places) - (places[0] == 0) == 1:  # the last line is nearest to it
             return float(places[-1] / epochs[-1])
-        asked = slice(None, None, len(with_loss) // _ASKED + 1)
-        after, before, epochs = after[asked], before[asked], epochs[asked]
+        some = slice(None, None, len(with_loss) // _LINES_COMPARED + 1)
+        after, before, epochs = after[some], before[some], epochs[some]
         maybe = (np.stack([after, before], axis=1) / epochs[:, None]).ravel()
 
         def agreeing(steps: float) -> int:
@@ -146,14 +147,14 @@ class Bars:
 
 
 def _fit(steps: Steps, epochs: Floats, steps_per_epoch: float) -> NDArray[np.bool_]:
-    """Whether lines were printed at these steps, for all that their epochs say."""
-    least, share = _ROUNDED
+    """Whether the epochs of lines agree with these steps."""
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.abs(steps / steps_per_epoch - epochs) <= np.maximum(least, share * epochs))
+        error = np.maximum(_EPOCH_ERROR, _EPOCH_ERROR_SHARE * epochs)
+        return np.asarray(np.abs(steps / steps_per_epoch - epochs) <= error)
 
 
 def nearest(places: Steps, steps: Floats) -> Steps:
-    """Of places in ascending order, of which there are some, the nearest to each step; the first of two."""
+    """The nearest place to each step, the lower one of two; ``places`` ascend, and there is at least one."""
     at = np.searchsorted(places, steps)
     below, above = places[np.maximum(at - 1, 0)], places[np.minimum(at, len(places) - 1)]
     return np.where(np.abs(below - steps) <= np.abs(above - steps), below, above)
@@ -163,7 +164,7 @@ def read(path: Path) -> list[Attempt]:
     """One attempt. Raises BadLog where no line holds a number."""
     bars = Bars()
     log = Log(path, NAME, bars=bars, n_rows=0, filtered=0, epoch=math.nan, first_epoch=math.nan, ended=False)
-    log.axis, own = "row", log.own
+    log.axis, own = "row", log.state
     for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
@@ -182,7 +183,7 @@ def read(path: Path) -> list[Attempt]:
         else:
             _count(own, values)
             log.add(line, own["n_rows"], values)
-    log.take(bars.end())
+    log.add_rows(bars.end())
     if bars.waiting:  # no bar came after them: the end is missing
         log.truncated = True
     attempt = log.attempt()
@@ -193,7 +194,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
-    """Counts a training line; from one again where the epochs begin again, or go back behind a summary."""
+    """Counts a training line, from one again where the epochs restart, or fall after a summary."""
     epoch = values.get("epoch", math.nan)
     if epoch < own["epoch"] and (own["ended"] or epoch <= own["first_epoch"]):
         own.update(n_rows=0, ended=False)
@@ -204,11 +205,11 @@ def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
-    """The dictionaries; bars on the way give the lines that wait for them their step."""
+    """The dictionaries of the log. Bars between them place the lines that wait for their steps."""
     for line in log.lines(_LINE):
         if bar := _BAR.match(line.text):
             for rows in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
-                log.take(rows)
+                log.add_rows(rows)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
             values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}

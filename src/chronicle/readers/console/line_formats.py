@@ -1,7 +1,7 @@
-"""Formats that need little code: a row each in BY_NAME.
+"""The formats of trainers that need little code, a row each in BY_NAME.
 
-Most have records that are a step and pairs of a name and a number in one line; one reader, `LineFormat`,
-reads them all. Four have a short reader of their own.
+Most trainers print a step and pairs of a name and a number in one line. `LineFormat` describes such lines and
+reads them all; four formats have a short reader of their own.
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ from typing import NamedTuple
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
-from chronicle.readers.console import generic, pairs
-from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import Gatherer, is_resumed, records
+from chronicle.readers.console import generic
+from chronicle.readers.console.counters import PROGRESS, Epochs, axis_of, is_judged
+from chronicle.readers.console.line_records import Gatherer
+from chronicle.readers.console.line_words import is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import NUMBER, Epochs, numbers
+from chronicle.readers.console.pairs import comma_number, numbers, pairs
+from chronicle.readers.console.plan import plan_of
+from chronicle.readers.console.prefixes import NAN, Prefix
+from chronicle.readers.console.wordings import NUMBER, units_as_names
 from chronicle.readers.step_axis import step_rank
 from chronicle.readers.text import Head
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
 _NEVER = re.compile(r"(?!)")
-_ANY_RECORD = rb"|\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
+_OF_ANY_TRAINER = rb"|\b[rR]esum(?:ed|ing)\b|\b(?i:steps?|iter(?:ation)?s?)\b[^\w\n]{0,4}\d"
 
 
 def short_number(cell: str) -> float | None:
-    """The number in a cell as 85.8G; None where it is none."""
+    """The number in a cell like 85.8G; None where it holds none."""
     cell = cell.strip()
     power = _POWERS.get(cell[-1:], 1.0)
     value = number(cell if power == 1.0 else cell[:-1])
@@ -38,34 +42,38 @@ def short_number(cell: str) -> float | None:
 
 @dataclass(frozen=True)
 class LineFormat:
-    """How the lines of one trainer are written, and the reader of them. ``line`` finds the lines that are
-    looked at. ``record`` has the groups ``step`` and ``rest``, in which ``pair`` finds names, numbers and
-    their units, and may have ``total`` (steps) and ``evaluation``."""
+    """How the lines of one trainer are written, and their reader. ``line`` finds the lines that matter. The
+    groups of ``record`` are ``step`` and ``rest``, in which ``pair`` finds names, numbers and units; it may
+    have the groups ``total`` (number of steps) and ``evaluation``."""
 
     NAME: str
     MARKS: tuple[bytes, ...]
     line: re.Pattern[bytes]
     record: re.Pattern[str]
     pair: re.Pattern[str]
-    single: re.Pattern[str] = _NEVER  # nothing but ``step``, ``value`` and perhaps ``name``, else of the loss
-    early: re.Pattern[str] = _NEVER  # ``name`` and ``value`` of the step whose line follows
-    checkpoint: re.Pattern[str] = _NEVER  # ``what`` (sav, load) is done at a ``place``
-    fresh: re.Pattern[str] = _NEVER  # a field, and as its group what it has in the first records of a process
-    ranks: bool = False  # several ranks print a step; the first of them is read
-    repeated: tuple[str, ...] = ()  # metrics by which a line of another rank is known that has no prefix
-    bare: bool = False  # a step counts, though no number can be read beside it
-    clock_anywhere: bool = False  # in the line, not only in front of it
-    as_number: Callable[[str], float | None] = pairs.comma_number
-    units: Mapping[str, str] = field(default_factory=dict)  # those that no line tells
-    durations: tuple[str, ...] = ()  # in ms or s by line, and no number before there is a mean
-    roles: Mapping[str, Role] = field(default_factory=dict)  # those that no name tells
+    single: re.Pattern[str] = (
+        _NEVER  # a line of ``step`` and ``value`` alone, of ``name`` or else of the loss
+    )
+    early: re.Pattern[str] = _NEVER  # ``name`` and ``value`` that belong to the step of the next record
+    checkpoint: re.Pattern[str] = _NEVER  # ``what`` (sav, load) happened at a ``place``
+    fresh: re.Pattern[str] = _NEVER  # a field; its group is what it holds in the first records of a process
+    ranks: bool = False  # several ranks print each step; the first of them is read
+    repeated: tuple[
+        str, ...
+    ] = ()  # metrics whose equality shows that another rank, unnamed, printed the line
+    bare: bool = False  # a step without any number beside it is a record, too
+    clock_anywhere: bool = False  # the clock may stand anywhere in the line
+    as_number: Callable[[str], float | None] = comma_number
+    units: Mapping[str, str] = field(default_factory=dict)  # of metrics whose lines tell none
+    durations: tuple[str, ...] = ()  # in ms or s from line to line; "nan" until there is a mean
+    roles: Mapping[str, Role] = field(default_factory=dict)  # of metrics whose names tell none
 
     def read(self, path: Path) -> list[Attempt]:
         log = Log(path, self.NAME, early={}, before=[], is_fresh=True)
-        own, units = log.own, log.rows.units
+        own, units = log.state, log.rows.units
         units |= self.units
         log.rows.roles |= self.roles
-        for line in log.lines(re.compile(self.line.pattern + _ANY_RECORD, self.line.flags)):
+        for line in log.lines(re.compile(self.line.pattern + _OF_ANY_TRAINER, self.line.flags)):
             if is_resumed(line.text):
                 log.launch({})
                 continue
@@ -92,20 +100,20 @@ class LineFormat:
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
-                _add_otherwise(log, line)
+                _read_any(log, line)
         return log.attempts()
 
     def _begin(self, log: Log, fields: str) -> None:
-        """Begins another launch where a record is again what only the first ones of a process are."""
+        """Begins another launch if a record is like the first ones of a process, after others."""
         if fresh := self.fresh.search(fields):
-            if fresh[1] and not log.own["is_fresh"]:
+            if fresh[1] and not log.state["is_fresh"]:
                 log.launch({})
-            log.own["is_fresh"] = bool(fresh[1])
+            log.state["is_fresh"] = bool(fresh[1])
 
     def _values(self, match: re.Match[str], units: dict[str, str]) -> dict[str, float]:
-        """The numbers of a record. Its units are noted: the first that a log tells of a metric stays."""
+        """The numbers of a record. The first unit that a log tells for a metric is kept in ``units``."""
         of = "validation/" if match.groupdict().get("evaluation") else ""
-        cells = self.pair.findall(pairs.units_as_names(match["rest"]))
+        cells = self.pair.findall(units_as_names(match["rest"]))
         named = [(of + name.strip(), text, unit) for name, text, unit in cells]
         units |= {name: unit for name, _, unit in named if unit and name not in units}
         known = [cell for cell in named if not (cell[0] in self.durations and "n" in cell[1])]
@@ -116,16 +124,17 @@ class LineFormat:
         return values
 
 
-def _add_otherwise(log: Log, line: Line) -> None:
-    """Reads a line that is not the trainer's own as the generic reader would: a step and a known metric."""
-    record = next(records([line], Gatherer()), None)
+def _read_any(log: Log, line: Line) -> None:
+    """Reads a line that the trainer itself did not print, as the generic reader would: a step with a metric
+    by which trainings are judged."""
+    record = next(Gatherer().records([line]), None)
     rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or pairs.axis_of(rank) != "step" or step.name == "progress":
-        log.look(line)
+    if record is None or step is None or axis_of(rank) != "step" or step.name == PROGRESS:
+        log.look_for_fault(line)
         return
     values = record.numbers(step.name, phases=True)
-    if not any(map(pairs.is_judged, values)) or not log.add(line, int(step.value), values):
-        log.look(line)
+    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
+        log.look_for_fault(line)
 
 
 class OwnFormat(NamedTuple):
@@ -147,7 +156,7 @@ _DLL_PAIR = re.compile(rf"([\w./-][\w./ -]{{0,80}}?) : ({NUMBER})(?=\s|$)")
 def _read_dllogger(path: Path) -> list[Attempt]:
     """NVIDIA DLLogger: ``DLL 2020-06-03 16:09:11 - Training Epoch: 0 Training Iteration: 17  loss : 1.63``,
     and JSON lines ``DLLL {"type": "LOG", "step": [0, 1785], "data": {"step_loss": 1.63}}``. Iterations that
-    are counted anew in each epoch are counted on. Parameters, and totals without a step, are facts."""
+    restart in each epoch are continued. Parameters, and totals without a step, are facts."""
     counter = Epochs()
     log = Log(path, "dllogger", counter=counter)
     for line in log.lines(_DLL_LINE):
@@ -156,7 +165,7 @@ def _read_dllogger(path: Path) -> list[Attempt]:
         elif not (match := _DLL_TEXT.search(line.text)):
             continue
         elif match[1].startswith("PARAMETER "):
-            log.settle(dict(_DLL_PARAMETER.findall(match[1])))
+            log.add_settings(dict(_DLL_PARAMETER.findall(match[1])))
             continue
         else:
             at = _DLL_STEP.search(match[1])
@@ -174,13 +183,14 @@ def _read_dllogger(path: Path) -> list[Attempt]:
 
 
 def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, float]]:
-    """[epoch, iteration], [iteration] or [], and the numbers of a JSON record; one of parameters is kept."""
+    """The place of a JSON record, which is [epoch, iteration], [iteration] or [], and its numbers. Parameters
+    are kept as settings."""
     record = log.json(line, text)
     data, step = record.get("data"), record.get("step")
     if not isinstance(data, dict):
         return [], {}
     if "PARAMETER" in (step, record.get("type")):
-        log.settle(data)
+        log.add_settings(data)
         return [], {}
     places = [place for place in (step if isinstance(step, list) else [step]) if type(place) is int]
     return places, numbers(((name, str(value)) for name, value in data.items()), number)
@@ -238,11 +248,12 @@ _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$
 
 
 def _read_keras(path: Path) -> list[Attempt]:
-    """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the one
-    line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last finished bar of an epoch tells its values;
-    one with an ETA, of other batches or of less (an evaluation) does not. The axis counts epochs."""
-    log = Log(path, "keras-console", epoch=0, last=None)  # the last bar: line, values, total
-    log.axis, own = "epoch", log.own
+    """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the
+    single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch tells its
+    values, unless it has an ETA, another number of batches or fewer metrics (an evaluation). The axis counts
+    epochs."""
+    log = Log(path, "keras-console", epoch=0, last=None)  # the last full bar: line, values, total
+    log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
         last = own["last"]
         if begun := _KERAS_EPOCH.search(line.text):
@@ -265,7 +276,7 @@ _DS_LINE = re.compile(
     re.IGNORECASE,
 )
 _DS_NUMBER = r"(?:[-+]?\d[\d.]*(?:e[-+]?\d+)?|nan|-?inf)"
-# What a record looks like: its step, where it tells one, and its fields.
+# The forms of a record: its step, if it tells one, and its fields.
 _DS_FORMS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
@@ -285,28 +296,28 @@ _DS_EXIT = re.compile(r"exits with return code = (?P<code>-?\d{1,9})")
 
 def _read_deepspeed(path: Path) -> list[Attempt]:
     """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat. The loss
-    comes from the script, as ``epoch: 0|step: 5|act_loss: ...`` or as a pair ``loss: ...`` of the last step.
-    Of several engines that print the same line the second's metrics are ``lr (2)``."""
+    comes from the script: ``epoch: 0|step: 5|act_loss: ...``, or a pair ``loss: ...`` of the last step. If
+    several engines print the same line, the metrics of the second are ``lr (2)``."""
     log = Log(path, "deepspeed")
-    log.own["records"] = records = _DeepSpeed(log)
+    log.state["records"] = records = _DeepSpeed(log)
     log.rows.units |= _DS_UNITS
-    for line in log.lines(re.compile(_DS_LINE.pattern + _ANY_RECORD, _DS_LINE.flags)):
-        if log.is_setting(line):
+    for line in log.lines(re.compile(_DS_LINE.pattern + _OF_ANY_TRAINER, _DS_LINE.flags)):
+        if log.take_setting(line):
             continue
         if "exits successfully" in line.text:
             log.fact("ended", "finished")
         elif not records.take(line):
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
-            _add_otherwise(log, line)
+            _read_any(log, line)
     has_loss = any(role_of(name) in LOSSES for name in log.rows.columns)
-    if not has_loss and generic.plan_of(Head.of(path)).is_log:  # the script tells it in lines of its own
+    if not has_loss and plan_of(Head.of(path)).is_log:  # the script prints it in lines of its own
         return generic.read(path)
     return [log.attempt()]
 
 
 class _DeepSpeed:
-    """The records of a log, line by line: what a rank, an engine and an epoch before said is known."""
+    """Reads the records line by line, and remembers rank, engine and epoch of the ones before."""
 
     FRESH = ("log",)
 
@@ -315,7 +326,7 @@ class _DeepSpeed:
         self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
 
     def take(self, line: Line) -> bool:
-        """Whether the line is a record, which is then kept: of another step, or of the last one."""
+        """Adds the record of a line, of another step or of the last one. False if the line is no record."""
         match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
         if match is None:
             return self._without_step(line)
@@ -341,7 +352,7 @@ class _DeepSpeed:
 
     def _without_step(self, line: Line) -> bool:
         text = line.prefix.text
-        values = {pair.name: pair.value for pair in pairs.pairs(text)}
+        values = {pair.name: pair.value for pair in pairs(text)}
         values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
         known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
         names_step = any(step_rank(name) is not None for name in values)

@@ -1,9 +1,9 @@
-"""Kernel, system and job logs: no curves, but what failed beside them, with time, host and step.
+"""Faults of machines and jobs (Xid, NCCL, out of memory, signals), with time, host and step.
 
-A `Faults` gathers what a log says line by line; readers of console logs use one too, so that a fault stands
-at the step at which it was printed. The reader "machine-log" takes logs in which nothing else is to be read;
-their faults come beside the curves when the run is stitched. Which lines speak of a fault says the table
-faults.toml beside this file; docs/formats/machine-log.md prints its kinds.
+`Faults` gathers them from the lines of a log. The readers of console logs use it, so that a fault stands at
+the step at which it was printed. The reader "machine-log" takes kernel, system and job logs, in which nothing
+else can be read; their faults join the curves when the run is stitched. The table faults.toml beside this
+file says which lines tell of a fault; docs/formats/machine-log.md lists its kinds.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from pathlib import Path
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, moment, stamp
+from chronicle.readers.console.chunks import may_be_log
+from chronicle.readers.console.prefixes import SYSTEM_CLOCK, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of
 
 LONGEST = 200  # characters of a line that a fault quotes
-_LOOKED_AT = 4000  # characters of a line that are looked at
+_SEARCHED = 4000  # characters of a line that are searched
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,11 @@ _SPELLED = {
 _REASONS = {"time limit": "time-limit", "node failure": "node", "preemption": "preemption"}
 _REASONS |= {"job requeue": "preemption", "job requeued": "preemption"}
 
-# A line holds none of these in all but a few cases; `in` is some ten times as fast as an alternation.
+# Hardly any line holds one of these; `in` is some ten times as fast as an alternation.
 _EVERY = {word for row in ROWS for word in row.words}
 WORDS = tuple(word for word in _EVERY if not any(other in word for other in _EVERY - {word}))
 
-# What launchers put before the words of a rank, and what kernel and system logs begin with.
+# What launchers put in front of the words of a rank, and what lines of kernel and system logs begin with.
 _PROCESS = r"[A-Za-z][\w.-]{0,79}:\d+:\d+ \[\d+\] "  # host, process, thread and GPU, as NCCL writes them
 RANK = re.compile(
     r"^(?:\[(?:rank|default|\w[\w.-]*:)\d+\]:? ?|\d{1,6}: |\([\w ]{1,40}pid=\d+[^)]{0,60}\) "
@@ -82,9 +83,9 @@ _LEAD = re.compile(
 
 
 def fault_in(line: str) -> Fault | None:
-    """The fault that a line tells of, without place and time; None for every other line. ``host`` is filled
-    where the message itself names it. A line of 4,000 characters is looked at."""
-    line = line[:_LOOKED_AT]
+    """The fault of which a line tells, without place and time; None for every other line. Its ``host`` is set
+    if the message itself names it. The first 4,000 characters of the line are searched."""
+    line = line[:_SEARCHED]
     lower = line.lower()
     if not any(map(lower.__contains__, WORDS)):
         return None
@@ -116,16 +117,16 @@ def _fault(row: Row, match: re.Match[str], line: str) -> Fault:
 
 def quoted(line: str) -> str:
     """A line as a fault quotes it: at most `LONGEST` characters, without clock, host and rank."""
-    text = " ".join(RANK.sub("", _LEAD.sub("", line[:_LOOKED_AT])).split())
+    text = " ".join(RANK.sub("", _LEAD.sub("", line[:_SEARCHED])).split())
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 MOST_FAULTS = 1000
-_SAME_S, _SAME_LINES = 600.0, 2000  # one thing told again by other ranks, or by a retry
+_SAME_S, _SAME_LINES = 600.0, 2000  # within which the same fault, of another rank or a retry, is one fault
 _MOST_OPEN = 256  # tracebacks that are being printed at the same time
-_SYSTEM_LINES = 3
-_PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists, comments: they may speak of signals
-_LINES_BEFORE = 40  # in which a line without a clock looks for one
+_SYSTEM_LINES = 3  # at the start of a log, by which it is that of a kernel or a system
+_PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists and comments, which may mention signals
+_LINES_BEFORE = 40  # among which the clock of a line without one is sought
 
 _BYTES = tuple(map(str.encode, (*WORDS, "traceback (most", "nodelist", "slurm_", "setting system clock")))
 _TRACEBACK = "Traceback (most recent call last)"
@@ -145,27 +146,29 @@ _SYSTEM_LINE = re.compile(
 
 
 class Faults:
-    """Faults and facts of one log, by line. What is told again within ten minutes is counted, not listed."""
+    """Faults and facts of one log. The same fault again within ten minutes is counted, not listed."""
 
     FRESH = ("path",)
 
     def __init__(self, path: Path) -> None:
         self.path, self.facts = path, dict[str, str]()
         self._listed: list[Fault] = []
-        self._latest: dict[tuple[str, str, str], tuple[int, int]] = {}  # index and line of what was told last
+        self._latest: dict[
+            tuple[str, str, str], tuple[int, int]
+        ] = {}  # index and line of the last one of a kind
         self._open: set[str] = set()
         self._before: deque[tuple[int, str]] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
     def worth_a_look(self, data: bytes) -> bool:
-        """Whether any line of a piece of a log may tell of a fault or a fact; most pieces hold none. Looking
-        for all words in a megabyte at once costs a tenth of looking at its lines one by one."""
+        """Whether any line of a piece of a log may tell of a fault or a fact; most hold none. Searching many
+        lines together costs a tenth of searching them one by one."""
         lower = data.lower()
         return bool(self._open) or any(map(lower.__contains__, _BYTES))
 
     def look(self, number: int, line: str, *, step: int | None = None, time: float = math.nan) -> None:
-        """Takes note of a line of the log. ``step`` and ``time`` are where the log is, as far as its other
-        lines say; a clock in the line itself, or in the few before it, goes before ``time``."""
+        """Notes the fault or fact of a line. ``step`` and ``time`` are those that the log has reached; a
+        clock in the line itself, or in the few before it, wins over ``time``."""
         if math.isnan(self._booted) and (clock := SYSTEM_CLOCK.search(line[:300])):
             self._booted = float(clock[2]) - float(clock[1])
         fault = self._of_traceback(line) or fault_in(line)
@@ -183,8 +186,8 @@ class Faults:
         self._before.append((number, line))
 
     def listed(self, near: float = math.nan) -> tuple[Fault, ...]:
-        """All faults in the order of the log. Times without a year are put next to a time the log names
-        elsewhere, else to ``near``; where there is neither they stay in their unnamed year."""
+        """All faults in the order of the log. A time without a year is moved next to a time that the log
+        names elsewhere, else next to ``near``; without either it stays in the placeholder year."""
         near = self._dated if math.isfinite(self._dated) else near
         faults = self._listed
         if not math.isnan(near):
@@ -216,7 +219,8 @@ class Faults:
             self._more += 1
 
     def _of_traceback(self, line: str) -> Fault | None:
-        """The fault of the last line of a traceback; each rank prints its own, told apart by the prefix."""
+        """The fault in the last line of a traceback. Ranks print theirs at the same time; their prefixes tell
+        them apart."""
         if not self._open and _TRACEBACK not in line:
             return None
         rank = RANK.match(line)
@@ -241,7 +245,7 @@ class Faults:
 
 
 def identify(head: Head) -> bool:
-    """A fault at the beginning or the end of a text, or lines of a kernel or system log."""
+    """Whether a text has a fault at its beginning or end, or begins with lines of a kernel or system log."""
     start = head.lines if may_be_log(head) else []
     if not start or _of_host(start):
         return bool(start)
@@ -259,9 +263,9 @@ def identify(head: Head) -> bool:
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt without a series: what the log says of machines and jobs. The fact "log_of" is "host" for a
-    kernel or system log, which tells of other jobs too, and "job" for any other. Times of an unnamed year
-    stay so until the run is stitched."""
+    """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
+    kernel or system log, which may tell of other jobs too, and else "job". Times without a year stay in the
+    placeholder year until the run is stitched."""
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)

@@ -1,7 +1,10 @@
 """Megatron-LM, Megatron-DeepSpeed and NeMo: ``iteration N/ M | key: value | ...``, a line a logged step.
 
-Fields come in any order, behind any prefix of a launcher, and two records may share a line. Where all steps
-since the last line were skipped, or the loss is NaN, these trainers leave the loss out: it is NaN there.
+Fields come in any order, behind any prefix of a launcher, and two records may share a line. If all steps
+since the last record were skipped, or the loss is NaN, these trainers leave the loss out; it is read as NaN.
+
+Most lines of a log are written alike. A `Template` is learned from the first of them and reads all others of
+a chunk at once, as columns of bytes; lines that fit no template are read one by one.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.columns import number
-from chronicle.readers.console.chunks import Chunk, time_in
+from chronicle.readers.console.chunks import Chunk
 from chronicle.readers.console.log import SETTING, Line, Log
+from chronicle.readers.console.prefixes import time_in
 from chronicle.readers.step_axis import step_rank
 
 Bytes = NDArray[np.uint8]
@@ -55,13 +59,13 @@ def read(path: Path) -> list[Attempt]:
     for chunk in log.chunks():
         for line in _others(log, chunk, templates):
             if not (_record(log, line) or _evaluation(log, line) or _fact(log, line)):
-                log.look(line)
+                log.look_for_fault(line)
     _name_missing_losses(log)
     return [log.attempt()]
 
 
 def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]:
-    """Keeps the records of a chunk that are written alike, and gives what else there is to be told."""
+    """Keeps the records of a chunk that fit a template, and yields the other lines that matter."""
     lines, numbers = Lines.of(chunk.data), np.asarray(chunk.numbers)
     records = np.flatnonzero(lines.n_fields[: len(numbers) - chunk.unfinished] > 2)
     known, times = np.full(len(numbers), -1), np.full(len(numbers), np.nan)
@@ -72,10 +76,10 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     left = np.flatnonzero(known < 0)
     places = zip(lines.starts[left].tolist(), lines.ends[left].tolist(), strict=True)
     texts = [chunk.data[start:end] for start, end in places]
-    behind = left[(left > 0) & (known[left - 1] >= 0)]  # they stand where the record right before them is
+    behind = left[(left > 0) & (known[left - 1] >= 0)]  # right behind a record, whose step they have
     where = zip(known[behind - 1].tolist(), times[behind - 1].tolist(), strict=True)
     reached = dict(zip(numbers[behind].tolist(), where, strict=True))
-    yield from log.among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
+    yield from log.lines_among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
 
@@ -83,7 +87,7 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
 def _templates(
     lines: Lines, records: Steps, known: Steps, data: bytes, templates: list[Template]
 ) -> Iterator[Template]:
-    """The templates so far, then a new one of the first line that fits none, while there are such lines."""
+    """The templates so far, then new ones, each learned from the first lines that fit none before."""
     yield from templates
     while len(left := records[known[records] < 0]) >= _FEWEST and len(templates) < _MOST_TEMPLATES:
         texts = [data[lines.starts[line] : lines.ends[line]] for line in left[:_FEWEST].tolist()]
@@ -115,7 +119,7 @@ def _values(log: Log, line: Line, fields: str) -> dict[str, float]:
         if value is not None:
             values[name] = value
         elif name and not line.unfinished:
-            log.strange(line, name)
+            log.not_a_number(line, name)
     return values
 
 
@@ -133,7 +137,7 @@ def _evaluation(log: Log, line: Line) -> bool:
 
 
 def _fact(log: Log, line: Line) -> bool:
-    if log.is_setting(line):
+    if log.take_setting(line):
         return True
     if match := _CHECKPOINT.search(line.text):
         log.event(line, f"checkpoint-{match['what']}ed", checkpoint_step=int(match["step"]))
@@ -148,7 +152,7 @@ def _fact(log: Log, line: Line) -> bool:
 
 
 def _name_missing_losses(log: Log) -> None:
-    """Where no loss stands beside skipped iterations or a norm that is no number, it was none: NaN."""
+    """Fills in NaN where no loss stands beside skipped iterations or a gradient norm that is not finite."""
     columns = log.rows.columns
     losses = [name for name in columns if _LOSS.search(name)]
     has_loss, has_cause = np.zeros((2, len(log.rows)), bool)
@@ -174,7 +178,7 @@ _MOST_FIELDS, _MOST_BYTES = 256, 1 << 14
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Places of the lines of a chunk and of the fields in them: [start, end) of lines, ends of fields."""
+    """Where the lines of a chunk, [start, end), and the fields in them stand."""
 
     buffer: Bytes
     starts: Steps
@@ -194,8 +198,8 @@ class Lines:
 
 
 class Field(NamedTuple):
-    """A field of a template: the bytes up to its number, the name of the number, and the blanks after it. A
-    field without a number is all ``key``, blanks, and has no name."""
+    """A field of a template: the bytes up to its number, the name of the number, and how many blanks follow
+    it. A field without a number consists of blanks, its ``key``, and has no name."""
 
     key: bytes
     name: str = ""
@@ -204,8 +208,8 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Template:
-    """How lines of one kind are written. ``clocks`` are the places of dates in the head; the first counts. A
-    place is that of the first character, and how many digits a fraction of a second has."""
+    """How lines of one kind are written. ``clocks`` are the dates in the head, of which the first is used:
+    the place of the first character, and the number of digits in the fraction of a second."""
 
     head: bytes
     step: slice
@@ -213,8 +217,8 @@ class Template:
     fields: tuple[Field, ...]
 
     def find(self, lines: Lines, among: Steps) -> tuple[Steps, Steps, dict[str, Floats], Floats]:
-        """The lines, of those with these indices, that are written so and hold a number in every field. Their
-        indices, their steps, a column a key, and their times."""
+        """The lines, among those with these indices, that fit the template and hold a number in every field:
+        their indices, their steps, a column for each name, and their times."""
         among = among[lines.n_fields[among] == len(self.fields) + 1]
         ends = lines.marks[lines.first[among][:, None] + np.arange(len(self.fields) + 1)]
         fits = ends[:, 0] - lines.starts[among] == len(self.head)
@@ -249,7 +253,7 @@ class Template:
 
 
 def learn(line: bytes) -> Template | None:
-    """The template of a line; None where it is no line of this kind, or one that others cannot be like."""
+    """The template of a line; None if it is no record, or if other lines cannot be read by it."""
     head, *rest = line.split(b"|")
     match, clocks = _HEAD.fullmatch(head), list(_CLOCK.finditer(head))
     fields = tuple(map(_field, rest))
@@ -259,7 +263,7 @@ def learn(line: bytes) -> Template | None:
     if any(field.key.strip() and not field.name for field in fields) or len(set(names)) < len(names):
         return None
     if any(step_rank(name) == 0 for name in names):
-        return None  # `global_step` among the fields says more than the head
+        return None  # `global_step` among the fields is a better step than that of the head
     places = tuple((clock.start(), max(len(clock["fraction"] or b"") - 1, 0)) for clock in clocks)
     if not places and not math.isnan(time_in(head.decode("utf-8", "replace"))):
         return None  # a date in another form
@@ -287,7 +291,7 @@ def _same(columns: Bytes, wanted: bytes) -> Mask:
 
 
 def _times(columns: Bytes) -> Floats:
-    """Unix seconds of clocks in UTC, one a column, with a fraction or without; NaN where it is no date."""
+    """Unix seconds of clocks in UTC, one in each column; NaN where it is no date."""
     digits = columns - np.uint8(48)
     decimals = digits[_SECONDS + 1 :]
     known = (digits[_DIGITS] <= 9).all(axis=0) & (decimals <= 9).all(axis=0) & digits[:4].any(axis=0)
@@ -295,19 +299,19 @@ def _times(columns: Bytes) -> Floats:
     cells = np.where(known, cells, b"NaT")
     try:
         seconds = cells.astype("M8[s]").astype(np.float64)
-    except ValueError:  # one of them is no date: each of the lines is then read with care
+    except ValueError:  # one of them is no date: all lines are then read one by one
         return np.full(len(cells), np.nan)
     fraction = 10.0 ** np.arange(len(decimals))[::-1] @ decimals.astype(np.float64) / 10.0 ** len(decimals)
     return np.where(known, seconds + fraction, np.nan)
 
 
 _BLANK = ord(" ")
-_FEWEST_CELLS = 64  # which are read one by one sooner than pyarrow is imported
+_FEWEST_CELLS = 64  # for which importing pyarrow is worth its time
 
 
 def floats(buffer: Bytes, starts: Steps, ends: Steps) -> tuple[Floats, Mask]:
-    """The numbers in ``buffer[starts[i]:ends[i]]``, blanks before them allowed, and which cells hold one.
-    Cells stand in ascending order. One that is no number, as `float` sees it, has the value NaN."""
+    """The numbers in ``buffer[starts[i]:ends[i]]``, which may follow blanks, and which cells hold one; the
+    value of any other cell is NaN. Cells stand in ascending order."""
     if len(starts) >= _FEWEST_CELLS and (read := _many_floats(buffer, starts, ends)) is not None:
         return read, np.ones(len(starts), bool)
     values, known = np.full(len(starts), np.nan), np.zeros(len(starts), bool)
@@ -319,7 +323,7 @@ def floats(buffer: Bytes, starts: Steps, ends: Steps) -> tuple[Floats, Mask]:
 
 
 def _many_floats(buffer: Bytes, starts: Steps, ends: Steps) -> Floats | None:
-    """The numbers of cells that are all written as pyarrow reads them, rounded as `float` does; else None."""
+    """The numbers of cells, rounded as `float` does; None if pyarrow cannot read one of them."""
     import pyarrow as pa
 
     while (blank := (buffer[starts] == _BLANK) & (starts < ends - 1)).any():

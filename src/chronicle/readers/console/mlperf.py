@@ -1,10 +1,10 @@
 """MLPerf training logs: ``:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.2, ...}``.
 
-What counts the steps is the first of ``step``, ``samples_count`` and ``epoch_num`` that any record of
-statistics has. Other records, and those that count something else, stand at the step that was reached when
-they were printed, those before the first step at that one. A summary of a block carries the step that the
-block began with: its metrics are called ``block/...`` and stand at the block's end. Whether ``eval_accuracy``
-is a loss depends on the benchmark.
+The steps are those of the first counter among ``step``, ``samples_count`` and ``epoch_num`` that any record
+of statistics has. Other records, and those that count something else, stand at the step that was reached when
+they were printed; those before the first step stand at it. The summary of a block names the step at which the
+block began: its metrics are called ``block/...`` and stand at the block's end. Whether ``eval_accuracy`` is a
+loss depends on the benchmark.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _ENDS = {"success": "finished", "aborted": "aborted"}
 
 
 class LogRecord(NamedTuple):
-    """A record: its key ("" where it is none), what it says, and when in Unix seconds (NaN unknown)."""
+    """A record: its key ("" if the line is none), its content, and its time in Unix seconds (NaN unknown)."""
 
     line: Line
     key: str
@@ -74,21 +74,21 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _counter(path: Path) -> str:
-    """The counter of the log: of the first record of statistics, and if none has one of the evaluations."""
+    """The counter of the log: the best one that a record of statistics has."""
     rank = list(_COUNTERS)
     scan = Log(path, f"{NAME} counter", best=rank[-1])
     for line in scan.lines(_LINE):
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
             metadata = LogRecord.of(scan, line).metadata
             known = (name for name in rank if _whole(metadata.get(name)) is not None)
-            best = scan.own["best"] = min([scan.own["best"], *known], key=rank.index)
+            best = scan.state["best"] = min([scan.state["best"], *known], key=rank.index)
             if best == rank[0]:
                 break
-    return str(scan.own["best"])
+    return str(scan.state["best"])
 
 
 class _Training:
-    """What the records so far say: the step that this run reached, and what a block began with."""
+    """What the records so far say: the step that the run has reached, and with which counts a block began."""
 
     FRESH = ("log",)
 
@@ -96,7 +96,7 @@ class _Training:
         self._counter = _counter(path)
         self.log = Log(path, f"{NAME} {self._counter}", training=self)
         self._reached: int | None = None
-        self._before = set[tuple[int | None, str, float]]()  # what the last record said
+        self._before = set[tuple[int | None, str, float]]()  # step, name and value in the last record
         self._began = set[int]()
         self._waiting: list[tuple[Line, dict[str, float], float]] = []  # for the first step
 
@@ -115,7 +115,7 @@ class _Training:
         elif record.key in _FACTS:
             self.log.fact(_FACTS[record.key], record.value)
         elif record.key and _is_scalar(record.value) and not record.key.startswith("submission"):
-            self.log.settle({record.key: record.value})
+            self.log.add_settings({record.key: record.value})
 
     def _point(self, record: LogRecord) -> None:
         values, reached = _values(record.key, record.value), self._reached
@@ -123,8 +123,8 @@ class _Training:
         if step is not None and reached is not None and step < reached:
             if step in self._began:
                 values = {f"block/{name}": number for name, number in values.items()}
-            step = None  # it counts something else, as the steps of an evaluation
-        if "ended" in self.log.facts:  # the run is summed up
+            step = None  # another counter, such as the steps of an evaluation
+        if "ended" in self.log.facts:  # this is a summary of the run
             for name, number in values.items():
                 self.log.fact(f"summary/{name}", number)
             return
@@ -151,7 +151,7 @@ class _Training:
 
 
 def _values(key: str, value: Any) -> dict[str, float]:
-    """The numbers of a record: those of its object by their own names, a single one by its key."""
+    """The numbers of a record: those in its object by their own names, a single one by the record's key."""
     if isinstance(value, dict):
         prefix = "" if key == "tracked_stats" else f"{key}/"
         cells = {f"{prefix}{clean(str(name))}": cell for name, cell in value.items()}
@@ -166,7 +166,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _whole(value: Any) -> int | None:
-    """A whole number of a counter; a list of [epoch, iteration] is none."""
+    """The whole number of a counter; None for anything else, such as a list of [epoch, iteration]."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     return int(value) if value == value // 1 and abs(value) < 2**63 else None

@@ -1,0 +1,331 @@
+"""A look at a log of unknown format: is it that of a training, and what counts its steps?
+
+The lines of the sample are read as records. It is the log of a training if records of one shape, with a
+metric that is known by its name, stand at steps that grow. What counts is the best step name (see
+`aliases.STEP_NAMES`), else a batch of an epoch, else ``12/100`` without a name. If nothing counts but a loss
+recurs, rows are counted. The result is a `Plan`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice, pairwise
+from operator import itemgetter
+
+import numpy as np
+
+from chronicle.metrics.aliases import in_english
+from chronicle.metrics.names import LOSSES, role_of
+from chronicle.metrics.roles import SCORES
+from chronicle.model import Role
+from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample
+from chronicle.readers.console.counters import (
+    PROGRESS,
+    Pair,
+    axis_of,
+    counts,
+    is_judged,
+    is_known,
+    key_of,
+    last_word,
+)
+from chronicle.readers.console.counting import Course, Plan
+from chronicle.readers.console.line_records import BOX, Gatherer, Record
+from chronicle.readers.console.line_shapes import Shapes
+from chronicle.readers.console.log import Line, text_of
+from chronicle.readers.console.pairs import pairs, shortened
+from chronicle.readers.console.prefixes import words_start
+from chronicle.readers.console.text_tables import header
+from chronicle.readers.runs_in_table import names_an_evaluation
+from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole
+from chronicle.readers.text import Head
+
+MOST_LINES = 6000  # that are read from either end
+_FEW_LINES = 2000  # that are read first, and show enough of most logs
+_FEWEST_LINES = 8  # of one shape
+_FEWEST_EPOCHS = 4  # lines of one shape, if each tells an epoch with its loss
+_FEWEST_POINTS = 3  # of a counter
+_FEWEST_STEPS = 4  # different ones, by which it is known what counts
+_FEWEST_RESTARTS = 2  # of a counter, by which an outer one is recognised
+_RECORDS_A_RESTART = 20  # at least, on average, if samples or tokens restart
+_RECORDS_A_STAGE = 8  # on average, at least
+_MOST_SHAPES = 500  # of lines that are looked at, the most frequent first
+_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
+# The result of a trial of a search: "Trial 5 finished with value: 0.2 and parameters: {"
+_RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\{")
+_OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs print, too
+# What a log of a training mentions, and hardly any log of another program that counts and measures.
+_OF_TRAININGS = re.compile(
+    r"(?<![a-z])(?:(?:pre)?train|epoch|episod|generation|gen\b|population|fitness|reward|agent|optimi[sz]er|adam|sgd"
+    r"|neural|network|layer|likelihood|logprob|learning.rate)",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=256)
+def plan_of(head: Head) -> Plan:
+    """How a log is to be read. If its first lines (an environment, a configuration, a list of layers) do not
+    show it, those at the end of the sample are read. Raises OSError."""
+    if not may_be_log(head):
+        return Plan()
+    whole, _, _ = sample(head).rpartition(b"\n")  # the last line may be cut
+    lines = whole.split(b"\n")
+    if not _may_train(lines, bars_count=True):
+        return Plan()
+    texts = (head.path.name, whole.decode("utf-8", "replace"))
+    mentions_training = any(_OF_TRAININGS.search(text) for text in texts)
+    if not (mentions_training or _may_train(lines, bars_count=False)):
+        return Plan()
+    plans = list[tuple[bool, int, Plan]]()
+    for window in _windows(lines):
+        plan = _plan_of(window, mentions_training, shapes_of(head))
+        if plan.is_log and not plan.by_row:
+            return plan
+        plans.append((plan.is_log, len(window), plan))
+    # A configuration that is printed again may look like rows of losses: more lines say more.
+    return max(plans, key=itemgetter(0, 1))[2]
+
+
+@lru_cache(maxsize=1)
+def shapes_of(head: Head) -> Shapes:
+    """The shapes of lines that a look at a log has learned, for the reading of it."""
+    return Gatherer().shapes
+
+
+def _windows(lines: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """The lines that may be records: a few, then more of them, then those at the end."""
+    possible = filter(PossibleRecord.search, lines)
+    few = list(islice(possible, min(_FEW_LINES, MOST_LINES)))
+    yield few
+    if more := list(islice(possible, MOST_LINES - len(few))):
+        yield few + more
+    if len(few) + len(more) == MOST_LINES:
+        yield list(islice(filter(PossibleRecord.search, lines[::-1]), MOST_LINES))[::-1]
+
+
+def _may_train(lines: Sequence[bytes], *, bars_count: bool) -> bool:
+    """Whether lines of any shape have a place in the log of a training."""
+    if len(lines) < _FEWEST_EPOCHS:
+        return False
+    collapsed = b"\n".join(lines).translate(_DIGITS_TO_ZERO)
+    while b"00" in collapsed:
+        collapsed = collapsed.replace(b"00", b"0")
+    shapes = collapsed.split(b"\n")
+    first = dict(zip(reversed(shapes), reversed(lines), strict=True))
+    frequent = (shape for shape, _ in Counter(shapes).most_common(_MOST_SHAPES))
+    texts = (text_of(first[shape]) for shape in frequent if PossibleRecord.search(shape))
+    return any(_may_be_of_training(text[words_start(text)[1] :].strip(), bars_count) for text in texts)
+
+
+def _may_be_of_training(text: str, bars_count: bool) -> bool:
+    """Whether a line has a known name, a counter or a part of a table. Bars without a name only count if
+    something else shows that they are those of a training."""
+    text = in_english(shortened(text))
+    if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
+        return True
+    return any(is_judged(p.name) or (counts(p) and (bars_count or p.name != PROGRESS)) for p in pairs(text))
+
+
+def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes) -> Plan:
+    lines = (Line(number, text_of(line)) for number, line in enumerate(raw_lines, 1))
+    records = [record for record in Gatherer(shapes).records(lines) if not record.form.event]
+    training = [record for record in records if record.is_training]
+    phases = any(not record.evaluation for record in training)
+    counters, stages = _counters(records)
+    twofold = frozenset(key for key, occurrences in counters.items() if _is_twofold(occurrences))
+    outer = _outer_counter(records, [*counters])
+    keys = frozenset(counters) - {outer.lower()}
+    plan = Plan(True, keys, phases=phases, outer=outer, twofold=twofold, stages=frozenset(stages))
+    if _have_growing_steps(records, Course(plan), mentions_training):
+        return plan
+    if counters or any(record.epoch for record in records):
+        return Plan()
+    n_results = sum(bool(_RESULT.match(record.sources[0].words)) for record in records)
+    if n_results >= _FEWEST_LINES and 2 * n_results > len(records):
+        return Plan(True, by_row=True, of_items=True)
+    row_counter = _counter_by_values(training) if training else ""
+    is_log = _loss_recurs(training, mentions_training, bool(row_counter))
+    return Plan(is_log, by_row=True, row_counter=row_counter, phases=phases)
+
+
+def _counter_by_values(training: Sequence[Record]) -> str:
+    """The first or last name of most records, if its whole numbers only grow and no name counts; else ""."""
+    shape, n_records = Counter(record.shape for record in training).most_common(1)[0]
+    for place in (0, -1) if n_records >= _FEWEST_LINES and len(shape) > 1 else ():
+        values = np.array([record.values[place] for record in training if record.shape == shape])
+        if is_whole(values).all() and (np.diff(values) > 0).all() and not is_known(shape[place]):
+            return shape[place]
+    return ""
+
+
+# --- what counts ---
+
+
+def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
+    """What counts in a log, the best first, with all its values, and which of these count another stage. A
+    better name is passed over if it occurs, in records of the training, half as often as another one or as
+    epochs: the other places more rows."""
+    ranks, occurrences = dict[str, int](), dict[str, list[Pair]]()
+    epochs, n_training = dict[str, list[float]](), Counter[str]()
+    for record in records:
+        epoch = record.epoch.value // 1 if record.epoch else 0.0
+        for rank, pair in dict.fromkeys(record.counters):
+            key = key_of(pair)
+            ranks.setdefault(key, rank)
+            occurrences.setdefault(key, []).append(pair)
+            epochs.setdefault(key, []).append(epoch)
+            n_training[key] += record.is_training
+    bars, still_bars = _bars_of_training(records)
+    only_epochs = {r.epoch.value for r in records if r.epoch and r.is_training and not r.counters}
+    known = [
+        key
+        for key in sorted(occurrences, key=ranks.__getitem__)
+        if _counts(ranks[key], occurrences[key], epochs[key])
+        and (key in bars - still_bars or not (bars or only_epochs) or f"{PROGRESS}/" not in key)
+        and (n_training[key] or 2 * len(occurrences[key]) >= len(only_epochs))
+    ]
+    of_training = [key for key in known if not names_an_evaluation(key)]
+    if of_training or any(record.epoch for record in records):
+        known = of_training
+    frequency = (
+        n_training if any(n_training[key] for key in known) else {k: len(occurrences[k]) for k in known}
+    )
+    most = max((frequency[key] for key in known), default=0)
+    best = next((i for i, key in enumerate(known) if 2 * len(occurrences[key]) >= most), 0)
+    stages = [key for key in known[:best] if n_training[key] and _is_stage(key, {*known[best:]}, records)]
+    return {key: occurrences[key] for key in (*stages, *known[best:])}, stages
+
+
+def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> bool:
+    """Whether this counts: several different values that rise more often than they fall, except where an
+    epoch or episode begins. Samples and tokens hardly ever restart; if they do, they tell of how many a mean
+    is."""
+    values = [int(pair.value) for pair in occurrences]
+    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
+        return False
+    n_falls = sum(later < before for before, later in pairwise(values))
+    within = zip(pairwise(values), pairwise(epochs), strict=True)
+    n_rises = sum(later > before for (before, later), (epoch, next_epoch) in within if epoch == next_epoch)
+    if occurrences[0].name.lower().endswith("s"):  # may be an amount: the steps of an episode
+        rows = np.arange(len(values))
+        if goes_up_and_down(Column(np.array(values, float), rows), Column(np.array(epochs), rows)):
+            return False
+    if axis_of(rank) != "step":
+        return _RECORDS_A_RESTART * n_falls <= len(values)
+    return n_falls <= 2 * n_rises + 1 or _is_twofold(occurrences)
+
+
+def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
+    """The name whose whole numbers rise exactly where the best counter restarts, in lines that name no epoch:
+    a cycle, a round or a stage, whatever it is called. "" if there is none."""
+    if not counters or any(record.epoch for record in records):
+        return ""
+    inner: list[float] = []
+    others = dict[str, list[float]]()
+    for record in records:
+        count = next((pair.value for _, pair in record.counters if key_of(pair) == counters[0]), None)
+        if count is not None:
+            inner.append(count)
+            for pair in record.pairs:
+                others.setdefault(pair.name, []).append(pair.value)
+    restarts = np.diff(inner) < 0
+    for name, values in others.items() if restarts.sum() >= _FEWEST_RESTARTS else ():
+        if len(values) == len(inner) and is_whole(np.array(values)).all() and not is_known(name):
+            steps = np.diff(values)
+            if (steps[restarts] > 0).all() and (steps[~restarts] == 0).all():
+                return name
+    return ""
+
+
+def _is_twofold(occurrences: Sequence[Pair]) -> bool:
+    """Whether a counter tells an epoch, and the batch in it is what it counts up to: that is what grows."""
+    n_values, n_ends = len({pair.value for pair in occurrences}), len({pair.of for pair in occurrences})
+    return n_ends > max(_FEWEST_STEPS, n_values) and occurrences[0].name != PROGRESS
+
+
+def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
+    """The bars beside which, or after which, it is told how a training goes, and those of them that stand
+    still while it goes on. The bar of a search (`Best trial: 3`) counts trainings."""
+    bars, latest, moved, of_searches = set[str](), "", False, set[str]()
+    n_moved, n_still = Counter[str](), Counter[str]()
+    for record in records:
+        own = (
+            [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
+            if PROGRESS in record.shape
+            else []
+        )
+        if "best trial" in map(str.lower, record.shape):
+            of_searches.update(own)
+        latest, moved = (own[-1], True) if own else (latest, moved)
+        if not latest or not record.is_training:
+            continue
+        judged = any(is_judged(name) and not names_an_evaluation(name) for name in record.shape)
+        if own or (judged and not record.evaluation):
+            bars.update(own or [latest])
+            (n_moved if moved else n_still)[latest] += 1
+            moved = False
+    bars -= of_searches
+    return bars, {bar for bar in bars if n_moved[bar] <= 1 and n_still[bar] >= _FEWEST_EPOCHS}
+
+
+def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> bool:
+    """Whether a counter is that of another stage: never beside the others, and in few stretches, as `step
+    25/405` of the fine-tuning that follows a pre-training with `iter 25`."""
+    keys = ({key_of(pair) for _, pair in record.counters} for record in records if record.is_training)
+    counted = [(key in own, not own.isdisjoint(others)) for own in keys]
+    own_turns = [ours for ours, theirs in counted if ours or theirs]
+    n_stretches = sum(later and not before for before, later in pairwise([False, *own_turns]))
+    return not any(map(all, counted)) and sum(own_turns) >= _RECORDS_A_STAGE * max(1, n_stretches)
+
+
+# --- whether it is the log of a training ---
+
+
+def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
+    """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
+    records too: names that are not known only count if the log mentions a training."""
+    of_known = dict[tuple[object, ...], list[int]]()
+    of_unknown = dict[tuple[str, ...], list[int]]()
+    for record in records:
+        step, _ = course.step(record)
+        if step is None:
+            continue
+        losses = (name for name in record.shape if "loss" in name.lower() or role_of(name) in LOSSES)
+        has_loss = any(last_word(name) not in _OF_SOLVERS for name in losses)
+        if record.is_training and (mentions_training or has_loss or record.epoch):
+            steps = of_known.setdefault((record.shape, record.evaluation), [])
+            is_named = record.epoch or (record.counters and record.counters[0][1].name != PROGRESS)
+            n_enough = _FEWEST_EPOCHS if is_named and has_loss else _FEWEST_LINES
+        elif mentions_training and record.measures:
+            steps, n_enough = of_unknown.setdefault(record.shape, []), _FEWEST_LINES
+        else:
+            continue
+        steps.append(step)
+        if _grows(steps, n_enough):
+            return True
+    return False
+
+
+def _grows(steps: list[int], n_enough: int) -> bool:
+    """Whether these are enough steps that grow a few times, and far more often than they fall."""
+    if len(steps) < n_enough:
+        return False
+    n_rises = sum(later > before for before, later in pairwise(steps))
+    n_falls = sum(later < before for before, later in pairwise(steps))
+    return n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls
+
+
+def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
+    """Whether a loss recurs, or a score beside a clock, or a reward in a log that mentions a training. It
+    must change, unless a counter shows that something goes on."""
+    losses = list[Pair]()
+    for record in training:
+        has_clock = math.isfinite(record.sources[0].time)
+        judged = (Role.OBJECTIVE,) * mentions_training + SCORES * has_clock
+        losses += [p for p in record.pairs if "loss" in p.name.lower() or role_of(p.name) in judged]
+    n_lines = max(Counter(pair.name for pair in losses).values(), default=0)
+    return n_lines >= _FEWEST_LINES and (is_counted or len({p.value for p in losses}) >= _FEWEST_STEPS)

@@ -1,0 +1,251 @@
+"""Stage 4 for tables: rows of cells under a header that names their columns.
+
+    epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
+    0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
+
+Cells are separated by blanks or by borders. A header is a line of names, one of the first two of which
+counts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from chronicle.readers.columns import number
+from chronicle.readers.console.counters import Pair, counts
+from chronicle.readers.step_axis import step_rank
+
+_BORDERS = re.compile(r"[|│┃║]")
+_BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
+_CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # what a narrow terminal left of such a bar
+_HEADER = re.compile(
+    r"[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE
+)
+_COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
+_GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
+_CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
+_LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
+_PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
+_OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
+# Vowpal Wabbit's header has two lines, of which this is the second.
+_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
+    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
+        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
+    ),
+}  # fmt: skip
+_MOST_COLUMNS = 64
+
+
+class Header(NamedTuple):
+    """The names of the columns; ``words`` are all words of the line, if a single blank separates two
+    names."""
+
+    names: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+
+    @property
+    def is_of_classes(self) -> bool:
+        """Whether each row is of a class of things, and the one called "all" of their mean (Ultralytics)."""
+        return self.names[0].lower() == "class"
+
+
+class Table:
+    """The table that may be under way. If its columns are training and validation (``_phases``), each row is
+    one metric (AllenNLP)."""
+
+    def __init__(self) -> None:
+        self._header = Header()
+        self._other_header = Header()  # of the table before, if two of them alternate
+        self._phases: tuple[str, ...] = ()
+        self._groups = Groups()
+        self._last_cells: list[str] = []
+        self._unfinished: tuple[str, list[Pair]] = (
+            "",
+            [],
+        )  # the first cell of a row whose bar is cut, and it
+
+    @property
+    def layout(self) -> tuple[object, ...]:
+        """All that decides how a row is read."""
+        return self._header, self._phases, self._groups
+
+    def read(self, text: str) -> list[Pair] | None:
+        """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
+        header = self._header
+        row = self._read_row(text)
+        if (
+            row is None and self._other_header.names
+        ):  # the other table goes on, if the terminal lost its header
+            self._header, self._other_header = self._other_header, header
+            row = self._read_row(text)
+            if row is None:
+                self._header, self._other_header = header, self._header
+        elif header.names and self._header.names != header.names:
+            self._other_header = header
+        return row
+
+    def _read_row(self, text: str) -> list[Pair] | None:
+        bar = _BAR.search(text) if "%" in text else None
+        under_way = bar is not None and bar[1] != "100"
+        text = text[: bar.start()] if bar else text
+        if "|" in text and (in_groups := self._groups.read(text)):
+            self._groups = in_groups[0]
+            self._header = self._header._replace(names=tuple(chain(*self._groups.names)))
+            return in_groups[1]
+        if names := header(text):
+            words = tuple(text.split())
+            self._header = Header(names, words if len(words) > len(names) else names)
+            return []
+        if (row := self._row_of_phases(text)) is not None or not self._header.names:
+            return row
+        cut = _CUT_BAR.search(text)
+        if cut and len(text[: cut.start()].split()) == len(self._header.names):
+            under_way, text = not "100".startswith(cut[1] or "-"), text[: cut.start()]
+        cells = self._cells(text)
+        names = self._header.names
+        if len(cells) != len(names):
+            return None
+        row = [pair for name, cell in zip(names, cells, strict=True) if (pair := pair_of(name, cell))]
+        counts_first = bool(row) and row[0].name == names[0]
+        if len(row) < max(2, len(cells) / 2) or counts_first == self._header.is_of_classes:
+            return None
+        if not under_way:
+            return self._finished(cells, row)
+        return self._of_cut_bar(cells, row) if counts_first and cut is not None and not cut[1] else []
+
+    def _cells(self, text: str) -> list[str]:
+        """The cells of a line; the names of the columns are adapted where these say which ones are meant."""
+        names, words = self._header
+        cells = _bordered(text) or text.split()
+        if len(cells) < len(names):  # blanks separate cells within borders, too
+            cells = _BORDERS.sub(" ", text).split()
+        cells = cells if len(cells) <= len(names) else _BLANK_BEFORE_UNIT.sub("", text).split()
+        cells = cells[len(cells) > len(names) and cells[0] == "#" :]
+        if names == _OF_DEEPXDE and len(cells) > len(names):
+            self._header = Header(_names_of_deepxde(cells), words)
+        if len(cells) == len(words) and not _BORDERS.search(text):
+            self._header = Header(words, words)
+        return cells
+
+    def _of_cut_bar(self, cells: list[str], row: list[Pair]) -> list[Pair]:
+        """What is known of a row whose bar is cut, so that it may be redrawn: the last row of the count
+        before, which is finished now."""
+        (first_cell, before), self._unfinished = self._unfinished, (cells[0], row)
+        return before if first_cell != cells[0] else []
+
+    def _finished(self, cells: list[str], row: list[Pair]) -> list[Pair]:
+        """The pairs of a row; nothing if it is printed again, or of one class of many."""
+        of_classes = self._header.is_of_classes
+        if cells == self._last_cells or (of_classes and cells[0] != "all"):
+            return []
+        self._last_cells, self._unfinished = cells, self._unfinished if of_classes else ("", [])
+        return row
+
+    def _row_of_phases(self, text: str) -> list[Pair] | None:
+        """The pairs of a row whose columns are phases, [] for their header; None for any other line."""
+        if phases := _PHASES.fullmatch(text.strip()):
+            self._phases = phases.groups()
+            return []
+        cells = _bordered(text) if self._phases else []
+        if len(cells) != 1 + len(self._phases):
+            return None
+        named = zip(self._phases, cells[1:], strict=True)
+        return [pair for phase, cell in named if (pair := pair_of(f"{phase} {cells[0]}", cell))]
+
+
+def _bordered(text: str) -> list[str]:
+    """The cells of a line between borders; [] where it has none."""
+    return [cell.strip() for cell in _BORDERS.split(text.strip("|│┃║ "))] if _BORDERS.search(text) else []
+
+
+def header(text: str) -> tuple[str, ...]:
+    """The names of the columns, if a line is a header; else ()."""
+    if not _HEADER.match(text) or ": " in text or "=" in text:
+        return ()
+    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
+        return columns
+    cells = [name for cell in _bordered(text) or [text.strip()] for name in _GAP.split(cell)]
+    names = cells if len(cells) > 1 else text.split()
+    if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows of blanks
+        names = [name.strip() for name in text[2:].split(",")]
+    names = names[len(names) > 2 and names[0] == "#" and names_counter(names[1]) :]
+    names = [_LONG_NAMES.get(name.lower(), name) for name in names] if "#" in names else names
+    are_names = all(_COLUMN.fullmatch(name) and number(name) is None for name in names)
+    if not are_names or not 2 <= len(names) <= _MOST_COLUMNS:
+        return ()
+    return tuple(names) if any(map(names_counter, names[:2])) or names[0].lower() == "class" else ()
+
+
+def names_counter(name: str) -> bool:
+    """Whether a column of this name counts steps or epochs."""
+    return name.lower() in ("epoch", "epochs", "ep", "#", "e") or step_rank(name.lower()) is not None
+
+
+def pair_of(name: str, cell: str) -> Pair | None:
+    """A cell under a name; None where it is no number."""
+    match = _CELL.fullmatch(cell)
+    value = number(match[1].replace(",", "")) if match else None
+    return Pair(name, value, int((match and match[2]) or 0)) if value is not None else None
+
+
+def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
+    """The names of the cells of DeepXDE's `loss.dat`, whose header only names groups of them: the losses of
+    the training, as many of the test, then metrics. The number of losses is the one for which those of
+    training and test are most similar."""
+    values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
+
+    def distance(n: int) -> float:
+        both = zip(values[:n], values[n : 2 * n], strict=True)
+        return sum(abs(math.log(one / two)) for one, two in both) / n
+
+    n_losses = min(range(1, len(values) // 2 + 1), key=distance)
+    sizes = (n_losses, n_losses, len(values) - 2 * n_losses)
+    groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
+    return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
+
+
+# --- rows under two lines of names ---
+
+_WITHOUT_GROUP = {"rate": "learning rate"}  # the names of columns that stand before all groups
+_GROUP_NAME = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
+
+
+class Groups(NamedTuple):
+    """A table whose columns are in groups between bars. A line like ``|---- VALID ----|`` names the groups
+    (``group_names``), and the line below it the columns (``names``, by group)."""
+
+    group_names: Sequence[str] = ()
+    names: Sequence[Sequence[str]] = ()
+
+    def read(self, text: str) -> tuple[Groups, list[Pair]] | None:
+        """The table after a line with bars, and the pairs of a row, [] for a header; None for other lines."""
+        pieces = text.split("|")
+        if "---" in text:
+            names = [match[1] or "" for piece in pieces if (match := _GROUP_NAME.fullmatch(piece))]
+            return (Groups(names), []) if any(names) and len(names) == len(pieces) else None
+        if self.group_names:
+            groups = [*self.group_names, *[""] * len(pieces)][: len(pieces)]
+            named = list[list[str]]()
+            for group, piece in zip(groups, map(str.split, pieces), strict=True):
+                named.append(
+                    [f"{group} {name}" if group else _WITHOUT_GROUP.get(name, name) for name in piece]
+                )
+            return (Groups((), named), []) if any(map(names_counter, chain(*named))) else None
+        return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
+
+    def _row(self, pieces: Sequence[str]) -> list[Pair]:
+        """The pairs of a row, without the zeros before the first step. One name may be that of several
+        cells."""
+        row = list[Pair]()
+        for names, piece in zip(self.names, pieces, strict=True):
+            cells = piece.split()
+            further = [f"{names[0]} ({i})" for i in range(2, len(cells) + 1)] if len(names) == 1 else []
+            read = [pair_of(*pair) for pair in zip([*names, *further], cells, strict=False)]
+            own = [pair for pair in read if pair] if None not in read else []
+            begun = not row or any(pair.value for pair in row if counts(pair))
+            row += own if begun or any(pair.value for pair in own) else []
+        return row if any(map(counts, row)) else []

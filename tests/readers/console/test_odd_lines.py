@@ -1,0 +1,116 @@
+"""Lines of real logs that were once misread: counters under unusual names, bars glued to lines, tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chronicle.model import Attempt
+from chronicle.readers import read_file
+
+
+def read(tmp_path: Path, text: str, name: str = "train.log") -> Attempt:
+    """The only attempt of a log."""
+    log = tmp_path / name
+    log.write_text(text, "utf-8")
+    (attempt,) = read_file(log)
+    return attempt
+
+
+def points(attempt: Attempt, name: str) -> list[tuple[int, float]]:
+    series = attempt.series[name]
+    return list(zip(series.steps.tolist(), series.values.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("prefix", ["", "(TaskRunner pid=4120) "])
+def test_a_counter_before_a_dash_is_no_place_in_a_program(prefix: str, tmp_path: Path) -> None:
+    lines = [f"{prefix}step:{step} - loss:{9 / step:.4f} - lr:0.1\n" for step in range(10, 30)]
+    attempt = read(tmp_path, "".join(lines))
+    assert points(attempt, "loss")[:2] == [(10, 0.9), (11, 0.8182)]
+
+
+def test_a_number_of_a_rank_leaves_the_next_name_alone(tmp_path: Path) -> None:
+    attempt = read(tmp_path, "".join(f"step {step} rank 1 loss {9 - step / 8}\n" for step in range(20)))
+    assert points(attempt, "loss")[:2] == [(0, 9.0), (1, 8.875)]
+
+
+def test_whatever_rises_where_the_steps_restart_counts_epochs(tmp_path: Path) -> None:
+    lines = [
+        f"cycle={cycle} step={step:4d} loss={3 - cycle / 8}\n"
+        for cycle in (1, 2, 3)
+        for step in range(0, 100, 25)
+    ]
+    attempt = read(tmp_path, "".join(lines))
+    assert [step for step, _ in points(attempt, "loss")] == list(range(0, 300, 25))
+    assert [value for _, value in points(attempt, "cycle")] == [1.0] * 4 + [2.0] * 4 + [3.0] * 4
+
+
+def test_two_counters_under_one_label_are_told_apart(tmp_path: Path) -> None:
+    lines = [
+        f"Epoch and iter {epoch} {step} Loss {5 - epoch / 4}\n"
+        for epoch in range(3)
+        for step in range(0, 60, 10)
+    ]
+    attempt = read(tmp_path, "".join(lines))
+    assert [step for step, _ in points(attempt, "Loss")] == list(range(0, 180, 10))
+
+
+def test_a_table_with_blanks_within_its_borders_after_a_bar_that_stands_still(tmp_path: Path) -> None:
+    head = "  Ep │  TrainLoss   Tr_MSE │   ValLoss │       LR   Time       ETA\n" + "─" * 60 + "\n"
+    rows = [
+        f"  {epoch:2d} │   {1 / epoch:.6f} 0.04{epoch:02d} │  0.3{epoch:02d}000 │  1.0e-05   289s      1.5h\n"
+        for epoch in range(1, 13)
+    ]
+    bar = "".join(f"  {n}/900  (138 img/s  ETA 13s)\n" for n in range(100, 1000, 100))
+    attempt = read(tmp_path, bar + head + "  ↳ new best val MSE\n".join(rows))
+    assert points(attempt, "TrainLoss")[:2] == [(1, 1.0), (2, 0.5)]
+    assert points(attempt, "Tr_MSE")[-1] == (12, 0.0412)
+    assert points(attempt, "ValLoss")[-1] == (12, 0.312)
+    assert points(attempt, "Time")[0] == (1, 289.0)
+    assert attempt.axis == "epoch"
+
+
+def test_rewards_that_stay_zero_are_read_where_a_number_only_grows(tmp_path: Path) -> None:
+    lines = [
+        f"2023-04-24 11:04:{n:02d},787 win_perc=0.0 reward_avg=0.0 global_t={960 * n}\n" for n in range(12)
+    ]
+    attempt = read(tmp_path, "".join(lines))
+    assert points(attempt, "reward_avg") == [(960 * n, 0.0) for n in range(12)]
+
+
+def test_a_console_log_that_is_called_csv_is_read_as_one(tmp_path: Path) -> None:
+    lines = [f"Episode {n}, Last State: [ {n % 7}. 10.  3.], Reward: {284.5 - n}\n" for n in range(1, 40)]
+    attempt = read(tmp_path, "".join(lines), "episode_rewards.csv")
+    assert points(attempt, "Reward")[:2] == [(1, 283.5), (2, 282.5)]
+
+
+def test_a_line_behind_a_bar_without_a_line_end_is_a_line_of_its_own(tmp_path: Path) -> None:
+    parts = []
+    for epoch in range(1, 21):
+        parts.append(f"\r  {epoch}%|▏   | {epoch + 170}/1000 [01:{epoch:02d}<02:10, 35.3s/it]")
+        parts.append(f"Epoch {epoch}: Validation Accuracy: {epoch + 0.25}%\n")
+    attempt = read(tmp_path, "".join(parts))
+    assert points(attempt, "Validation Accuracy") == [(epoch, epoch + 0.25) for epoch in range(1, 21)]
+
+
+def test_a_shorter_loop_within_an_epoch_is_its_evaluation(tmp_path: Path) -> None:
+    lines = []
+    for epoch in range(1, 5):
+        lines.append(f"Epoch {epoch}/4\n")
+        lines += [f"step {step}/40 - loss: {3 / epoch + 1 / step:.4f}\n" for step in (10, 20, 30, 40)]
+        lines += [
+            "Eval begin...\n",
+            f"step 10/20 - loss: {4 / epoch:.4f}\n",
+            f"step 20/20 - loss: {5 / epoch:.4f}\n",
+        ]
+    attempt = read(tmp_path, "".join(lines))
+    assert [step for step, _ in points(attempt, "loss")] == list(range(10, 170, 10))
+    assert points(attempt, "eval/loss")[:3] == [(40, 4.0), (40, 5.0), (80, 2.0)]
+
+
+def test_four_epochs_with_a_loss_are_enough(tmp_path: Path) -> None:
+    attempt = read(
+        tmp_path, "".join(f"Epoch {epoch}: val_loss=0.{9 - epoch}, val_acc=0.5\n" for epoch in range(4))
+    )
+    assert points(attempt, "val_loss") == [(0, 0.9), (1, 0.8), (2, 0.7), (3, 0.6)]
