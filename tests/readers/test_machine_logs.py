@@ -16,8 +16,8 @@ from chronicle.build.produce import Product, produce
 from chronicle.metrics.values import MOST_HOSTS, canonical, expand, fold
 from chronicle.pages import pages
 from chronicle.readers import read, read_all, runs_below
+from chronicle.readers.console.chunks import stamp
 from chronicle.readers.console.machine import KINDS, MOST_FAULTS, Faults, identify
-from chronicle.readers.console.prefixes import stamp
 from chronicle.readers.text import Head
 from chronicle.timeline import stitch
 from chronicle.workspace.config import WorkspaceConfig

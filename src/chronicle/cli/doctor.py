@@ -23,11 +23,9 @@ from chronicle.metrics.values import count, level, plural
 from chronicle.model import Attempt, Fault, Role, Steps
 from chronicle.readers import read_all, what_to_do
 from chronicle.readers.catalogue import all_readers
-from chronicle.readers.console.chunks import chunks, sample
-from chronicle.readers.console.log import Log, text_of, watched
+from chronicle.readers.console.chunks import chunks, sample, split
+from chronicle.readers.console.log import Log, Rows, text_of, watched
 from chronicle.readers.console.pairs import pairs
-from chronicle.readers.console.prefixes import split
-from chronicle.readers.console.rows import Rows
 from chronicle.readers.find import claims, scan
 from chronicle.readers.text import Head, encoding_of, unpacked
 

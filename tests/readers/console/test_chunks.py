@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from chronicle.readers import read
+from chronicle.readers.console import plan
 from chronicle.readers.console import chunks as module
-from chronicle.readers.console import plan, prefixes
-from chronicle.readers.console.chunks import MAX_LINE_BYTES, chunks
-from chronicle.readers.console.prefixes import Prefix, split
+from chronicle.readers.console.chunks import MAX_LINE_BYTES, Prefix, chunks, split
 from chronicle.readers.text import Head, encoding_of
 
 
@@ -154,8 +153,8 @@ def test_what_is_no_prefix_stays(line):
 
 
 def begin_in_turn(line: str) -> tuple[str, int]:
-    """As `prefixes.words_start`, each form tried by itself."""
-    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in prefixes.PREFIXES]
+    """As `words_start`, each form tried by itself."""
+    forms = [re.compile(rf"[\s|-]*(?:{form})\s*", re.ASCII) for form in module.PREFIXES]
     who, at = "", 0
     for _ in range(8):
         match = next(filter(None, (form.match(line, at) for form in forms)), None)
@@ -178,7 +177,7 @@ def test_prefixes_are_those_that_each_form_finds_by_itself():
     ]
     for seed in range(300):
         line = "".join(random.Random(seed).choices(parts, k=3))
-        assert prefixes.words_start(line) == begin_in_turn(line), line
+        assert module.words_start(line) == begin_in_turn(line), line
 
 
 def test_a_program_is_known_by_its_lines_without_a_search_for_numbers(

@@ -1,10 +1,9 @@
 r"""Console text: what trainers print. A format is recognised by a record of its own in the file.
 
-The stages, a file each: `chunks` (bytes to lines), `prefixes` (ranks, clocks, loggers), `pairs` (names and
-numbers in a line, with `counters` and `wordings`), `line_records` (pairs that belong together, with
-`text_tables`, `line_words` and `line_shapes`), `counting` and `repeats` (the step of a record), `log` and
-`rows` (what becomes an attempt). `generic` puts them together for any text; `plan` decides whether it can.
-Formats that are known use the stages that they need.
+The stages: `chunks` (bytes to lines, and what stands before their words), `pairs` (names and numbers of a
+line), `line_records` (pairs that belong together, with `text_tables` and `line_shapes`), `counting` (the step
+of a record), `log` (what becomes an attempt). `generic` puts them together for any text; `plan` decides
+whether it can. Formats that are known use the stages that they need.
 
 To add a format:
 

@@ -3,7 +3,7 @@
 It takes what no other reader knows, if `plan` finds that it is the log of a training. What happens to a line,
 stage by stage:
 
-1. `chunks` gives the lines, `prefixes` takes off rank and clock.
+1. `chunks` gives the lines, `chunks` takes off rank and clock.
 2. `pairs` finds names and numbers, `line_records` makes records of them (`line_shapes` makes that fast).
 3. `counting` finds the step of a record, and `repeats` drops what is printed twice.
 4. Here, a record becomes a row, a setting, an event or the beginning of a launch.
@@ -25,16 +25,21 @@ import numpy as np
 from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import PossibleRecord
-from chronicle.readers.console.counters import PROGRESS, is_judged, is_known, last_word
-from chronicle.readers.console.counting import START, Course, Plan
-from chronicle.readers.console.line_records import Gatherer, Record
+from chronicle.readers.console.counting import START, Course, Plan, Repeats
+from chronicle.readers.console.line_records import (
+    BEGINNINGS,
+    LAUNCH,
+    LOADED,
+    REPEATED_HEADING,
+    RESUMED,
+    TRIAL,
+    Gatherer,
+    Record,
+)
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
-from chronicle.readers.console.line_words import BEGINNINGS, LAUNCH, LOADED, REPEATED_HEADING, RESUMED, TRIAL
-from chronicle.readers.console.log import Log, text_of
-from chronicle.readers.console.pairs import settings
+from chronicle.readers.console.log import Column, Log, text_of
+from chronicle.readers.console.pairs import PROGRESS, is_judged, is_known, last_word, settings
 from chronicle.readers.console.plan import plan_of, shapes_of
-from chronicle.readers.console.repeats import Repeats
-from chronicle.readers.console.rows import Column
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import once_an_epoch
 from chronicle.readers.text import Head

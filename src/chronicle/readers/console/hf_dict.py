@@ -18,10 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Fault, Floats, Place, Steps
-from chronicle.readers.console.log import Line, Log
+from chronicle.readers.console.chunks import time_in
+from chronicle.readers.console.log import Line, Log, Rows
 from chronicle.readers.console.pairs import numbers
-from chronicle.readers.console.prefixes import time_in
-from chronicle.readers.console.rows import Rows
 
 NAME = "hf-console"
 MARKS = (rb"\{'[^{}\n]{0,4000}?'epoch': '?\d",)

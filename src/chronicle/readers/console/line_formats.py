@@ -16,14 +16,21 @@ from chronicle.metrics.names import LOSSES, role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console import generic
-from chronicle.readers.console.counters import PROGRESS, Epochs, axis_of, is_judged
-from chronicle.readers.console.line_records import Gatherer
-from chronicle.readers.console.line_words import is_resumed
+from chronicle.readers.console.chunks import NAN, Prefix
+from chronicle.readers.console.line_records import Gatherer, is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import comma_number, numbers, pairs
+from chronicle.readers.console.pairs import (
+    NUMBER,
+    PROGRESS,
+    Epochs,
+    axis_of,
+    comma_number,
+    is_judged,
+    numbers,
+    pairs,
+    units_as_names,
+)
 from chronicle.readers.console.plan import plan_of
-from chronicle.readers.console.prefixes import NAN, Prefix
-from chronicle.readers.console.wordings import NUMBER, units_as_names
 from chronicle.readers.step_axis import step_rank
 from chronicle.readers.text import Head
 

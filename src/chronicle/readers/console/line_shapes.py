@@ -1,6 +1,6 @@
 """Stage 4 made fast: lines that differ from earlier ones in their digits alone are read by a learned pattern.
 
-A trainer prints lines of one shape again and again, with other digits. The full parser (`prefixes` and
+A trainer prints lines of one shape again and again, with other digits. The full parser (`chunks` and
 `pairs`) reads the first of them, and again with each run of digits changed. A run that changes one number
 belongs to it; one that changes nothing (a clock, the time that is left) may be anything; one that changes
 something else (the name ``top5``) must stay as it is. The resulting pattern finds the numbers of all further
@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.console.prefixes import NAN, time_in, words_start
+from chronicle.readers.console.chunks import NAN, time_in, words_start
 
 MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
 _MAX_LEARNED_BYTES = 900  # of a line that is learned, as its numbers may become longer

@@ -19,8 +19,7 @@ from pathlib import Path
 from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.metrics.values import canonical
 from chronicle.model import Attempt, Fault, Place
-from chronicle.readers.console.chunks import may_be_log
-from chronicle.readers.console.prefixes import SYSTEM_CLOCK, moment, stamp
+from chronicle.readers.console.chunks import SYSTEM_CLOCK, may_be_log, moment, stamp
 from chronicle.readers.text import HEAD_BYTES, Head, Lines, clean, encoding_of
 
 LONGEST = 200  # characters of a line that a fault quotes

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Steps
 from chronicle.readers.columns import number
-from chronicle.readers.console.chunks import Chunk
+from chronicle.readers.console.chunks import Chunk, time_in
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.prefixes import time_in
 from chronicle.readers.step_axis import step_rank
 
 Bytes = NDArray[np.uint8]

@@ -1,23 +1,359 @@
-"""Stage 3: pairs of a name and a number: ``loss: 2.5``, ``lr=1e-4``, ``step 12/100``, ``acc
-91.2%``.
+"""Stage 3: the names and numbers of a line: ``loss: 2.5``, ``lr=1e-4``, ``step 12/100``, ``acc 91.2%``.
 
-A name is one word, or up to five where a colon or an equals sign follows; a number may have a unit, which is
+A name is one word, or up to five if a colon or an equals sign follows; a number may have a unit, which is
 dropped. ``12/100`` is 12 (of 100); without a name before it, it is called "progress", and so is ``[12]`` at
 the beginning of a line.
+
+First what a name means: whether it counts steps or epochs, and whether it shows how a training goes. Then the
+lines that only knowledge of their trainer makes readable: `reworded` puts a name before each of their
+numbers, and `row_without_names` names the numbers of a row without any. A row of these tables is for a
+trainer in wide use whose lines no general rule can read. Last the general rules, in `pairs`.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from chronicle.metrics.aliases import word_set
+from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
+from chronicle.metrics.names import LOSSES, role_of
+from chronicle.model import Role, Steps
 from chronicle.readers.columns import WRAPPED, number
-from chronicle.readers.console.counters import PROGRESS, Pair
-from chronicle.readers.console.wordings import reworded, row_without_names
 from chronicle.readers.hyperparameters import Scalar
-from chronicle.readers.step_axis import is_counter
+from chronicle.readers.step_axis import is_counter, step_rank
+
+_N_STEP_RANKS = 2 * len(STEP_NAMES)  # the ranks of `step_rank`; names that count within an epoch come after
+EPOCH_WORDS = ("epoch", "ep")
+PROGRESS = "progress"  # the name of "12/100" and of bars
+MEASURES = frozenset({Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE})
+_JUDGED = {*LOSSES} | MEASURES | {Role.GRAD_NORM, Role.LEARNING_RATE}
+# Words that make a counter's name one that does not count: "best step", "save every 100 steps".
+_NO_COUNT = word_set("""
+    accum accumulation best checkpoint every final first grad gradient inner last log max min n next num
+    patience per ppo save saved total until warmup
+""")
+_PATIENCE = {"counter", "improvement", "patience", "stopping"}  # words of early stopping
+_IN_BRACKETS = re.compile(r"\(\w*\)$")
+
+
+class Pair(NamedTuple):
+    """A number, its name, and what it counts up to (0 where it does not say)."""
+
+    name: str
+    value: float
+    of: int = 0
+
+
+def _words(name: str) -> set[str]:
+    return set(re.split(r"[\s/._]", name.lower()))
+
+
+@lru_cache(maxsize=4096)
+def last_word(name: str) -> str:
+    """The last word of a name in lower case, without what stands in brackets behind it."""
+    return re.split(r"[\s/.]", _IN_BRACKETS.sub("", name.lower()))[-1]
+
+
+@lru_cache(maxsize=4096)
+def rank_of_name(name: str) -> int | None:
+    """How well a name counts steps (0 is best); None where it does not. Names of epochs have no rank."""
+    name = _IN_BRACKETS.sub("", name)
+    rank, last = step_rank(name), last_word(name.replace("-", "_"))
+    if last in EPOCH_WORDS:
+        return None
+    if rank is None and not _NO_COUNT & _words(name):
+        rank = step_rank(last) if " " in name else None
+        if rank is None and last in CONSOLE_IN_EPOCH_NAMES:
+            rank = _N_STEP_RANKS + CONSOLE_IN_EPOCH_NAMES.index(last)
+    return rank
+
+
+def axis_of(rank: int) -> str:
+    """What a counter of this rank counts."""
+    return STEP_NAMES[rank % len(STEP_NAMES)][1] if rank < _N_STEP_RANKS else "step"
+
+
+@lru_cache(maxsize=4096)
+def names_epoch(name: str) -> bool:
+    """Whether a name counts epochs, which "best results observed at epoch" does not."""
+    return last_word(name) in EPOCH_WORDS and not _NO_COUNT & _words(name)
+
+
+def counts(pair: Pair) -> bool:
+    """Whether a pair counts steps or epochs."""
+    is_whole = pair.value == pair.value // 1 and 0 <= pair.value < 2.0**63
+    return (is_whole and rank_of_name(pair.name) is not None) or names_epoch(pair.name)
+
+
+def key_of(pair: Pair) -> str:
+    """What identifies a counter: its name in lower case, or of a bar what it counts up to."""
+    return f"{PROGRESS}/{pair.of}" if pair.name == PROGRESS else pair.name.lower()
+
+
+@lru_cache(maxsize=4096)
+def is_judged(name: str) -> bool:
+    """Whether trainings are judged by a metric of this name."""
+    return "loss" in name.lower() or role_of(name) in _JUDGED
+
+
+@lru_cache(maxsize=4096)
+def is_known(name: str) -> bool:
+    """Whether a value of this name belongs to a training wherever it stands."""
+    return "loss" in name.lower() or role_of(name) is not Role.OTHER
+
+
+def as_bar(pair: Pair) -> Pair:
+    """``Training: 12/100`` as progress: the name is that of a bar. ``Accuracy: 90/100`` stays a metric."""
+    if not pair.of or counts(pair) or _PATIENCE & _words(pair.name):
+        return pair
+    is_metric = is_known(pair.name) and role_of(pair.name) not in LOSSES
+    return pair if is_metric else pair._replace(name=PROGRESS)
+
+
+@lru_cache(maxsize=4096)
+def best_beside_loss(names: tuple[str, ...]) -> bool:
+    """Whether a loss stands beside the best score so far, and nothing counts: that is an evaluation. A
+    training tells its losses at its steps: `Loss: 0.9, MeanIU: 0.7, Best_mIoU: 0.7` stands between them."""
+    has_best = any("best" in _words(name) and role_of(name) in MEASURES for name in names)
+    is_training = any("train" in _words(name) or counts(Pair(name, 0.0)) for name in names)
+    return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
+
+
+class Epochs:
+    """Steps that restart in each epoch, as one count. An epoch is as long as its last step says, and one
+    distance between steps longer if the next one counts from 0, as in `step_axis.steps_per_epoch`. An epoch
+    that was there before starts where it started then; what that means is decided when attempts are stitched.
+    So does the first epoch of a launch that continues in a later epoch than the log began with."""
+
+    def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
+        self._epoch: float | None = None
+        self._earlier = earlier or {}  # the first steps of epochs in the launches before
+        self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
+        self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
+        self._begun: dict[float, int] = {}
+
+    @property
+    def begun(self) -> dict[float, int]:
+        """The step at which each epoch began, in this launch and in those before."""
+        return {**self._earlier, **self._begun}
+
+    def is_at(self, epoch: float) -> bool:
+        return self._epoch == epoch
+
+    def go_on(self, steps: Steps) -> Steps:
+        """As `step` for each of these steps, which only grow and belong to the current epoch."""
+        before = int(steps[-2]) if len(steps) > 1 else self._step
+        self._step = int(steps[-1])
+        self._distance = self._step - before
+        return self._before + steps
+
+    def step(self, epoch: float, step: int, of: int = 0) -> int:
+        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
+        if step == 0 and epoch == self._epoch and self._step == of > 0:
+            return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
+        if self._epoch is not None and epoch != self._epoch:
+            falls = step < self._step or (step == self._step and not self._repeats)
+            restarts = falls and epoch > self._epoch
+            length = of or self._step + (self._distance if step <= 0 else 0)
+            next_begin = self._before + length * restarts
+            # Where the epoch began before, unless its length is known, which may have changed since.
+            self._before = next_begin if of and restarts else self._begun.get(epoch, next_begin)
+        elif self._epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
+            self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
+        elif step > self._step:
+            self._distance = step - self._step
+        elif step == self._step and epoch == self._epoch:
+            self._repeats = True
+        self._begun[epoch] = self._before
+        self._epoch, self._step = epoch, step
+        return self._before + step
+
+
+NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
+_FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
+
+# --- rows of numbers without names ---
+
+_CELL = re.compile(
+    r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
+    r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
+    re.IGNORECASE,
+)
+_VITS = "loss_disc loss_gen loss_fm loss_mel"
+# The columns that trainers in wide use print without names, as published in their source: the kinds of all
+# cells ("n" is a whole or a decimal number), and the names; "-" is left out.
+# fmt: off
+_COLUMN_ORDERS = tuple((re.compile(kinds.replace("n", "[if]")), names.split()) for kinds, names in (
+    (r"\[if", "step lr"),  # RVC, which names its losses in the line below
+    (r"\[n{5}if", f"{_VITS} loss_kl step lr"),  # so-vits-svc
+    (r"\[n{6}if", f"{_VITS} loss_dur loss_kl step lr"),  # VITS
+    (r"ifffdti", "epoch loss ppl lr - - -"),  # RWKV-LM
+    # results.txt of YOLOv5 to v7, named as in results.csv of its successors
+    (r"pgn{4}iin{7}", "epoch - train/box_loss train/obj_loss train/cls_loss train/loss - - metrics/precision"
+     " metrics/recall metrics/mAP_0.5 metrics/mAP_0.5-0.95 val/box_loss val/obj_loss val/cls_loss"),
+))
+# fmt: on
+_HIGHEST_RATE, _ROUNDING = 2e-3, 0.01  # of these trainers; of sums
+
+
+def row_without_names(text: str) -> list[Pair]:
+    """The pairs of a line that is a row of cells, in a list or separated by blanks. [] where no published
+    order fits, the learning rate is not small, or the perplexity is not the exponential of the loss."""
+    text = text.strip()
+    if not text[:1].isdecimal() and text[:1] != "[":
+        return []
+    is_list = text[0] == "[" and text[-1] == "]"
+    cells = text.strip("[]").replace(",", " " if is_list else ",").split()
+    matches = [_CELL.fullmatch(cell) for cell in cells]
+    if len(cells) < 2 or None in matches:
+        return []
+    kinds = "[" * is_list + "".join(match.lastgroup or "" for match in matches if match)
+    values = [number(re.sub(r"/\d+$|[MG]$", "", cell)) or 0.0 for cell in cells]
+    names = next((names for order, names in _COLUMN_ORDERS if order.fullmatch(kinds)), None)
+    names = names or _names_of_yolo(kinds, values)
+    ends = [int(cell.rpartition("/")[2]) if "/" in cell else 0 for cell in cells]
+    row = [Pair(*pair) for pair in zip(names, values, ends, strict=True) if pair[0] != "-"] if names else []
+    cell_values = {pair.name: pair.value for pair in row}
+    if not 0 <= cell_values.get("lr", 0.0) <= _HIGHEST_RATE:
+        return []
+    perplexity = cell_values.get("ppl", math.nan)
+    difference = abs(math.exp(min(cell_values.get("loss", 0.0), 700.0)) - perplexity)
+    return [] if difference > _ROUNDING * perplexity else row
+
+
+def _names_of_yolo(kinds: str, values: Sequence[float]) -> list[str]:
+    """The names in a row of YOLO with other columns than the published ones, [] for any other row: the total
+    is the sum of the cells before it, and two whole numbers (boxes and pixels) follow it."""
+    for at in reversed(range(4, len(values) - 4) if kinds.startswith("pg") else ()):
+        total = sum(values[2:at])
+        if kinds[at + 1 : at + 3] == "ii" and not abs(total - values[at]) > _ROUNDING * abs(total):
+            parts = [f"train/loss_{i}" for i in range(1, at - 1)]
+            others = [f"column {i + 1}" for i in range(at + 3, len(values))]
+            return ["epoch", "-", *parts, "train/loss", "-", "-", *others]
+    return []
+
+
+# --- lines in words of their own ---
+
+_THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
+
+
+def _with_names_of_vits(match: re.Match[str]) -> str:
+    cells = match[1].strip("[]").split(",")
+    orders = (names for _, names in _COLUMN_ORDERS if names[-2:] == ["step", "lr"])
+    names = next((names[:-2] for names in orders if len(names) == len(cells) + 2), ())
+    return "".join(f"{name} = {cell}, " for name, cell in zip(names, cells, strict=False)) or match[0]
+
+
+def _of_levanter(match: re.Match[str]) -> str:
+    phase = "" if match["what"] == "train" else f"{match['what']}: "
+    return f"{phase}step {round(float(match['n']) * _THOUSANDS[match['unit']])} "
+
+
+# A text that such a line holds, a pattern, and what replaces its first match.
+# fmt: off
+_WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new in (
+    # Marian
+    ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
+    ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
+    ("L.r. ", r"\bL\.r\. ", "L.r = "),
+    # ESPnet: the first and the last batch that a line is a mean of
+    ("epoch:train:", r"\b(\d+)epoch:train:\d+-(\d+)batch:", r"epoch \1 batch \2 "),
+    ("epoch results:", r"\b(\d+)epoch results: \[train\].*?(?=\[valid\])", r"epoch \1 "),
+    # darknet
+    (" avg loss, ", rf"^\s*(\d+): ({_FLOAT}), ({_FLOAT}) avg(?: loss)?, ({_FLOAT}) rate, ",
+     r"iteration \1 loss = \2, avg loss = \3, rate = \4, time = "),
+    # Caffe: the outputs of the net beside the smoothed loss
+    ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
+    # fastText, which counts in tenths of a per cent
+    ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
+    # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
+    ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
+    # CatBoost
+    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
+    ("\ttest: ", r"\ttest: ", "\ttest loss = "),
+    ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
+    # pycocotools, of which the first line of twelve is the one that is compared
+    ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
+     "val/mAP = "),
+    # cuda-convnet
+    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+    ("logprob: ", r"^logprob: ", "test logprob: "),
+    # "Training average loss at step 100: 1.62"
+    (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
+     r"\2 \3 \1: "),
+    # counters that are cut short: "Iter.   5;"
+    (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
+    # "Epoch and iter 0 10 Loss 39.08"
+    (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
+     r"\1 \3 \2 \4"),
+    # Flax's language models
+    ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
+    # Optuna, without the best trial so far
+    (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
+    # NCRF++: a share and its value
+    ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
+    # Deeplearning4j, whose score is the value of the loss
+    ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
+    # Tacotron 2
+    ("Grad Norm ", rf"\bTrain loss (\d+) ({_FLOAT}) Grad Norm ", r"iteration \1 Train loss = \2 Grad Norm "),
+    # "Train: [0/300][50/1251]" of Swin, "Epoch(train) [1][50/858]" of OpenMMLab: epochs, then batches
+    ("][", r"\b(?!Epoch[:\s])([A-Z]\w+(?:\(\w+\))?):?\s*"
+     r"\[\s*(\d{1,9})(?:/\d{1,9})?\]\[\s*(\d{1,12}(?:/\d{1,12})?)\]", r"\1, epoch \2 batch \3 "),
+    # "[0/5][50/1583]" of PyTorch's DCGAN, "[1,  2000] loss" of its tutorial: epochs, then batches
+    ("/", r"^\s{0,8}[\[(]\s{0,8}(\d{1,9})/\d{1,9}[\])]\s{0,2}[\[(]\s{0,8}(\d{1,12}/\d{1,12})[\])]",
+     r"epoch \1 batch \2 "),
+    (", ", r"^\s{0,8}\[\s{0,8}(\d{1,9}),\s{1,8}(\d{1,12})\](?=:?\s[A-Za-z])", r"epoch \1 batch \2 "),
+    # "Train: 0 [ 50/1251 (4%)]" of timm
+    ("Train", r"\b(Train|Training): (\d{1,9}) \[\s*(\d{1,12}/\d{1,12})(?= )", r"\1, epoch \2 batch \3 ["),
+    (" [", r"\b(Test|Valid|Validation|Eval): {1,2}\[\s*(\d{1,12}/\d{1,12})\]", r"\1, batch \2 "),
+    # "Losses: [2.6, 2.4, 10.7, 15.3, 0.5], step: 400" of later so-vits-svc, with the names of VITS
+    ("osses: [", r"\b[Ll]osses: (\[[^][]{5,300}\]),?(?= steps?: \d)", _with_names_of_vits),
+    # "Progress on:train 1.20kit/10.0kit rate:... postfix:loss=2.5" of Levanter
+    ("postfix:", r"^.*?Progress on:(?P<what>\w+) (?P<n>\d{1,11}\.?\d{0,11})(?P<unit>[kM]?)it/\S+ .*postfix:",
+     _of_levanter),
+))
+# fmt: on
+
+# A number without a blank before the next name: `tf=0.00lr=0.001`, `idx: 0loss: 0.693`.
+_GLUED = re.compile(r"(?<=[:=])(\s?[-+]?\d[\d.]{0,20})(?=[A-Za-z_]{2,40}(?:=|: )\s?[-+\dtnT])")
+# A number that has its cell to itself and a unit for a name: "| 12 ms | 5000 tok/s".
+_UNIT_ALONE = re.compile(
+    rf"(?<=[|,;])(\s{{0,8}})({NUMBER})\s?(ms|(?:tok|tokens|samples|img|images)/s(?:ec)?)(?=\s{{0,8}}(?:[|,;]|$))"
+)
+# A decimal comma: 0,523 and 12,5 and 3,1416, but not 1,000.
+_DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,}))(?![\d.]|,\d)")
+
+
+def units_as_names(text: str) -> str:
+    """The line, in which a number that has only a unit is named by it.
+
+    >>> units_as_names("step 5 | loss 2.5 | 12.5 ms | 5,000 tok/s")
+    'step 5 | loss 2.5 | ms: 12.5 | tok/s: 5,000'
+    """
+    return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
+
+
+def reworded(text: str) -> str:
+    """The line in pairs of a name and a number; most lines need no change. If a number has a decimal comma
+    and none a point, all commas of the line are decimal ones.
+
+    >>> reworded("Ep. 1 : Up. 1000 : Sen. 70,000 : Cost 7.95 : L.r. 1.0e-05")
+    'epoch 1 update 1000 : sentences 70,000 : Cost 7.95 : L.r = 1.0e-05'
+    >>> reworded("Epoch 1 - loss: 2,982 - acc: 0,5025")
+    'Epoch 1 - loss: 2.982 - acc: 0.5025'
+    """
+    if "," in text and _DECIMAL_COMMA.search(text) and not re.search(r"\d\.\d", text):
+        text = re.sub(r"(?<=\d),(?=\d)", ".", text)
+    text = units_as_names(_GLUED.sub(r"\1 ", text))
+    for literal, pattern, new in _WORDINGS:
+        if literal in text:
+            text = pattern.sub(new, text, count=1)
+    return text
+
 
 _TRUTHS = {"True": True, "False": False, "None": None}
 

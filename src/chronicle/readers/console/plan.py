@@ -22,8 +22,12 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
-from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample
-from chronicle.readers.console.counters import (
+from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, words_start
+from chronicle.readers.console.counting import Course, Plan
+from chronicle.readers.console.line_records import BOX, Gatherer, Record
+from chronicle.readers.console.line_shapes import Shapes
+from chronicle.readers.console.log import Line, text_of
+from chronicle.readers.console.pairs import (
     PROGRESS,
     Pair,
     axis_of,
@@ -32,13 +36,9 @@ from chronicle.readers.console.counters import (
     is_known,
     key_of,
     last_word,
+    pairs,
+    shortened,
 )
-from chronicle.readers.console.counting import Course, Plan
-from chronicle.readers.console.line_records import BOX, Gatherer, Record
-from chronicle.readers.console.line_shapes import Shapes
-from chronicle.readers.console.log import Line, text_of
-from chronicle.readers.console.pairs import pairs, shortened
-from chronicle.readers.console.prefixes import words_start
 from chronicle.readers.console.text_tables import header
 from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from chronicle.readers.columns import number
-from chronicle.readers.console.counters import Pair, counts
+from chronicle.readers.console.pairs import Pair, counts
 from chronicle.readers.step_axis import step_rank
 
 _BORDERS = re.compile(r"[|│┃║]")
