@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chronicle.readers import read
-from chronicle.readers.console import plan
 from chronicle.readers.console import chunks as module
+from chronicle.readers.console import plan
 from chronicle.readers.console.chunks import MAX_LINE_BYTES, Prefix, chunks, split
 from chronicle.readers.text import Head, encoding_of
 
