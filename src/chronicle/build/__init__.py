@@ -41,6 +41,8 @@ _FEW_RUNS = 3  # up to this number, runs are read faster than a pool of processe
 
 @dataclass(frozen=True)
 class Report:
+    """The result of a build."""
+
     outcomes: tuple[Outcome, ...]
     site: Path
     engine_output: str

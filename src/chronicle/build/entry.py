@@ -202,7 +202,6 @@ def make_entry(
     classifier_version: str = "",
 ) -> Entry:
     """The entry of a run. Pure: the same arguments give the same entry."""
-    stated = {k: v for k, v in asdict(config).items() if k not in ("facts", "roles", "units")}
     return Entry(
         schema=ENTRY,
         run_id=run_id,
@@ -218,7 +217,7 @@ def make_entry(
         notes=tuple(notes),
         figures=tuple(figures),
         warnings=(*warnings, *timeline.doubts, *_unused(timeline)),
-        about={k: v for k, v in stated.items() if v not in ("", [], 0, False)},
+        about=_about(config),
         attempts=tuple(_attempt_rows(replace(timeline, joins=diagnosis.joins))),
         metrics=tuple(
             {"metric": t.metric, "role": t.role.value, "unit": t.unit, "points": len(t)}
@@ -229,6 +228,11 @@ def make_entry(
         classifier_version=classifier_version,
         faults=machine_faults(timeline),
     )
+
+
+def _about(config: RunConfig) -> dict[str, Any]:
+    stated = {k: v for k, v in asdict(config).items() if k not in ("facts", "roles", "units")}
+    return {k: v for k, v in stated.items() if v not in ("", [], 0, False)}
 
 
 def _title(timeline: Timeline) -> str:

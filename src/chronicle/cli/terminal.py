@@ -309,6 +309,7 @@ def flagged_by(
 
 
 def comparison_lines(comparison: model.Comparison, diagnosis: Diagnosis) -> Iterator[str]:
+    """The lines for one comparison with a diagnosis."""
     c, n = comparison, len(comparison.flagged_steps)
     share = f" ({100 * n / c.samples:.2g} %)" if n else ""
     flagged = f"{count(n)} of {plural(c.samples, 'sample')} flagged{share}"

@@ -82,6 +82,7 @@ class RunFolder:
 
     @property
     def notes_file(self) -> Path | None:
+        """The file of notes on this run, if it has a folder of its own."""
         return self.folder / NOTES if self.folder else None
 
     @property
@@ -254,10 +255,12 @@ _UNSAFE = re.compile(r"[%\\\x00-\x1f\x7f]|^\.{1,2}$|^$")
 
 
 def is_address(text: str) -> bool:
+    """Whether a text is an address and not a path."""
     return bool(_ADDRESS.fullmatch(text))
 
 
 def cache() -> Path:
+    """The folder that mirrors are kept in."""
     standard = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "chronicle"
     return Path(os.environ.get(CACHE) or standard).resolve()
 
