@@ -9,7 +9,7 @@ from tests.curves import Curve
 from tests.curves.series import grad_norm
 
 from chronicle.classify.measure import rises_by
-from chronicle.classify.rules.precursors import above_by_chance, at_least_by_chance, laplace
+from chronicle.classify.rules.numerics import above_by_chance, at_least_by_chance, laplace
 
 
 @pytest.mark.parametrize("lead", [2, 4, 12, 30])
