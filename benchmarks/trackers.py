@@ -23,7 +23,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 import chronicle
 from benchmarks.page import arguments, markdown, show
 from benchmarks.pictures import pt, save, sheet, theme
-from chronicle.figures.panels import segments
+from chronicle.figures.scales import segments
 from chronicle.figures.sheet import LIGHT
 from chronicle.model import Floats, Steps, Timeline
 from chronicle.timeline import live

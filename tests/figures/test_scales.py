@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.panels import Segment
 from chronicle.figures.scales import (
     Scale,
+    Segment,
     log_ticks,
     round_places,
     step_labels,

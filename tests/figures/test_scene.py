@@ -6,7 +6,7 @@ import numpy as np
 from tests.figures.runs import attempt, diagnosis, falling, finding, rolled_back, run, series
 
 from chronicle.figures.layout import scene
-from chronicle.figures.panels import Segment, run_panels
+from chronicle.figures.scales import Segment, run_panels
 from chronicle.model import JoinKind, Role
 from chronicle.timeline import stitch
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import Pane, Scale, Window
+from chronicle.figures.scales import Line, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import Sheet
 from chronicle.figures.strokes import Curves, clips, envelope, strokes
 from chronicle.model import Role

@@ -15,8 +15,7 @@ from tests.figures.runs import attempt, diagnosis, falling, finding, run, series
 
 from chronicle.classify.patterns import BY_ID
 from chronicle.figures.layout import scene, whole_plan
-from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import Pane, Scale, Window
+from chronicle.figures.scales import Line, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import CAPITAL, Sheet, label_px, text_px
 from chronicle.figures.strokes import Room, strokes
 from chronicle.model import Role

@@ -30,7 +30,7 @@ from chronicle.figures.layout import (
     whole_plan,
     zoom_plan,
 )
-from chronicle.figures.panels import Panel, Segment, all_panels
+from chronicle.figures.scales import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import plural, with_unit
 from chronicle.model import Diagnosis, Entry, Event, EventKind, Figure, Floats, Join, Timeline

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.figures.panels import Segment, segments
-from chronicle.figures.scales import Pane, Window
+from chronicle.figures.scales import Pane, Segment, Window, segments
 from chronicle.figures.sheet import CAPITAL, SMALL_PX, Box, Sheet, on, one_line, text_px
 from chronicle.metrics.values import fault_words
 from chronicle.model import Fault, Finding, Join, Timeline, Verdict

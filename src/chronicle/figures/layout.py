@@ -14,8 +14,18 @@ import numpy as np
 
 from chronicle.classify.report import drawn
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
-from chronicle.figures.panels import MOST_PANELS, Panel, finding_panels, run_panels
-from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, y_scale
+from chronicle.figures.scales import (
+    MOST_PANELS,
+    RIGHT_PX,
+    Pair,
+    Pane,
+    Panel,
+    Scale,
+    Window,
+    finding_panels,
+    run_panels,
+    y_scale,
+)
 from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap

@@ -13,8 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.figures.panels import Line, Panel, Segment
-from chronicle.figures.scales import RIGHT_PX, Pair, Pane, Scale, Window, true_value, value_ticks
+from chronicle.figures.scales import (
+    RIGHT_PX,
+    Line,
+    Pair,
+    Pane,
+    Panel,
+    Scale,
+    Segment,
+    Window,
+    true_value,
+    value_ticks,
+)
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats
