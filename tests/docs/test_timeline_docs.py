@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
 import tomllib
 from dataclasses import fields
@@ -47,7 +48,7 @@ def test_every_doubt_names_a_key_of_run_toml() -> None:
 
 
 def test_stitch_has_the_arguments_that_the_page_names() -> None:
-    assert {"order", "relation", "run_id"} <= set(stitch.__kwdefaults__ or {})
+    assert {"order", "relation", "run_id"} <= set(inspect.signature(stitch).parameters)
 
 
 def test_every_key_of_the_evidence_of_a_join_is_on_the_page() -> None:
