@@ -16,7 +16,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from tests.pages.samples import healthy, many, rollback, site
 from tests.pages.test_hostile import ordinary, poisoned
 
-from chronicle.build.engines import write_tree
+from chronicle.build.site import write_tree
 from chronicle.figures.sheet import Sheet
 from chronicle.model import Entry, EventKind, Note
 from chronicle.pages import assets, load_cases, pages

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from chronicle.build import part
-from chronicle.build.engines import ENGINES, Engine, build_site
+from chronicle.build.site import ENGINES, Engine, build_site
 from chronicle.errors import MissingExtra, SiteError
 
 

@@ -11,8 +11,7 @@ from types import SimpleNamespace
 import pytest
 from tests.logs import texts_of
 
-from chronicle.build.engines import stamps
-from chronicle.build.site import MARKER, check_claim, make_room, missing_pages, put_in_place
+from chronicle.build.site import MARKER, check_claim, make_room, missing_pages, put_in_place, stamps
 from chronicle.errors import SiteError, UsageError
 
 

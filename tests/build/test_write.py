@@ -3,7 +3,7 @@ import os
 import pytest
 from tests.logs import files_of
 
-from chronicle.build.engines import stamps, write_bytes, write_tree
+from chronicle.build.site import stamps, write_bytes, write_tree
 from chronicle.errors import UsageError
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.pages.samples import many, site
 
-from chronicle.build.engines import write_tree
+from chronicle.build.site import write_tree
 from chronicle.pages import A_RUN, PAGE_KINDS, assets
 from chronicle.pages.run_page import runs
 from chronicle.pages.words import renderer

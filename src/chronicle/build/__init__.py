@@ -21,10 +21,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from chronicle.build.engines import Stamps, code_sha256, stamps, write_bytes, write_tree
 from chronicle.build.produce import READ_ON, Outcome, Product, Run, produce
 from chronicle.build.redact import redactor_of, with_names
-from chronicle.build.site import SiteRecord, check_claim, last_record, make_site
+from chronicle.build.site import (
+    SiteRecord,
+    Stamps,
+    check_claim,
+    code_sha256,
+    last_record,
+    make_site,
+    stamps,
+    write_bytes,
+    write_tree,
+)
 from chronicle.build.sources import only_machines, runs_concerned
 from chronicle.build.store import ENTRY, newest
 from chronicle.build.workers import in_processes, on_cluster

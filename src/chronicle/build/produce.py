@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import orjson
 
-from chronicle.build.engines import code_sha256
 from chronicle.build.entry import entry_from_json, make_entry, to_json
 from chronicle.build.redact import Redactor, redactor_of
+from chronicle.build.site import code_sha256
 from chronicle.build.sources import expand, no_logs, passed_over
 from chronicle.build.store import ENTRY, MEMORY, ROW, Rows, damaged, fingerprint, kept_files, note_kept
 from chronicle.classify import DEFAULTS, Thresholds, classify

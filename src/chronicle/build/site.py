@@ -6,6 +6,10 @@ other change (another mkdocs.yml or engine, a page edited in the site, a killed 
 The new site is made in a folder of its own, checked, and exchanged with the old one in a single step, so that
 a complete site is there at every moment. Only a folder with our marker file is ever replaced, and hidden
 files that people put into it (such as `.git`) are kept.
+
+Site engines are rows of a table, and run as processes over a folder of Markdown. The default is mkdocs with
+the Material theme. Its end of life is announced for May 2027, so the same folder and the same mkdocs.yml can
+also be built with properdocs and zensical.
 """
 
 from __future__ import annotations
@@ -13,19 +17,241 @@ from __future__ import annotations
 import ctypes
 import errno
 import hashlib
+import importlib.util
 import json
 import os
+import re
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, NamedTuple
 
-from chronicle.build import engines
-from chronicle.errors import SiteError, UsageError
+from chronicle.build.part import NEVER, NOT_NOW
+from chronicle.build.workers import run_module
+from chronicle.errors import MissingExtra, SiteError, UsageError
+from chronicle.pages.words import as_html
 from chronicle.workspace.locks import remove
+
+Stamps = dict[str, list[int]]  # path below a folder: size, and time of content (ns)
+
+
+class Engine(NamedTuple):
+    """An engine is called as ``python -m module build``. ``in_parts``: it can render single pages
+    (`chronicle.build.part`)."""
+
+    module: str
+    extra: str
+    in_parts: bool = True
+
+
+class NotInParts(Exception):
+    """Single pages of a site cannot be rendered: never (argument true), or not after these changes."""
+
+
+LISTED = "changed.json"  # beside the new site: the pages that the engine has to render
+PART = str(Path(__file__).with_name("part.py"))  # run as a file: importing chronicle would take too long
+_REFUSED = re.compile(r"(?:OSError|PermissionError): \[Errno (\d+)\] ([^:]*)(?:: '(.*?)')?")  # of a traceback
+
+# Empty lines and indentation (a tenth of the bytes of a page), except in elements where they have a meaning.
+_INDENTED = re.compile(rb"(<(pre|textarea|script|style)\b.*?</\2>)|\n\s+", re.DOTALL)
+# Files of a theme that no page loads: source maps, and the theme's search if the site has its own.
+_OF_MAKERS, _OF_SEARCH = ("assets/*s/**/*.map",), ("assets/*s/lunr/**/*.js", "assets/*s/workers/*.js")
+
+ENGINES = {
+    "mkdocs": Engine("mkdocs", "site"),
+    "properdocs": Engine("properdocs", "engines"),
+    "zensical": Engine("zensical", "engines", in_parts=False),
+}
+
+
+def build_site(
+    engine: str,
+    config: Path,
+    new_site: Path,
+    *,
+    title: str = "",
+    strict: bool,
+    epoch: int,
+    changed: Collection[str] | None = None,
+    docs: Collection[str] = (),
+) -> str:
+    """Runs the engine over the folder that ``config`` (a mkdocs.yml) names; returns what it printed.
+
+    It writes the folder ``new_site``. If only the ``changed`` files of ``docs`` (all that the engine may
+    read) are to be rendered, that folder already holds the rest of the site. ``title`` is the title of the
+    site (default: that of mkdocs.yml); it is escaped, because themes print it raw. ``epoch`` (Unix seconds)
+    replaces the time of the build, so that the same input gives the same bytes.
+
+    Raises:
+        MissingExtra: the engine is not installed.
+        NotInParts: ``changed`` was given, and this site can only be rendered as a whole.
+        SiteError: the engine failed; the message has the last lines that it printed.
+        OSError: the engine could not read or write a file.
+    """
+    row = ENGINES[engine]
+    if importlib.util.find_spec(row.module) is None:
+        raise MissingExtra(f"--engine {engine}", row.extra, row.module)
+    environment = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": str(epoch), **os.environ}
+    ours = config.with_name(f".{config.name}.chronicle.yml")  # beside it: paths in it are relative
+    listed, place = new_site.with_name(LISTED), os.path.relpath(new_site, config.parent)
+    if changed is not None:
+        paths = json.dumps([sorted(changed), sorted(docs)], ensure_ascii=False)
+        write_bytes(listed, paths.encode("utf-8", "surrogateescape"))
+    alone = [row.module, str(listed) if changed is not None else ""] if row.in_parts else []
+    command = [*alone, "build", "--config-file", str(ours), "--clean", *["--strict"] * strict]
+    try:
+        write_bytes(ours, _settings(config.read_text("utf-8"), site_dir=place, site_name=as_html(title)))
+        code, printed = run_module(PART if alone else row.module, command, environment, config.parent)
+    finally:
+        for file in (ours, listed):
+            file.unlink(missing_ok=True)
+    if changed is not None and code in (NEVER, NOT_NOW):
+        raise NotInParts(code == NEVER)
+    if code:
+        lines = printed.strip().splitlines()
+        for refused in filter(None, map(_REFUSED.match, reversed(lines[-3:]))):
+            raise OSError(int(refused[1]), refused[2], refused[3])
+        raise SiteError("\n".join([f"{engine} failed (exit {code}):", *lines[-15:]]))
+    _remove_unused(new_site)
+    return printed.strip()
+
+
+def _remove_unused(new_site: Path) -> None:
+    """Removes theme files that no page loads, and empty lines and indentation of pages."""
+    unasked = _OF_MAKERS if (new_site / "search").is_dir() else _OF_MAKERS + _OF_SEARCH
+    for file in chain.from_iterable(map(new_site.glob, unasked)):
+        file.unlink()
+    for path, entry in files_below(str(new_site), hidden=False):
+        if path.endswith(".html") and os.stat(entry).st_nlink < 2:  # else it is that of the last site
+            page = (new_site / path).read_bytes()
+            write_bytes(new_site / path, _INDENTED.sub(lambda kept: kept[1] or b"\n", page).lstrip())
+
+
+def _settings(config: str, **values: str) -> bytes:
+    """The text of a mkdocs.yml, ``config``, with these values replaced, except empty ones."""
+    known = {key: value for key, value in values.items() if value}
+    lines = re.sub(rf"^(?:{'|'.join(known)}):.*\n?", "", config, flags=re.MULTILINE)
+    settings = "".join(f"{key}: {json.dumps(value)}\n" for key, value in known.items())
+    return f"{lines.rstrip()}\n{settings}".encode()
+
+
+def write_bytes(file: Path, data: bytes) -> bool:
+    """Writes a file unless it already holds ``data``; true if it was written. The new content appears
+    completely or not at all."""
+    try:
+        if file.read_bytes() == data:
+            return False
+    except OSError:
+        file.parent.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    part.write_bytes(data)
+    part.replace(file)
+    return True
+
+
+def stamps(folder: str | Path, *, hidden: bool = False) -> Stamps:
+    """Size and time of every file below a folder. ``hidden`` files, which people keep in a site, are included
+    only on request. A link, which no build makes, has neither size nor time."""
+    return {path: stamp_of(file, follow=False) for path, file in files_below(str(folder), hidden)}
+
+
+def files_below(folder: str, hidden: bool = True) -> Iterator[tuple[str, os.DirEntry[str]]]:
+    """All files below a folder, with their paths relative to it; nothing if the folder does not exist."""
+    folders = [""] if os.path.isdir(folder) else []
+    while folders:
+        within = folders.pop()
+        with os.scandir(f"{folder}/{within}") as entries:
+            for entry in entries:
+                if entry.name[0] == "." and not hidden:
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(f"{within}{entry.name}/")
+                else:
+                    yield within + entry.name, entry
+
+
+def write_tree(
+    folder: Path, files: Iterable[tuple[str, str | bytes | Path | None]], standing: Stamps | None = None
+) -> Stamps:
+    """Makes ``folder`` hold exactly ``files``: a relative path, and text, bytes or a file to copy.
+
+    None is the content of a file that already stands there unchanged. All other files are removed. A file
+    that a build made (it lies beside ``folder``) is hard-linked instead of copied; a file that people write
+    is not, because editing one would change the other. ``standing`` is the result of `stamps` for the folder,
+    if it is known; the new result is returned. Raises UsageError: a path leads out of ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    folder = folder.resolve()
+    standing = stamps(folder, hidden=True) if standing is None else standing
+    links = {path for path, stamp in standing.items() if not stamp}
+    for path in links:  # nothing may be written through a link
+        os.unlink(folder / path)
+    now: Stamps = {}
+    for path, content in files:
+        if content is None:
+            now[path] = standing[path]
+            continue
+        target = Path(os.path.normpath(folder / path))
+        if target == folder or not target.is_relative_to(folder) or "\0" in path:
+            raise UsageError(f"{path!r} leads out of {folder}: nothing is written there")
+        _place_file(target, content, folder.parent)
+        now[target.relative_to(folder).as_posix()] = stamp_of(target)
+    for path in standing.keys() - links - now.keys():
+        remove_file(folder, path)
+    return now
+
+
+def remove_file(folder: Path, path: str) -> None:
+    """Removes a file below a folder, if it is there, and the folders above it that are empty then."""
+    place = folder / path
+    place.unlink(missing_ok=True)
+    while (place := place.parent) != folder:
+        try:
+            place.rmdir()
+        except OSError:  # the folder is not empty
+            return
+
+
+def _place_file(target: Path, content: str | bytes | Path, made_here: Path) -> None:
+    if not isinstance(content, Path):
+        write_bytes(target, content.encode() if isinstance(content, str) else content)
+    elif stamp_of(content) != stamp_of(target) or not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.unlink(missing_ok=True)
+        put = share if content.is_relative_to(made_here) else shutil.copy2
+        put(content, target)
+
+
+def share(source: str | Path, target: str | Path) -> None:
+    """Hard-links a file, or copies it with its time if it cannot be linked. Raises OSError."""
+    try:
+        os.link(source, target)  # a thousand runs have ten thousand figures, which need not be stored twice
+    except OSError:
+        shutil.copy2(source, target)
+
+
+def stamp_of(file: str | os.PathLike[str], *, follow: bool = True) -> list[int]:
+    """Size and time (ns) of a file, by which changes are noticed; empty if there is no regular file."""
+    try:
+        stat = os.stat(file, follow_symlinks=follow)
+    except OSError:
+        return []
+    return [stat.st_size, stat.st_mtime_ns] if S_ISREG(stat.st_mode) else []
+
+
+@cache
+def code_sha256() -> str:
+    """SHA-256 over chronicle's own source, because another version may give other results."""
+    package = Path(__file__).parent.parent
+    total = hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        total.update(file.relative_to(package).as_posix().encode() + b"\0" + file.read_bytes())
+    return total.hexdigest()
+
 
 MEMORY = "build/made.json"
 _TOOLS = ("mkdocs", "properdocs", "mkdocs-material", "markdown", "pymdown-extensions", "jinja2", "pygments")
@@ -52,7 +278,7 @@ class SiteRecord(NamedTuple):
     epoch: int = 0
     key: str = ""
     in_parts: bool | None = None
-    docs: engines.Stamps = {}
+    docs: Stamps = {}
     site: str = ""
     parts: Mapping[str, str] = {}
 
@@ -75,20 +301,20 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
     names = "build/next", "build/docs", MEMORY, "mkdocs.yml"
     new_site, docs, memory, config = (root / name for name in names)
     make_room(new_site, out)
-    new_site.with_name(engines.LISTED).unlink(missing_ok=True)  # of a build that was killed
+    new_site.with_name(LISTED).unlink(missing_ok=True)  # of a build that was killed
     # Everything that all pages are rendered with: mkdocs.yml, the engine, its packages, our own source.
     versions = {d.name: d.version for name in _TOOLS for d in metadata.distributions(name=name)}
-    ours = now.engine, now.title, now.strict, engines.code_sha256(), config.read_bytes()
+    ours = now.engine, now.title, now.strict, code_sha256(), config.read_bytes()
     now = now._replace(key=hashlib.sha256(repr((ours, sys.version, versions)).encode()).hexdigest())
     changed = _changed(before.docs, now.docs, docs)
-    same = before.key == now.key and before.site == _looks(engines.stamps(out))
+    same = before.key == now.key and before.site == _looks(stamps(out))
     if same and before.in_parts and not changed and before.epoch == now.epoch:
         return ""
     site = partial(
-        engines.build_site, now.engine, config, new_site, title=now.title, strict=now.strict, epoch=now.epoch
+        build_site, now.engine, config, new_site, title=now.title, strict=now.strict, epoch=now.epoch
     )
     in_parts, printed = before.in_parts if before.key == now.key else None, None
-    if not engines.ENGINES[now.engine].in_parts:
+    if not ENGINES[now.engine].in_parts:
         in_parts = False
     if same and in_parts is not False:
         _carry_over(before, changed, out, new_site)
@@ -97,25 +323,25 @@ def make_site(root: Path, out: Path, before: SiteRecord, now: SiteRecord) -> str
             for path in changed & now.docs.keys():
                 if not path.endswith(".md"):  # files that are not pages are the same in the site
                     (new_site / path).parent.mkdir(parents=True, exist_ok=True)
-                    engines.share(docs / path, new_site / path)
-        except engines.NotInParts as err:
+                    share(docs / path, new_site / path)
+        except NotInParts as err:
             in_parts = False if err.args[0] else None
     if printed is None:
         remove(new_site)
         printed = site()
-    made = engines.stamps(new_site)
+    made = stamps(new_site)
     now = now._replace(site=_looks(made), in_parts=in_parts)
     memory.unlink(missing_ok=True)  # the record is invalid until the new site is in its place
     put_in_place(new_site, out, missing_pages(made, now.docs))
-    engines.write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
+    write_bytes(memory, json.dumps(now, separators=(",", ":")).encode("utf-8", "surrogateescape"))
     return printed
 
 
-def _looks(site: engines.Stamps) -> str:
+def _looks(site: Stamps) -> str:
     return hashlib.sha256(repr(sorted(site.items())).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def _changed(before: engines.Stamps, now: engines.Stamps, docs: Path) -> set[str]:
+def _changed(before: Stamps, now: Stamps, docs: Path) -> set[str]:
     """Files of ``docs`` that changed, came or went, and pages that name a page that came or went."""
     came_or_went = {path for path in now.keys() ^ before.keys() if path.endswith(".md")}
     changed = {path for path in now.keys() | before.keys() if now.get(path) != before.get(path)}
@@ -135,16 +361,16 @@ def _carry_over(before: SiteRecord, changed: Iterable[str], out: Path, new_site:
     """
     again = {*map(_page_of, changed)}
     standing = {*map(_page_of, before.docs)} - again
-    files = engines.files_below(str(new_site)), engines.files_below(str(out), hidden=False)
+    files = files_below(str(new_site)), files_below(str(out), hidden=False)
     there, here = ({path: file.inode() for path, file in below} for below in files)
     for path in there.keys() - (standing & here.keys()):
-        engines.remove_file(new_site, path)
+        remove_file(new_site, path)
     for path in here.keys() - again:
         if path not in standing or there.get(path) != here.get(path):
             target = new_site / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.unlink(missing_ok=True)
-            (engines.share if path in standing else shutil.copy2)(out / path, target)
+            (share if path in standing else shutil.copy2)(out / path, target)
 
 
 def _page_of(path: str) -> str:
@@ -160,7 +386,7 @@ def check_claim(out: Path) -> None:
         raise UsageError(f"{out} is a file", remedy="name a folder with --out")
 
 
-def missing_pages(site: engines.Stamps, docs: engines.Stamps) -> list[str]:
+def missing_pages(site: Stamps, docs: Stamps) -> list[str]:
     """Pages that are missing or empty in a site made from ``docs``, among Home and the pages of runs."""
     pages = [p for p in docs if p == "index.md" or (p.startswith("runs/") and p.endswith("/index.md"))]
     wanted = [f"{page[:-3]}.html" for page in pages]
@@ -191,7 +417,7 @@ def put_in_place(new_site: Path, out: Path, missing: Sequence[str]) -> None:
         # Fill the folder file by file: each page is old or new, never incomplete.
         files = (file for file in new_site.rglob("*") if file.is_file())
         content = ((file.relative_to(new_site).as_posix(), file.read_bytes()) for file in files)
-        engines.write_tree(out, content, engines.stamps(out))
+        write_tree(out, content, stamps(out))
         spare, is_spare = new_site, False
     hidden_to(out, spare)
     for left in () if is_spare else (spare, new_site):

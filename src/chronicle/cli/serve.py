@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from chronicle.build import Report, build, places
-from chronicle.build.engines import stamp_of
+from chronicle.build.site import stamp_of
 from chronicle.build.sources import spread
 from chronicle.build.store import inputs
 from chronicle.errors import ChronicleError, UsageError, message_of
