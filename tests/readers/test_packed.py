@@ -243,3 +243,41 @@ def test_no_temporary_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         file.write_bytes(gzip.compress(content))
         read_all(file)
     assert list(places.iterdir()) == []
+
+
+TIME = "2026-11-01T10:00:{:02}.5Z"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{{"log": "step {0} loss {1}\\n", "stream": "stdout", "time": "{2}"}}',
+        '{{"message": "step {0} loss {1}", "level": 30, "timestamp": "{2}"}}',
+        '{{"severity": "INFO", "textPayload": "step {0} loss {1}", "timestamp": "{2}", "insertId": "a{0}"}}',
+    ],
+    ids=["Docker", "a collector", "a cloud"],
+)
+def test_lines_of_text_in_json_records_are_the_log_of_those_lines(record: str, tmp_path: Path) -> None:
+    rows = [(step, 4.0 - step / 20, TIME.format(step)) for step in range(40)]
+    log = tmp_path / "train.log"
+    log.write_text("".join(record.format(*row) + "\n" for row in rows))
+    [attempt] = read(log)
+    loss = attempt.series["loss"]
+    assert (attempt.name, attempt.truncated) == ("train.log", False)
+    assert list(zip(loss.steps.tolist(), loss.values.tolist(), strict=True)) == [row[:2] for row in rows]
+    assert loss.times[1] - loss.times[0] == 1.0
+    log.write_bytes(log.read_bytes()[:-9])  # the last record is still being written
+    [cut] = read(log)
+    assert (len(cut.series["loss"]), cut.truncated) == (39, True)
+
+
+@pytest.mark.parametrize(
+    "beside", ['"loss": {}', '"loss": "{}"', '"metrics": {{"loss": {}}}'], ids=["number", "text", "nested"]
+)
+def test_json_records_that_measure_something_are_read_as_records(beside: str, tmp_path: Path) -> None:
+    log = tmp_path / "train.jsonl"
+    rows = (f'{{"message": "step {step} done", {beside.format(4.0 - step / 20)}}}\n' for step in range(40))
+    log.write_text("".join(rows))
+    [attempt] = read(log)
+    assert attempt.facts["format"] == "jsonl"
+    assert [len(series) for name, series in attempt.series.items() if name.endswith("loss")] == [40]

@@ -337,6 +337,49 @@ def _zstd() -> Any:
     return zstandard.ZstdDecompressor().decompressobj()
 
 
+class _WrappedLines:
+    """Takes lines of text out of the JSON records in which Docker and collectors of logs keep them, as a
+    decompressor does; a line without a clock of its own gets that of its record."""
+
+    eof, unused_data, _rest = True, b"", b""
+
+    def decompress(self, piece: bytes) -> bytes:
+        *records, self._rest = (self._rest + piece).split(b"\n")
+        self.eof = not self._rest
+        return "".join(map(_unwrapped, filter(None, records))).encode("utf-8", "replace")
+
+
+def _unwrapped(record: bytes) -> str:
+    fields = json_or_none(record)
+    text = str(fields[key]).rstrip("\n") if (key := _text_key(fields)) else ""
+    time = next((str(fields[name]) for name in _TIMES if name in fields), "") if text else ""
+    own_clock = text.startswith("{") or _CLOCK.search(text)
+    return f"{time} {text}\n" if _CLOCK.search(time) and not own_clock else f"{text}\n"
+
+
+_TEXT_KEYS = ("log", "message", "msg", "line", "textPayload")
+_TIMES = ("time", "timestamp", "ts", "@timestamp")
+_ABOUT_RECORDS = {*_TIMES, "level", "severity", "lineno", "pid", "process", "thread", "ingestionTime"}
+_CLOCK = re.compile(r"\d\d:\d\d:\d\d")
+_NUMBER = re.compile(r"\s*[-+]?\.?\d[\d.,eE+-]*\s*")
+
+
+def _text_key(fields: Any) -> str | None:
+    """The key of the line of text that is all a JSON record holds; None if a measurement stands beside it."""
+    if not isinstance(fields, dict):
+        return None
+    beside = (v for name, v in fields.items() if name not in _ABOUT_RECORDS and not isinstance(v, bool))
+    if any(isinstance(v, list | dict) or _NUMBER.fullmatch(str(v)) for v in beside):
+        return None
+    return next((name for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
+
+
+def _wraps_lines(start: bytes) -> bool:
+    """Whether a file begins with several JSON records, all of which hold a line of text and nothing else."""
+    records = [record for record in start.split(b"\n")[:-1] if record.strip()]
+    return len(records) > 1 and all(_text_key(json_or_none(record)) for record in records)
+
+
 # First bytes, suffix, and a decompressor of one member of an archive.
 _PACKINGS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
     (b"\x1f\x8b\x08", ".gz", lambda: zlib.decompressobj(zlib.MAX_WBITS | 16)),
@@ -366,6 +409,8 @@ def begins_archive(start: bytes) -> bool:
 
 
 def _decompressor(start: bytes) -> Callable[[], Any] | None:
+    if start[:1] == b"{":
+        return _WrappedLines if _wraps_lines(start) else None
     return next((make for magic, _, make in _PACKINGS if start.startswith(magic)), None)
 
 
