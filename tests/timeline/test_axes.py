@@ -112,7 +112,7 @@ def test_the_whole_run_is_drawn_over_it_and_zooms_are_not(tmp_path):
     events = tell(timeline, judged, RunConfig(), ()).events
     whole, zoom, *_ = draw(timeline, judged, tmp_path, events, title="T", x=on_axis(timeline, "samples"))
     assert "loss over samples 0 to 12\u202f792. 1 Fast-recovering spike: " in whole.alt
-    assert whole.caption.endswith("x axis: samples (consumed_samples, as logged).")
+    assert whole.caption.endswith("The x axis counts samples (consumed_samples, as logged).")
     assert "at step 900" in zoom.alt
 
 

@@ -188,8 +188,9 @@ def test_numbers_against_first_steps_are_doubted():
     timeline = stitch(logs)
     assert joins(timeline) == [("rollback", "run-5-blue", "run-6", 1899, 1000, 899)]
     assert timeline.doubts == (
-        "Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from "
-        "the numbers in their names, against the order of their first steps. `order` in run.toml decides.",
+        "Logs overlap in steps and not all have wall clock times. The order of the attempts was taken from "
+        "the numbers in their names, against the order of their first steps. State another with `order` in "
+        "run.toml.",
     )
     assert joins(stitch(logs, order=["run-6", "run-5-blue"])) == [
         ("rollback", "run-6", "run-5-blue", 1999, 1700, 299)
