@@ -53,7 +53,7 @@ def test_nothing_is_a_timeline_without_points(empty):
         ({"loss": [[1, 2]]}, "metric 'loss': values must have one dimension, not 2"),
         ({"loss": ([NAN], [1])}, "metric 'loss': steps must be one dimension of finite whole numbers"),
         ({"loss": ([1e300], [1])}, "metric 'loss': steps must be one dimension of finite whole numbers"),
-        (pd.DataFrame({"step": [1], "note": "x"}), "the DataFrame has no column of numbers beside the step"),
+        (pd.DataFrame({"step": [1], "note": "x"}), "the DataFrame has no column of numbers other than the step"),
         (pd.DataFrame({"run": ["a", "b"], "metric": "loss", "step": [1, 2], "value": [1, 2]}),
          "the DataFrame holds several runs: stitch one at a time, table[table.run == ...]"),
     ],
