@@ -1,4 +1,4 @@
-"""The words of chronicle as types: what logs say, what the timeline holds, what a diagnosis says.
+"""The data types of chronicle: the content of logs, timelines, diagnoses, and entries of the site.
 
 Every type is a frozen dataclass of plain values and numpy arrays; nothing here reads, draws or decides.
 
@@ -26,11 +26,11 @@ COLUMNS = ("run", "attempt", "metric", "role", "live", "step", "value", "time") 
 
 
 class Role(StrEnum):
-    """What a metric is, whatever it is called in the log."""
+    """The meaning of a metric, independent of its name in the log."""
 
     LOSS = "loss"
-    PART_LOSS = "part-loss"  # of a total, or beside an objective: explains, and is not judged itself
-    OBJECTIVE = "objective"  # what an agent is trained for: a reward, a return; it rises
+    PART_LOSS = "part-loss"  # part of a total, or logged with an objective: it explains, and is not judged
+    OBJECTIVE = "objective"  # what an agent is trained to increase: a reward, a return
     DATASET_LOSS = "dataset-loss"
     VALIDATION_LOSS = "validation-loss"
     GRAD_NORM = "grad-norm"
@@ -59,8 +59,8 @@ class Role(StrEnum):
 @dataclass(frozen=True, eq=False)
 class Series:
     """One metric as logged by one attempt: three arrays of one length, in the order of the log. ``unit`` is
-    None where nobody declared one (pages then say "unit not declared"). ``dataset`` names the data set of a
-    DATASET_LOSS, and is empty for every other role."""
+    None if the log declares none (pages then say "unit not declared"). ``dataset`` names the data set of a
+    DATASET_LOSS and is empty for every other role."""
 
     metric: str
     role: Role
@@ -78,14 +78,14 @@ class Series:
         return len(self.steps)
 
     def pick(self, rows: Any) -> Self:
-        """The series with some of its rows only."""
+        """The series with only these rows."""
         arrays = {name: column[rows] for name, column in vars(self).items() if isinstance(column, np.ndarray)}
         return replace(self, **arrays)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A place in a log: the file, and the line (from 1) or the byte (from 0) where one is known."""
+    """A place in a log: the file, and the line (from 1) or the byte (from 0) if it is known."""
 
     source: str
     line: int | None = None
@@ -99,12 +99,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing in a log that could not be used, or that speaks of a fault of the machine.
+    """Something in a log that could not be read, or a fault of the machine that a log reports.
 
-    ``place`` says where it stands; ``what`` says what is wrong and what became of it; ``count`` is how many
-    records it stands for. ``kind`` is "read" for what could not be used, else what failed beside the curves:
-    "xid", "nccl", "out-of-memory", "preemption", ... (`KINDS` of `chronicle.readers.console.machine`);
-    those have the ``host`` where the log names one, and the step the log was at.
+    ``what`` says what is wrong and how it was handled; ``count`` is the number of records concerned. ``kind``
+    is "read" for what could not be read, else the kind of fault: "xid", "nccl", "out-of-memory",
+    "preemption", ... (`KINDS` of `chronicle.readers.console.machine`); those have the ``host`` if the log
+    names it, and the step that the log had reached.
     """
 
     place: Place
@@ -122,17 +122,19 @@ class Fault:
 
 
 def relocated(fault: Fault, published: Callable[[str], str]) -> Fault:
-    """The fault with its file under another name: that of an archive, of an address, or within its run."""
+    """The fault with its file under the name that is published: in an archive, at an address, or in its
+    run."""
     return replace(fault, place=replace(fault.place, source=published(fault.place.source)))
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """What one log says, whole: one uninterrupted process of a run.
+    """One uninterrupted process of a run: the content of one log, or of a part of it.
 
     ``name`` is the path of the log relative to what was read; ``sources`` are the files it came from.
-    ``axis`` is what ``steps`` count: "step", "epoch", "sample", "token", "row" (none was logged) or "item"
-    (rows of results: no course). ``truncated``: the last record is cut (a live log, a killed process).
+    ``axis`` is what ``steps`` count: "step", "epoch", "sample", "token", "row" (no step was logged) or "item"
+    (rows of results, which have no order). ``truncated``: the last record is incomplete (a live log, a killed
+    process).
     """
 
     name: str
@@ -151,15 +153,15 @@ class JoinKind(StrEnum):
     """How one attempt follows another."""
 
     RESUME = "resume"  # the step goes on
-    ROLLBACK = "rollback"  # the step goes back: what was overtaken is dead
-    RELAUNCH = "relaunch"  # the step goes back to the very start
+    ROLLBACK = "rollback"  # the step goes back: the points after it are discarded
+    RELAUNCH = "relaunch"  # the step goes back to the start: all points before are discarded
 
 
 @dataclass(frozen=True)
 class Change:
-    """One quantity that is not the same before and after a join. ``before`` and ``after`` are what both
-    attempts say of it (None: nothing), ``unit`` is None where nobody declared one, ``at_step`` is where both
-    were compared (None: facts of a whole process)."""
+    """One quantity that differs before and after a join. ``before`` and ``after`` are its values (None: not
+    logged), ``unit`` is None if none is declared, ``at_step`` is the step at which the values were compared
+    (None: facts of a whole process)."""
 
     quantity: str
     before: Any
@@ -174,7 +176,7 @@ class Join:
 
     ``from_step`` is the last step of the earlier attempt, ``to_step`` the first of the later one;
     ``discarded_steps`` were trained and then overtaken; ``gap_s`` is the wall clock between (None: no times);
-    ``evidence`` says why these two were joined and what it cost, ``changes`` what is not the same in both.
+    ``evidence`` says why these two were joined and what it cost, ``changes`` what differs between them.
     """
 
     kind: JoinKind
@@ -191,9 +193,9 @@ class Join:
 
 @dataclass(frozen=True, eq=False)
 class Track(Series):
-    """One metric over all attempts: the points of every attempt one after the other. ``attempt`` (int32[n])
-    is the index of the attempt a point comes from; ``live`` (bool[n]) is False for points that a later
-    attempt overtook."""
+    """One metric over all attempts: the concatenated points of the attempts. ``attempt`` (int32[n]) is the
+    index of the attempt that a point comes from; ``live`` (bool[n]) is False for points that a later attempt
+    overtook."""
 
     attempt: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
     live: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
@@ -201,11 +203,10 @@ class Track(Series):
 
 @dataclass(frozen=True)
 class StepBack:
-    """Where the step goes back or stays, and no restart is the cause; restarts are joins.
+    """Where the step goes back or stays without a restart; restarts are joins.
 
-    ``cause``: "disorder" (rows out of order), "repeats" (a step logged again), or "seeds" (trainings of their
-    own). ``attempts`` are the names concerned, ``count`` is rows, or 1 for two trainings; ``evidence`` says
-    what speaks for it, by step, wall clock, process and values.
+    ``cause``: "disorder" (rows out of order), "repeats" (a step logged again), or "seeds" (separate
+    trainings). ``attempts`` are the names concerned, ``count`` is the number of rows, or 1 for two trainings.
     """
 
     cause: str
@@ -218,11 +219,10 @@ class StepBack:
 class Timeline:
     """One training from its first launch to its end: attempts in order, joins, stitched tracks.
 
-    ``copies`` are attempts that hold the same values at the same steps as another one (one run logged
-    in two formats); they are named here and judged once. ``doubts`` say in a sentence each what the
-    stitching could not decide, and which key of run.toml decides it. ``faults`` are those beside the curves
-    (every kind but "read"), dated and placed at a step where time or log tell it, in the order they happened.
-    ``step_backs`` are the places where the step goes back or stays for another reason than a restart.
+    ``copies`` are attempts that hold the same values at the same steps as another one (one run logged in two
+    formats); they are not judged again. ``doubts`` are sentences that say what the stitching could not
+    decide, and which key of run.toml decides it. ``faults`` are those of the machine (every kind but "read")
+    in the order they happened, with time and step if they are known.
     """
 
     run_id: str
@@ -238,7 +238,7 @@ class Timeline:
         return [s for s in self.series.values() if s.role is role]
 
     def frame(self) -> pd.DataFrame:
-        """Long form, one row a point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
+        """Long form, one row per point: run, attempt (name), metric, role, live, step, value, time (UTC)."""
         import pandas as pd
 
         names = np.array([a.name for a in self.attempts], dtype=object)
@@ -251,7 +251,7 @@ class Timeline:
 
 
 class Verdict(StrEnum):
-    """The judgement over a run or a pattern, in the words of the field's own gallery."""
+    """The judgement of a run or a pattern."""
 
     GOOD = "good"
     UNEXPECTED = "unexpected"
@@ -260,7 +260,7 @@ class Verdict(StrEnum):
 
     @property
     def rank(self) -> int:
-        """How much attention it asks for: good 0, unexpected 1, worrying 2, bad 3 (`--fail-on`)."""
+        """How much attention it needs: good 0, unexpected 1, worrying 2, bad 3 (`--fail-on`)."""
         return list(Verdict).index(self)
 
 
@@ -271,12 +271,12 @@ VERDICTS = (Verdict.GOOD, Verdict.WORRYING, Verdict.BAD, Verdict.UNEXPECTED)  # 
 class Finding:
     """One occurrence of a pattern, with its evidence.
 
-    ``metric`` and ``attempt`` (name) are None where the finding speaks of several. ``end_step`` is None
-    while it is not over. ``severity`` (0..1) is how much it costs the run, ``confidence`` (0..1) how sure
-    the classifier is. Keys of ``evidence`` end in their unit: ``height_nats``, ``recovery_steps``, ``gap_s``.
-    ``criteria`` are the tests the rule made, ``runner_up`` the pattern it would be otherwise, and
-    ``runner_up_if`` what would change the answer. ``id`` stays the same while a finding is revised: an open
-    spike and the divergence it turns into are one finding.
+    ``metric`` and ``attempt`` (name) are None if the finding is about several. ``end_step`` is None until it
+    is over. ``severity`` (0..1) is its cost for the run, ``confidence`` (0..1) how sure the classifier is.
+    Keys of ``evidence`` end in their unit: ``height_nats``, ``recovery_steps``, ``gap_s``. ``criteria`` are
+    the tests that the rule made, ``runner_up`` is the next likely pattern, and ``runner_up_if`` what would
+    decide for it. ``id`` stays the same while a finding is revised: an open spike and the divergence it turns
+    into are one.
     """
 
     pattern: str
@@ -315,8 +315,8 @@ class NotAssessed:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the classifier says of a run. ``patterns`` are sorted ids; findings are in order of severity.
-    ``because`` is one sentence: which finding or absence of findings makes the verdict."""
+    """The result of the classifier for a run. ``patterns`` are sorted ids; findings are in order of severity.
+    ``because`` is a sentence that names the finding, or the absence of findings, that decides the verdict."""
 
     verdict: Verdict
     patterns: tuple[str, ...]
@@ -328,11 +328,11 @@ class Diagnosis:
 
 @dataclass(frozen=True)
 class MachineFault:
-    """A fault beside the curves as it is published: one `Fault` of Timeline.faults.
+    """A fault of the machine as it is published: one `Fault` of Timeline.faults.
 
-    ``kind`` is one of `chronicle.readers.console.machine.KINDS`, ``host`` empty where the log names none,
-    ``step`` None where neither log nor time tell it, ``time`` ISO 8601 in UTC (empty: not known), ``count``
-    how often it was told, ``where`` file and line.
+    ``kind`` is one of `chronicle.readers.console.machine.KINDS`, ``host`` is empty if the log names none,
+    ``step`` None if it is not known, ``time`` ISO 8601 in UTC (empty: not known), ``count`` how often it was
+    logged, ``where`` file and line.
     """
 
     kind: str
@@ -346,11 +346,11 @@ class MachineFault:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What one published rule (a preset) flags in one series of one attempt, beside chronicle's findings.
+    """What one published rule (a preset) flags in one series of one attempt, compared with the findings.
 
     ``samples`` is the length of the series. ``flagged_steps`` are the steps of the flagged samples,
-    ``outside_steps`` those of them that lie in no finding; ``seen`` and ``missed`` are the ids of the
-    findings in the series with and without a flagged sample.
+    ``outside_steps`` those of them outside every finding; ``seen`` and ``missed`` are the ids of the findings
+    in the series with and without a flagged sample.
     """
 
     preset: str
@@ -365,7 +365,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Fact:
-    """One row of a facts table. ``value`` None is shown as "not logged", ``unit`` None as not declared."""
+    """One row of a table of facts. ``value`` None is shown as "not logged", ``unit`` None as not declared."""
 
     quantity: str
     value: Any
@@ -375,7 +375,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Note:
-    """What somebody wrote about a run, plain text; ``event`` is the id of the event it names, if it does."""
+    """A note about a run, as plain text; ``event`` is the id of the event that it names, if any."""
 
     text: str
     at_time: str = ""
@@ -386,7 +386,7 @@ class Note:
 
 
 class EventKind(StrEnum):
-    """What kind of thing happened. At one step they stand in this order: what may be a cause comes first."""
+    """The kind of an event. Events of one step are sorted in this order: possible causes come first."""
 
     LAUNCH = "launch"
     RESUME = "resume"
@@ -404,7 +404,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True)
 class Quantity:
-    """One number of an event; ``words`` is how every surface writes it."""
+    """One number of an event; ``words`` is how pages and the command line write it."""
 
     name: str
     value: float | None
@@ -413,16 +413,16 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happened in a run, measured and put into words once (`chronicle.story`).
+    """An event of a run, measured and put into words once (`chronicle.story`).
 
-    ``id`` survives a new build and small moves of a detection; ``also`` are ids that lead here as well.
-    ``mark`` is the number of a finding or the letter of a join, as figures show it. ``title`` names it,
-    ``sentence`` tells it, ``short`` is the sentence for a card, ``ending`` says how it ended. ``step`` and
-    ``end_step`` count what the log counts (None: not known, or not over); ``time`` is ISO 8601, of a day
-    alone where no more is known, or empty. ``verdict`` and ``patterns`` are those of a finding, ``parts``
-    the ids of all findings that saw it, ``live`` is False on a branch that was discarded. ``causes`` are what
-    this run shows shortly before it, the nearest first, ``signs`` what is true around it (absent: nobody can
-    tell; `chronicle.story.signs`). ``of`` is the event of a note, ``who`` its author, or the host of a fault.
+    ``id`` survives a new build and small moves of a detection; ``also`` are former ids that lead here.
+    ``mark`` is the number of a finding or the letter of a join in figures. ``title`` names the event,
+    ``sentence`` describes it, ``short`` is the sentence for a card, ``ending`` says how it ended. ``step``
+    and ``end_step`` are counted as in the log (None: not known, or not over); ``time`` is ISO 8601, only a
+    date, or empty. ``verdict`` and ``patterns`` are those of a finding, ``parts`` the ids of all findings of
+    this event, ``live`` is False on a discarded branch. ``causes`` are events shortly before it that may
+    explain it, the nearest first; ``signs`` are statements that hold around it (absent: not known;
+    `chronicle.story.signs`). ``of`` is the event of a note, ``who`` its author, or the host of a fault.
     """
 
     id: str
@@ -452,14 +452,13 @@ class Event:
     also: tuple[str, ...] = ()
 
     def shows(self, patterns: Collection[str]) -> bool:
-        """Whether it shows one of these patterns."""
         return any(pattern in patterns for pattern in self.patterns)
 
 
 @dataclass(frozen=True)
 class Figure:
-    """One drawn figure, for both themes: "whole", "finding-1", ... ``files`` maps "wide" and "narrow", or
-    "any", to (path in the entry's folder, width_px, height_px)."""
+    """One figure, drawn for both themes; ``name`` is "whole", "finding-1", ... ``files`` maps "wide" and
+    "narrow", or "any", to (path in the entry's folder, width_px, height_px)."""
 
     name: str
     files: Mapping[str, tuple[str, int, int]]
@@ -469,15 +468,15 @@ class Figure:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """What chronicle knows of one run: the durable product; every page derives from it."""
+    """Everything that chronicle knows about one run: it is stored, and every page is made from it."""
 
     schema: str
     run_id: str
     title: str
-    verdict: Verdict  # of the last review; without one that of the diagnosis
-    badge: str  # the verdict, or "cannot tell" where nothing could be judged
+    verdict: Verdict  # of the last review, else of the diagnosis
+    badge: str  # the verdict, or "cannot tell" if nothing could be judged
     headline: str
-    story: tuple[str, ...]  # paragraphs: what happened in sequence, what decides, what is open
+    story: tuple[str, ...]  # paragraphs: the sequence of events, what decides the verdict, open questions
     events: tuple[Event, ...]  # in the order of steps
     diagnosis: Diagnosis
     facts: tuple[Fact, ...]
@@ -485,7 +484,7 @@ class Entry:
     notes: tuple[Note, ...]
     figures: tuple[Figure, ...]
     warnings: tuple[str, ...]
-    about: Facts  # run.toml's own words: project, source, licence, quote, tags, synthetic ...
+    about: Facts  # from run.toml: project, source, licence, quote, tags, synthetic ...
     attempts: tuple[Facts, ...]  # name, sources, first_step, last_step, points, started, ended, truncated
     metrics: tuple[Facts, ...]  # metric, role, unit, points, first_step, last_step
     inputs_sha256: str

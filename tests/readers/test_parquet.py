@@ -231,7 +231,7 @@ def test_a_damaged_row_group_costs_its_own_rows(tmp_path: Path) -> None:
 def test_more_rows_than_a_file_can_mean(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = write(tmp_path / "a.parquet", {"step": [1] * 100_000, "loss": [0.5] * 100_000})
     monkeypatch.setattr(parquet, "MOST_CELLS", 1000)
-    monkeypatch.setattr(parquet, "CELLS_A_BYTE", 1)
+    monkeypatch.setattr(parquet, "MOST_CELLS_PER_BYTE", 1)
     with pytest.raises(BadLog, match=r"200000 cells in \d+ bytes"):
         read(file)
 

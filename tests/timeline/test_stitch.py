@@ -76,9 +76,9 @@ def test_a_branch_that_was_given_up_is_dead_and_its_trunk_lives():
     ]
     assert alive(timeline) == [("trunk", 0, 1000), ("trunk-2", 1001, 1499)]
     assert timeline.doubts == (
-        "trunk-2 starts later than branch ended, and was taken to go on from an earlier attempt that reached "
-        "its first step, which leaves branch dead. `order` in run.toml makes each attempt follow the one "
-        "before.",
+        "trunk-2 starts at a later step than branch reached. It was taken to continue an earlier attempt "
+        "that did reach this step, so branch counts as discarded. `order` in run.toml makes each attempt "
+        "continue the one before it.",
     )
     stitched = stitch(logs, order=["trunk", "branch", "trunk-2"])
     assert joins(stitched) == [
@@ -177,8 +177,8 @@ def test_numbers_in_names_decide_without_wall_clock():
     timeline = stitch(logs)
     assert names(timeline) == ["run-1", "run-2", "run-10"]
     assert timeline.doubts == (
-        "run-10 begins 501 steps after run-2 ended: logs between them are missing, or steps are counted in "
-        "another way. `paths` in run.toml names all logs.",
+        "run-10 begins 501 steps after the end of run-2: logs between them are missing, or they count steps "
+        "differently. List all logs under `paths` in run.toml.",
     )
     assert [j.kind.value for j in timeline.joins] == ["rollback", "resume"]
 
@@ -188,8 +188,9 @@ def test_numbers_against_first_steps_are_doubted():
     timeline = stitch(logs)
     assert joins(timeline) == [("rollback", "run-5-blue", "run-6", 1899, 1000, 899)]
     assert timeline.doubts == (
-        "Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from "
-        "the numbers in their names, against the order of their first steps. `order` in run.toml decides.",
+        "Logs overlap in steps and not all have wall clock times. The order of the attempts was taken from "
+        "the numbers in their names, against the order of their first steps. State another with `order` in "
+        "run.toml.",
     )
     assert joins(stitch(logs, order=["run-6", "run-5-blue"])) == [
         ("rollback", "run-6", "run-5-blue", 1999, 1700, 299)

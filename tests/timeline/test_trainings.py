@@ -20,25 +20,25 @@ from chronicle.timeline import stitch
 from chronicle.timeline.courses import Course, process
 from chronicle.timeline.courses import course as course_of
 from chronicle.timeline.relation import reached, side_by_side
-from chronicle.timeline.trainings import Tips
+from chronicle.timeline.trainings import LatestAttempts
 
 UP = range(1000)
 
 
-def slow_speaks_for(tip: Course, after: Course) -> tuple[bool, int, bool, bool, bool]:
-    old, new = tip.attempt.facts, after.attempt.facts
+def slow_evidence(latest: Course, after: Course) -> tuple[bool, int, bool, bool, bool]:
+    old, new = latest.attempt.facts, after.attempt.facts
     stated = [(old[name], new[name]) for name in ("run", "seed") if name in old and name in new]
-    hosts = [p and p[0] for p in (process(tip.attempt), process(after.attempt))]
+    hosts = [p and p[0] for p in (process(latest.attempt), process(after.attempt))]
     return (
-        not side_by_side(tip, after),
+        not side_by_side(latest, after),
         sum(1 if str(a) == str(b) else -1 for a, b in stated),
-        tip.name.rpartition("/")[0] == after.name.rpartition("/")[0],
-        bool(reached(tip, after)),
+        latest.name.rpartition("/")[0] == after.name.rpartition("/")[0],
+        bool(reached(latest, after)),
         hosts[0] is not None and hosts[0] == hosts[1],
     )
 
 
-def tip_of(rng, number: int) -> Course:
+def random_course(rng, number: int) -> Course:
     first, folder = rng.integers(50), some(rng, "a/", "b/")
     steps = range(first, first + rng.integers(1, 60))
     attempt = log(folder + str(number), steps, number, some(rng, None, 0.0, 30.0, HOUR))
@@ -48,17 +48,17 @@ def tip_of(rng, number: int) -> Course:
 
 
 @given(st.integers(0, 2**32), st.integers(2, 9))
-def test_the_home_is_that_for_which_most_speaks(seed, number):
+def test_the_training_with_the_strongest_evidence_is_chosen(seed, number):
     rng = np.random.default_rng(seed)
-    *trainings, after = [tip_of(rng, k) for k in range(number + 1)]
-    tips = Tips(len(trainings))
+    *trainings, after = [random_course(rng, k) for k in range(number + 1)]
+    latest = LatestAttempts(len(trainings))
     for number, training in enumerate(trainings):
-        tips[number] = training
-    spoken = [slow_speaks_for(training, after) for training in trainings]
-    best = [k for k, words in enumerate(spoken) if words == max(spoken)]
-    home, decided = tips.home(np.arange(len(trainings)), after)
-    assert home in best
-    assert decided or home == best[-1]
+        latest[number] = training
+    evidence = [slow_evidence(training, after) for training in trainings]
+    best = [k for k, scores in enumerate(evidence) if scores == max(evidence)]
+    chosen, decided = latest.best_training(np.arange(len(trainings)), after)
+    assert chosen in best
+    assert decided or chosen == best[-1]
     assert decided or len(best) > 1
 
 
@@ -127,9 +127,9 @@ def test_restarts_of_two_seeds_that_interleave_go_each_to_their_own(way):
 def test_seeds_that_nothing_tells_apart_are_a_doubt():
     doubts = stitch(seeds(lambda attempt, k: attempt)).doubts
     assert [d for d in doubts if "may belong to any" in d] == [
-        "a2 may belong to any of several trainings, and no process, seed, folder or level of the loss says "
-        "to which. It was taken to go on from b1, the latest. Give each training a run of its own and name "
-        "its logs in `paths` of run.toml."
+        "a2 may belong to any of several trainings: no process, seed, folder or loss level decides. It was "
+        "taken to continue b1, the latest one. Give each training a run of its own and name its logs in "
+        "`paths` of run.toml."
     ]
 
 

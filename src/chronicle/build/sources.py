@@ -341,5 +341,5 @@ def _resumes(timeline: Timeline, join: Join) -> bool:
     before, after = (course(timeline.attempts[k]) for k in (join.before, join.after))
     assert before is not None and after is not None  # what is joined has points
     two = Pair(before, after, before)
-    goes_on = two.relation() in (Relation.CONTINUES, Relation.OVERTAKES) and not two.begins_alike
-    return goes_on and two.state("seed") is not False and bool(reached(before, after))
+    goes_on = two.relation() in (Relation.CONTINUES, Relation.OVERTAKES) and not two.begins_at_root
+    return goes_on and two.same_fact("seed") is not False and bool(reached(before, after))

@@ -1,1 +1,1 @@
-"""What metrics are called and mean: names to roles, and how values, counts and times are written."""
+"""Metrics: the roles that their names imply, relations between their values, and how values are written."""

@@ -1,7 +1,6 @@
-"""What the values of metrics tell where names do not: shares that sum to one, parts that sum to a total.
+"""Relations between metrics that their values show: shares that sum to one, and parts that sum to a total.
 
-Both are equations that hold in every row, but for the rounding of the numbers as they were logged; nothing
-is guessed from how curves look.
+Both are equations that hold in every row, up to the rounding of the logged numbers.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -18,29 +16,29 @@ from numpy.typing import NDArray
 
 from chronicle.model import Floats, Series
 
-SORTED_VALUES = 1024  # so many are sorted as soon as they are parted
+SORTED_VALUES = 1024  # up to this many values, sorting is as fast as partitioning
 FEWEST_ROWS = 8  # an equation that holds in fewer rows may be chance
-_SAMPLED_ROWS = 512  # rows that are looked at, spread over the log
+_SAMPLED_ROWS = 512  # rows that are compared, evenly spread over the log
 _MOST_TERMS = 48  # of one equation
 _ROWS_PER_TERM = 3
 _MOST_SHARES = 4096  # of one mixture
-_MOST_DIGITS = 9  # after the point; numbers with more of them are floats, not what somebody printed
-_SINGLE_ROUNDING = 2e-6  # relative rounding of a number that was kept in single precision
-_COARSEST_ROUNDING = 0.1  # of what is told: a coarser rounding would make anything the sum of anything
-_NEAR = 1e-4  # beside the total, by which even terms that nearly cancel out in single precision are not off
-_MOST_VALUES = 0.95  # share of the values of a curve
-_LEAST_SHARE = 1e-4  # of the total, from which on a part is one
+_MOST_DIGITS = 9  # after the decimal point; a number with more was not rounded for a log
+_SINGLE_ROUNDING = 2e-6  # relative rounding error of single precision
+_COARSEST_ROUNDING = 0.1  # share of a curve's spread; with a coarser rounding nearly any sum would fit
+_NEAR = 1e-4  # share of the total that allows for single-precision terms that nearly cancel out
+_NEARLY_ALL = 0.95  # share of the values of a curve
+_LEAST_SHARE = 1e-4  # share of the total that a part must contribute
 _WORD, _DIGITS = re.compile(r"[^\W_]+"), re.compile(r"\d+")
 
 
-# Decorates what computes with logged numbers. They may be NaN, infinite or as large as floats get, and what
-# comes of that is only compared: it is no reason for a warning.
+# A decorator for functions that compute with logged numbers, which may be NaN, infinite or huge. The results
+# are only compared, so numpy need not warn.
 any_numbers = np.errstate(all="ignore")
 
 
 def median(values: NDArray[Any]) -> float:
-    """What `numpy.median` gives, to the bit; NaN of nothing. It spares the import of `numpy.ma` (20 ms), and
-    numpy's arranging of arguments: thousands of medians are asked for, most of short rows."""
+    """Exactly what `numpy.median` returns; NaN for no values. It is faster for the thousands of short rows of
+    a log, and avoids the import of `numpy.ma` (20 ms)."""
     n = len(values)
     if not n:
         return math.nan
@@ -50,16 +48,16 @@ def median(values: NDArray[Any]) -> float:
     else:
         row.sort()
     if row[-1] != row[-1]:
-        return math.nan  # NaN is sorted to the end
+        return math.nan  # sorting moves NaN to the end
     return float(row[half] if n % 2 else (row[half - 1] + row[half]) / 2)
 
 
 def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
-    """The groups of metrics that are shares of a mixture: logged at the same steps under names that differ in
-    one place, within [0, 1], and summing to one in every row. Settings that never change are none."""
+    """Groups of metrics that are shares of a mixture: they are logged at the same steps under names that
+    differ in one place, lie within [0, 1], and sum to one in every row. Constant settings are no shares."""
     group_of: dict[str, tuple[str, ...]] = {}
-    begin_as_one = (n for n, s in series.items() if len(s.steps) >= FEWEST_ROWS and 0 <= s.values[0] <= 1)
-    for family in _families(tuple(begin_as_one)):
+    candidates = [n for n, s in series.items() if len(s.steps) >= FEWEST_ROWS and 0 <= s.values[0] <= 1]
+    for family in _families(tuple(candidates)):
         at_equal_steps: dict[bytes, list[str]] = {}
         for name in family:
             if name not in group_of and _in_unit_interval(series[name]):
@@ -72,37 +70,41 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
 
 @any_numbers
 def is_retold(curve: Series, others: Sequence[Series]) -> bool:
-    """Whether nearly all values of a curve are what one of the others told at the same step, in turn."""
+    """Whether nearly all values of a curve repeat the value of one of the others at the same step, and each
+    of the others is repeated about as often."""
     if len(curve) < FEWEST_ROWS or not all(map(len, others)):
         return False
-    off, same = rounding(curve.values), []
+    tolerance, same = rounding(curve.values), []
     for other in others:
         at = np.minimum(np.searchsorted(other.steps, curve.steps), len(other) - 1)
-        near = np.abs(curve.values - other.values[at]) <= off
+        near = np.abs(curve.values - other.values[at]) <= tolerance
         same.append(near & (other.steps[at] == curve.steps))
-    in_turn = all(np.mean(each) >= 1 / (1 + len(others)) for each in same)
-    fine = bool(off.max() <= _COARSEST_ROUNDING * np.std(curve.values))
-    return fine and in_turn and bool(np.mean(np.any(same, axis=0)) >= _MOST_VALUES)
+    about_as_often = all(np.mean(each) >= 1 / (1 + len(others)) for each in same)
+    fine = bool(tolerance.max() <= _COARSEST_ROUNDING * np.std(curve.values))
+    return fine and about_as_often and bool(np.mean(np.any(same, axis=0)) >= _NEARLY_ALL)
 
 
 @any_numbers
 def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
-    """The weights of the metrics whose weighted sum is a total, in every row; {} where it is none of them. A
-    single metric is no part: a total is proportional to its copy in another unit."""
+    """The weights of the metrics whose weighted sum is the total in every row; {} if there are none. A single
+    metric is no part: a total is proportional to its copy in another unit."""
     if len(total) < FEWEST_ROWS:
         return {}
     rows = _some_rows(len(total))
     sums = total.values[rows]
-    others = ((name, metric) for name, metric in series.items() if metric is not total)
-    beside = ((n, m) for n, m in others if m.steps is total.steps or np.array_equal(m.steps, total.steps))
-    cells = ((name, metric.values[rows]) for name, metric in beside)
     most = min(_MOST_TERMS, len(rows) // _ROWS_PER_TERM)
-    finite = dict(islice(((name, values) for name, values in cells if np.isfinite(values).all()), most + 1))
-    fits = 1 < len(finite) <= most and np.isfinite(sums).all()
+    finite: dict[str, Floats] = {}
+    for name, metric in series.items():
+        same_steps = metric.steps is total.steps or np.array_equal(metric.steps, total.steps)
+        if metric is not total and same_steps and np.isfinite(metric.values[rows]).all():
+            finite[name] = metric.values[rows]
+            if len(finite) > most:
+                return {}
+    fits = len(finite) > 1 and np.isfinite(sums).all()
     if not fits or not _may_be_sum(sums, np.column_stack([*finite.values()])):
         return {}
     names = before = [name for name, term in finite.items() if not _is_multiple(sums, term)]
-    for is_last in (False, False, True):  # with all, with those that matter, and with what is left
+    for is_last in (False, False, True):  # terms that contribute too little are removed twice
         if len(names) < 2:
             return {}
         terms = np.column_stack([finite[name] for name in names])
@@ -116,7 +118,8 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
 
 
 def _may_be_sum(sums: Floats, terms: Floats) -> bool:
-    """Whether a sum of all terms comes near the total in a few rows: a quick look, which most logs fail."""
+    """Whether a weighted sum of all terms is near the total in a few rows: a quick test that most logs
+    fail."""
     sampled = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
     off = sums[sampled] - terms[sampled] @ _weights(sums[sampled], terms[sampled])
     near = 2 * _COARSEST_ROUNDING * np.std(sums) + _NEAR * np.abs(sums).max()
@@ -124,19 +127,20 @@ def _may_be_sum(sums: Floats, terms: Floats) -> bool:
 
 
 def _are_equal(sums: Floats, terms: Floats, weights: Floats) -> bool:
-    """Whether the sum is the total in every row, but for a rounding that is small beside its course."""
+    """Whether the weighted sum is the total in every row, up to a rounding that is small compared with the
+    spread of the total."""
     off = np.abs(sums - terms @ weights)
     if (off <= _SINGLE_ROUNDING * (np.abs(sums) + np.abs(terms) @ weights)).all():
         return True
     most = _COARSEST_ROUNDING * np.std(sums)
-    if off.max() > most:  # to how many digits all of them are rounded takes longer to find out
+    if off.max() > most:  # finding the rounding of all terms takes longer
         return False
     rounded = rounding(sums) + sum(w * rounding(t) for w, t in zip(weights, terms.T, strict=True))
     return bool((off <= rounded).all() and rounded.max() <= most)
 
 
 def _weights(sums: Floats, terms: Floats) -> Floats:
-    """The weights with the least squares of what is left, in units in which all terms are alike."""
+    """The least-squares weights, computed with all terms scaled to one size."""
     scale = np.maximum(np.abs(terms).max(axis=0), 1e-300)
     return np.asarray(np.linalg.lstsq(terms / scale, sums, rcond=1e-10)[0] / scale)
 
@@ -151,7 +155,7 @@ def _is_multiple(sums: Floats, term: Floats) -> bool:
 
 
 def rounding(values: Floats) -> Floats:
-    """By how much each number may be off: half of its last digit, and what single precision leaves."""
+    """The largest rounding error of each number: half of its last digit, and that of single precision."""
     exact = (d for d in range(_MOST_DIGITS) if np.array_equal(np.round(values, d), values))
     digits = next(exact, _MOST_DIGITS)
     return np.asarray(0.51 * 10.0**-digits + _SINGLE_ROUNDING * np.abs(values))
@@ -164,12 +168,12 @@ def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
 
 def _in_unit_interval(series: Series) -> bool:
     sampled = series.values[_some_rows(len(series))]
-    return bool(sampled.min() >= 0 and sampled.max() <= 1)  # a NaN is neither
+    return bool(sampled.min() >= 0 and sampled.max() <= 1)  # both are false with a NaN
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names
 def _families(names: tuple[str, ...]) -> list[list[str]]:
-    """Groups of names that differ in their last part, their last word, their first word, or altogether."""
+    """Groups of names that differ only in their last part, in their last word, or in their first word."""
     families = list[list[str]]()
     for shared_by in (_without_last_part, _without_last_word, _without_first_word):
         groups = dict[str, list[str]]()
@@ -184,8 +188,8 @@ def _without_last_part(name: str) -> str:
 
 
 def _without_last_word(name: str) -> str:
-    """The name without its last word, or a single word without its last digits. It is searched backwards: a
-    pattern for the end of a text would take time with the square of its length."""
+    """The name without its last word; a name of one word without its last digits. The name is searched
+    backwards, because a pattern for the end of a text would take quadratic time."""
     backwards = name[::-1]
     word = _WORD.match(backwards)
     if word and word.end() == len(name):
@@ -199,7 +203,7 @@ def _without_first_word(name: str) -> str:
 
 
 def _sum_to_one(group: Sequence[Series]) -> bool:
-    """Whether the shares sum to one in each row; not where all are constant, or switch from 0 to 1."""
+    """Whether the values sum to one in each row, and are neither all constant nor all 0 or 1."""
     rows = _some_rows(len(group[0]))
     values = np.stack([series.values[rows] for series in group])
     if np.isin(values, (0.0, 1.0)).all() or (values == values[:, :1]).all():

@@ -1,7 +1,7 @@
-"""What the name of a metric says alone, in whatever log it stands: its role, its data set and its unit.
+"""What the name of a metric says by itself: its role, its data set and its unit.
 
-`role_of` looks a name up in the ordered alias table. What the other names and the values of a log say beside
-it is in `chronicle.metrics.roles`.
+`role_of` looks a name up in the ordered alias table. `chronicle.metrics.roles` also uses the other names and
+the values of a log.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ _A_NUMBER, _LONG_NUMBER = re.compile(r"\b\d+\b"), re.compile(r"\d\d+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|(?<=[A-Z]{2})(?=[A-Z][a-z]{2})")
 _WORD = re.compile(r"[^\W_]+")
 _ITS_VALUE, A_LOSS = re.compile(r"\b(loss|objective) values?\b"), re.compile(aliases.A_LOSS)
-_LONGEST_NAME = 1000  # characters of a name that is looked at: the work grows with their square, and more
-_MOST_NAMES = 1 << 17  # of the metrics of a run, each of which is asked for several times
+_LONGEST_NAME = (
+    1000  # characters; the patterns take at least quadratic time, so longer names are not searched
+)
+_MOST_NAMES = 1 << 17  # names kept in a cache: every metric of a run is looked up several times
 _LOSS_NAME = re.compile(r"(?s)(?i:(.*?)(?<![a-z])(?:per[ _]token[ _])?(?:loss|losses)(?![a-z])(.*))")
 _LEAD = re.compile(r"(?i)^(train|training|dataset|datasets|source|domain|subset|corpus|by)(?=[/_. -])")
 _COUNTED = {Role.TOKENS: "tokens", Role.SAMPLES: "samples", Role.EPOCH: "epochs"}
@@ -39,7 +41,7 @@ LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 
 @lru_cache(maxsize=_MOST_NAMES)
 def plain(metric: str) -> str:
-    """The name as it is compared, in lower-case words: "train/gradNorm" gives "train grad norm"."""
+    """The name as lower-case words, for comparisons: "train/gradNorm" gives "train grad norm"."""
     words = metric if metric.islower() else _HUMP.sub(" ", metric).lower()
     for spelled, word in aliases.SPELLED.items() if _is_spelled(_LONG_NUMBER.sub("00", words)) else ():
         words = re.sub(spelled, f" {word} ", words)
@@ -51,18 +53,18 @@ _is_spelled = lru_cache(maxsize=4096)(_SPELLED.search)
 
 @lru_cache(maxsize=_MOST_NAMES)
 def role_of(metric: str) -> Role:
-    """The role that the name alone tells, in whatever log it stands; OTHER for an unknown or endless one."""
+    """The role that the name alone implies; OTHER for an unknown or very long name."""
     return Role.OTHER if len(metric) > _LONGEST_NAME else _role_of_numbered(without_numbers(metric))
 
 
 def without_numbers(metric: str) -> str:
-    """The name with 00 for every number of several digits: those of layers, heads and experts."""
+    """The name with 00 in place of every number of several digits, such as those of layers and experts."""
     return _LONG_NUMBER.sub("00", metric)
 
 
 @lru_cache(maxsize=4096)
 def _role_of_numbered(metric: str) -> Role:
-    """The role of a name, whatever numbers it has: layers, heads and experts are alike."""
+    """The role of a name from `without_numbers`: all layers, heads and experts share one cached answer."""
     name = _A_NUMBER.sub("0", plain(metric))
     role = next((role for role, pattern in _COMPILED if pattern.search(name)), Role.OTHER)
     if role not in (Role.LOSS, Role.DATASET_LOSS):
@@ -76,19 +78,18 @@ def _role_of_numbered(metric: str) -> Role:
 
 
 def names_a_loss(metric: str) -> bool:
-    """Whether the name is that of a loss, or of a part of one."""
     return role_of(metric) in (*LOSSES, Role.PART_LOSS)
 
 
 def says_nothing(word: str) -> bool:
-    """Whether a word beside "loss" would be none that is known: no part, no data, no phase of a training."""
+    """Whether a word before "loss" has no known meaning: it names no part, no data and no training phase."""
     name = f"{word} loss"
     parts = set(words_of(plain(name)))
     return role_of(name) is Role.LOSS and bool(parts) and not parts & aliases.COMPONENTS
 
 
 def dataset_of(metric: str) -> str:
-    """The data set that a loss is named after, as it is spelled: "train/per_token_loss/code" gives "code"."""
+    """The data set in the name of a loss, as it is spelled: "train/per_token_loss/code" gives "code"."""
     match = _LOSS_NAME.fullmatch(metric)
     for side in reversed(match.groups() if match else ()):
         side = side.strip("/_. -")
@@ -112,14 +113,15 @@ def unit_of(metric: str, role: Role) -> str | None:
 
 
 def words_of(name: str) -> list[str]:
-    """The words beside "loss" that are not merely another way to say the whole loss."""
+    """The words of a loss's name, except "loss" and those that only say that it is the whole loss."""
     words = _ITS_VALUE.sub("loss", name.replace("cross entropy", "loss")).split()
     return [w for w in words if not (w in aliases.TOTALS or w.isdigit() or A_LOSS.fullmatch(w))]
 
 
 def players(names: Collection[str]) -> set[str]:
-    """Those of a log's names that tell parts by who plays: `g gan`, `g l1`, `d real` (pix2pix), `cycle a`.
-    None where either side is missing; letters alone are none among other letters."""
+    """The names that are losses of the players of an adversarial training: `g gan`, `g l1`, `d real`
+    (pix2pix), `cycle a`. Empty unless both generator and opponent are there; single letters count only if no
+    other single letters are in the log."""
     words_in = {name: set(name.split()) for name in names if _OF_PLAYERS.issuperset(name.split())}
     parts = {name for name, words in words_in.items() if words & _OF_ONE_SIDE}
     if any(len(name) == 1 and name not in parts for name in names):
@@ -130,18 +132,18 @@ def players(names: Collection[str]) -> set[str]:
 
 
 def part_rank(name: str) -> int:
-    """How well a part stands for the whole loss, 0 best: a distance falls, an opponent's loss need not, and
-    what steers a model is no loss of it."""
+    """How well a part represents the whole loss, 0 best: a distance falls in training, an opponent's loss may
+    not, and a term that steers the model is not its loss."""
     words = set(words_of(name))
     kinds = (aliases.DISTANCES, 0), (aliases.STEERING, 3)
     return 2 if words & aliases.OPPONENTS else next((n for kind, n in kinds if words & kind), 1)
 
 
 def is_of_opponent(metric: str) -> bool:
-    """Whether a metric is the loss of an opponent, which rises where the other player learns."""
+    """Whether a metric is the loss of an opponent, which rises while the other player learns."""
     return part_rank(plain(metric)) == 2
 
 
 def is_extreme(metric: str) -> bool:
-    """Whether a metric is the best or the worst of several values: it falls where they come closer."""
+    """Whether a metric is the best or the worst of several values, which also changes with their spread."""
     return bool({"max", "min", "best", "worst", "highest", "lowest"} & set(plain(metric).split()))

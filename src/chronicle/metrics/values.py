@@ -1,7 +1,5 @@
-"""Numbers and times as pages and the command line write them, and names in the order of their numbers.
-
-Also node lists as schedulers write them, ``nid[001-003,007]``, and the hosts that they name.
-"""
+"""Numbers and times as pages and the command line write them, natural order of names, and node lists as
+schedulers write them (``nid[001-003,007]``)."""
 
 from __future__ import annotations
 
@@ -13,9 +11,9 @@ from functools import lru_cache
 from itertools import chain, islice, product
 from typing import Any
 
-NARROW_SPACE = "\u202f"  # no-break: "58 897" never falls apart at the end of a line
+NARROW_SPACE = "\u202f"  # no line break can separate the thousands of "58 897"
 MOST_HOSTS = 4096
-FACTOR_LOG = math.log(3.0)  # a larger difference is told as a factor
+FACTOR_LOG = math.log(3.0)  # a larger difference of logarithms is written as a factor, not as a percentage
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 _NUMBERED = re.compile(r"(.*?)(\d{1,18})", re.DOTALL)
@@ -24,12 +22,12 @@ _BRACKET = re.compile(r"\[([\d,\-]+)\]")
 
 
 def count(number: float) -> str:
-    """A whole number with its thousands apart: ``58 897``."""
+    """A whole number with separated thousands: ``58 897``."""
     return f"{number:,.0f}".replace(",", NARROW_SPACE)
 
 
 def times_over(number: int) -> str:
-    """How often something was: ``once``, ``twice``, ``12 times``."""
+    """``once``, ``twice``, ``12 times``."""
     return {1: "once", 2: "twice"}.get(number) or f"{count(number)} times"
 
 
@@ -53,12 +51,12 @@ _FAULTS = {word.lower(): word for word in ("Xid", "ECC", "NVLink", "NCCL", "CUDA
 
 
 def fault_words(kind: str) -> str:
-    """The kind of a fault as it is written: ``Xid``, ``out of memory``."""
+    """The kind of a fault in words: ``Xid``, ``out of memory``."""
     return _FAULTS.get(kind, kind.replace("-", " "))
 
 
 def value_words(value: Any) -> str:
-    """Any value of a log, a rule or a configuration: ``58 897``, ``2.26``, ``yes``, ``a, b``; "" for none."""
+    """A value of a log, a rule or a configuration: ``58 897``, ``2.26``, ``yes``, ``a, b``; "" for None."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -71,7 +69,7 @@ def value_words(value: Any) -> str:
 
 
 def unit_words(value: Any, unit: str | None) -> str:
-    """The unit of a value, singular of one: ``attempts``, ``attempt``; empty where none was declared."""
+    """The unit of a value, in the singular for 1: ``attempts``, ``attempt``; empty if none was declared."""
     unit = unit or ""
     return unit[:-1] if value == 1 and re.fullmatch("[a-z ]{3,}s", unit) else unit
 
@@ -82,7 +80,7 @@ def with_unit(value: Any, unit: str | None) -> str:
 
 
 def clipped(text: str, longest: int) -> str:
-    """At most so many characters; what is left out shows as an ellipsis."""
+    """The text, cut to ``longest`` characters with an ellipsis."""
     return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
 
 
@@ -114,7 +112,7 @@ def rounded(number: float) -> float:
 
 
 def plainly(value: float) -> str:
-    """A value without powers of ten, if it can be read so: ``2.26``, ``234 million``, ``3.00 × 10⁻⁷``."""
+    """A value without a power of ten where possible: ``2.26``, ``234 million``, ``3.00 × 10⁻⁷``."""
     for size, word in ((1e9, "billion"), (1e6, "million")):
         if size <= abs(value) < 1000 * size:
             return f"{value / size:.3g} {word}".replace("-", "−")
@@ -125,7 +123,7 @@ def plainly(value: float) -> str:
 
 
 def stated(value: Any) -> str:
-    """What a log or a configuration states, in a sentence: no digit of a number that says nothing."""
+    """A value of a log or a configuration for use in a sentence: numbers without trailing zeros."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return clipped(value_words(value), 60)
     if float(value).is_integer() and abs(value) < 1e15:
@@ -135,14 +133,14 @@ def stated(value: Any) -> str:
 
 
 def percent(log_units: float) -> str:
-    """A difference of logarithms as a share, ``16 %``, and where that is no help as ``a factor of 4.1``."""
+    """A difference of logarithms as a share, ``16 %``, or if it is large as ``a factor of 4.1``."""
     if abs(log_units) > FACTOR_LOG:
         return f"a factor of {_factor(math.exp(abs(log_units)))}"
     return share(abs(math.expm1(log_units)))
 
 
 def fallen(log_units: float) -> str:
-    """By how much something fell, of a difference of logarithms: ``16 %``."""
+    """A fall, given as a difference of logarithms: ``16 %``."""
     return percent(-log_units)
 
 
@@ -171,7 +169,7 @@ def duration(seconds: float) -> str:
 
 
 def instant(seconds: float | None) -> str:
-    """Unix seconds as ISO 8601 in UTC to the second; empty where there is none (or it is out of range)."""
+    """Unix seconds as ISO 8601 in UTC to the second; empty if they are unknown or out of range."""
     if seconds is None or not math.isfinite(seconds):
         return ""
     try:
@@ -181,7 +179,7 @@ def instant(seconds: float | None) -> str:
 
 
 def moment(time: str, otherwise: float = 0.0) -> float:
-    """ISO 8601 as Unix seconds, in UTC where it names no zone; ``otherwise`` for a text that is none."""
+    """ISO 8601 (UTC if no zone is named) as Unix seconds; ``otherwise`` for any other text."""
     try:
         instant = datetime.fromisoformat(time.strip())
         return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).timestamp()
@@ -191,7 +189,7 @@ def moment(time: str, otherwise: float = 0.0) -> float:
 
 @lru_cache(maxsize=1 << 14)
 def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
-    """A sort key by which run-2 comes before run-10: of two numbers the longer one is the larger."""
+    """A sort key that puts run-2 before run-10: the longer of two numbers is the larger one."""
     parts = re.split(r"(\d+)", name)
     parts[1::2] = [number.lstrip("0") for number in parts[1::2]]
     return tuple((len(part) if k % 2 else -1, part) for k, part in enumerate(parts)), name
@@ -200,7 +198,7 @@ def natural(name: str) -> tuple[tuple[tuple[int, str], ...], str]:
 def expand(text: str) -> list[str]:
     """The hosts that a node list names, at most `MOST_HOSTS`; leading zeros are kept."""
 
-    def hosts(part: str) -> Iterator[str]:  # every number of a bracket with every one of the others
+    def hosts(part: str) -> Iterator[str]:  # all combinations of the numbers in its brackets
         pieces = _BRACKET.split(part)
         choices = [list(islice(_numbers(p), MOST_HOSTS)) if i % 2 else [p] for i, p in enumerate(pieces)]
         return map("".join, product(*choices))
@@ -209,13 +207,13 @@ def expand(text: str) -> list[str]:
 
 
 def canonical(text: str) -> str:
-    """A node list in one spelling, however it was spelled: the shortest that keeps the order."""
+    """The canonical spelling of a node list: the shortest that keeps the order."""
     return fold(expand(text))
 
 
 def fold(hosts: Iterable[str]) -> str:
-    """The short form of hosts, in their order: what `expand` gives back."""
-    groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and ranges of such numbers
+    """The short form of a list of hosts, in their order: the inverse of `expand`."""
+    groups: list[tuple[str, list[list[str]]]] = []  # a name without its number, and its ranges of numbers
     for host in hosts:
         match = _NUMBERED.fullmatch(host)
         name, number = match.groups() if match else (host, "")

@@ -1,4 +1,4 @@
-"""Configurations as facts: nested objects made flat, what of them has a name of its own, and YAML."""
+"""Configurations as facts: flattens nested objects, gives common settings canonical names, and reads YAML."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ MAX_ENTRIES, MAX_DEPTH, MAX_TEXT, MAX_LIST = 1000, 8, 1000, 16
 
 Scalar = float | int | str | bool
 
-# Keys of an object that holds hyperparameters.
+# Keys whose objects hold hyperparameters.
 _CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|params$|^_meta$", re.IGNORECASE)
-# Hyperparameters that are facts of a run under a name that does not depend on the framework.
+# Hyperparameters that also become facts under a name that does not depend on the framework.
 _CANONICAL = {"seed": "seed", "random_seed": "seed", "world_size": "world_size"}
 _CANONICAL |= {"num_processes": "world_size"}  # of accelerate
 _CANONICAL |= {"dataset": "dataset", "dataset_name": "dataset"}
 
-# Of YAML.
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _WORDS = {"null": None, "~": None, "": None, "true": True, "false": False, ".nan": "nan", ".inf": "inf"}
 
 
 def leaves(name: str, value: Any, joint: str, depth: int = 0) -> Iterator[tuple[str, Scalar]]:
-    """(name, number, text or truth) of a value and of all that is in it, names joined by ``joint``. Null is
-    left out, and media of a tracker (an object with `_type`); a list is a text, if it is short."""
+    """The names (joined by ``joint``) and the scalars of a value and of all values in it. Null and a
+    tracker's media (objects with `_type`) are left out; a short list becomes a text."""
     if isinstance(value, dict):
         for key, inner in value.items() if "_type" not in value and depth < MAX_DEPTH else ():
             yield from leaves(f"{name}{joint}{clean(str(key))}".removeprefix(joint), inner, joint, depth + 1)
@@ -51,7 +50,7 @@ def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
 
 
 def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
-    """The first 1,000 facts, those below a key that speaks of a configuration as `config/...`."""
+    """The first 1,000 facts; those below a key that names a configuration become `config/...`."""
     facts: dict[str, Scalar] = {}
     for name, value in islice(flat, MAX_ENTRIES):
         inner = below_config(name)
@@ -61,7 +60,7 @@ def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
 
 
 def below_config(name: str) -> str:
-    """What follows in a name joined with "/" after a key that speaks of a configuration; "" for any other."""
+    """The rest of a name (joined with "/") after a key that names a configuration; "" for any other name."""
     parts = name.split("/")
     at = next((i for i, part in enumerate(parts[:-1]) if _CONFIG.search(part)), len(parts))
     return "/".join(parts[at + 1 :])
@@ -76,12 +75,14 @@ def as_float(value: float | int) -> float:
 
 
 def from_yaml(text: str) -> Any:
-    """The mapping or list that a document in YAML is; {} where it is neither. Settings are facts beside a
-    log, so a file is never refused: a tag (`!!python/object:...`) is dropped, an alias stays as it is
-    written, and what stands before a mistake is kept."""
-    import yaml  # which takes longer than most logs do
+    """The mapping or list in a YAML document; {} if it holds neither. No document is refused, because
+    settings only accompany a log: a tag (`!!python/object:...`) is dropped, an alias stays as it is written,
+    and all that precedes a syntax error is kept."""
+    import yaml  # here, because the import takes longer than reading most logs
 
-    begun: list[tuple[bool, list[Any]]] = [(False, [])]  # is it a mapping, and keys and values by turns
+    begun: list[tuple[bool, list[Any]]] = [
+        (False, [])
+    ]  # is it a mapping; its items, or keys and values in turn
     with suppress(yaml.YAMLError):
         for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if isinstance(event, yaml.CollectionStartEvent):
@@ -106,7 +107,7 @@ def _end_last(begun: list[tuple[bool, list[Any]]]) -> None:
 
 
 def scalar(text: str) -> Any:
-    """The value that a text on one line is: number, truth, None, list, mapping in JSON, else the text."""
+    """The value of a text on one line: a number, bool, None, list, or mapping in JSON, else the text."""
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1].replace("''", "'")
     if text[:1] in ('"', "[", "{"):
@@ -121,7 +122,7 @@ def scalar(text: str) -> Any:
 
 
 def _flow(text: str) -> Any:
-    """A quoted text, or a list on one line; a mapping where it is JSON."""
+    """The value of a quoted text, of a list on one line, or of a mapping that is valid JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Parquet tables of logged values, wide or long, of one run or several.
 
-Row groups are streamed; a null is "not measured in this row", a NaN is data. A file without a column that
-counts steps beside one that is a known metric is data, and no log.
+Row groups are streamed; a null means "not measured in this row", a NaN is data. A file is a log only if it
+has a column that counts steps and one with a known metric; any other file is a data set.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from chronicle.readers.trackers import trackio
 
 MAGIC = b"PAR1"
 BATCH_ROWS = 1 << 16
-MOST_CELLS, CELLS_A_BYTE = 10_000_000, 100  # a file of few bytes may claim any number of rows
+MOST_CELLS, MOST_CELLS_PER_BYTE = 10_000_000, 100  # a small file may claim any number of rows
 NUMBERS = ("BOOLEAN", "INT32", "INT64", "FLOAT", "DOUBLE")  # physical types
 
 
 class Leaf(NamedTuple):
-    """A column that is no list: names from the outermost struct joined with ".", and what it holds."""
+    """A column that is not a list: its name, joined with "." from the outermost struct on, and its type."""
 
     name: str
     is_number: bool
@@ -37,8 +37,8 @@ class Leaf(NamedTuple):
 
 
 def identify(head: Head) -> bool:
-    """A Parquet file with a column that counts steps, and one with a known metric or named values. What
-    Trackio exports beside its database holds the same runs again, and is passed over."""
+    """Whether a Parquet file has a column that counts steps, and one with a known metric or named values. An
+    export that Trackio keeps next to its database is skipped, because it holds the same runs."""
     if not head.start.startswith(MAGIC) or trackio.is_store(head.path.with_suffix(".db")):
         return False
     leaves = _leaves(head.path)
@@ -52,7 +52,7 @@ def identify(head: Head) -> bool:
 
 
 def _leaves(path: Path) -> list[Leaf]:
-    """The columns that are no lists, from the footer; [] where it is damaged."""
+    """The columns that are not lists, from the footer; [] if it is damaged."""
     with path.open("rb") as file:
         try:
             schema = pq.ParquetFile(file).schema
@@ -64,15 +64,15 @@ def _leaves(path: Path) -> list[Leaf]:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs that the table names, as the fact "run" of their attempts. Raises BadLog as `read`."""
+    """The names of the runs in the table (the fact "run" of their attempts). Raises BadLog as `read`."""
     keys = [leaf.name for leaf in _leaves(path) if column_key(leaf.name) in runs_in_table.RUN_NAMES]
     columns, _, _ = _columns(path, keys) if keys else ({}, 0, [])
     return [run for run in runs_in_table.runs_of(path, columns) if run] if columns else []
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run: of columns of numbers, and of those texts by which rows are told apart or dated.
-    Raises BadLog where the file is damaged from the beginning, or holds no number."""
+    """One attempt for each run, from the columns of numbers and from texts that give a row its run, metric or
+    time. Raises BadLog if the whole file is damaged, or holds no number."""
     wanted = [
         c.name for c in _leaves(path) if c.is_number or (c.is_text and runs_in_table.places_rows(c.name))
     ]
@@ -83,13 +83,17 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """The wanted columns, the number of rows, a fault for each damaged row group. Raises BadLog for all."""
+    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog if all
+    are damaged."""
     columns, faults = dict[str, list[Column]](), list[Fault]()
     try:
-        with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # names may be no UTF-8
+        with (
+            path.open("rb") as opened,
+            pq.ParquetFile(opened) as file,
+        ):  # pyarrow cannot open names that are not UTF-8
             n_rows, n_groups = file.metadata.num_rows, file.num_row_groups
             n_cells, size = n_rows * len(wanted), path.stat().st_size
-            if n_cells > max(MOST_CELLS, CELLS_A_BYTE * size):
+            if n_cells > max(MOST_CELLS, MOST_CELLS_PER_BYTE * size):
                 raise ValueError(f"{n_cells} cells in {size} bytes")
             first_row = 0
             for group in range(n_groups):
@@ -124,7 +128,7 @@ def _short(err: Exception) -> str:
 
 
 def _cells(batch: pa.RecordBatch, first_row: int) -> dict[str, Column]:
-    """The cells of all columns, those of structs one by one."""
+    """The cells of all columns; structs become one column for each field."""
     table = pa.Table.from_batches([batch])
     while any(pa.types.is_struct(field.type) for field in table.schema):
         table = table.flatten()
@@ -137,7 +141,7 @@ def _cells(batch: pa.RecordBatch, first_row: int) -> dict[str, Column]:
 
 
 def _values(array: pa.Array) -> NDArray[Any]:
-    """int64, float64 or text; a moment as Unix seconds, a duration as seconds."""
+    """The values as int64, float64 or text; timestamps as Unix seconds, durations as seconds."""
     kind = array.type
     if pa.types.is_timestamp(kind) or pa.types.is_duration(kind):
         per_second = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]

@@ -1,11 +1,12 @@
-"""Logs behind an address, fetched by fsspec, or by the client of a tracker, into a mirror that readers read.
+"""Logs at an address, fetched by fsspec or by the client of a tracker into a local mirror, which is then
+read.
 
-An object is fetched if it may be a log: by its name, or by its first bytes. What was fetched is remembered
-with its etag, size and time; while those stay, it is not asked for again, and neither is what was no log.
+An object is fetched if its name or its first bytes say that it may be a log. The etag, size and time of every
+object are remembered, logs or not; while these do not change, it is not requested again.
 
-A run on the server of a tracker becomes a log of JSON lines in the mirror of its address, a folder a run:
-what it was started with on the first line, then its points in the order of their times. So all that is known
-of other logs holds for them: roles, several counters, launches that append to one run.
+A run on the server of a tracker becomes a folder with a log of JSON lines in the mirror of its address: its
+configuration on the first line, then its points in the order of their times. It is then read like any other
+log.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from chronicle.workspace.config import Confines, may_redirect
 from chronicle.workspace.folders import cache, mirror_of, safe_path
 from chronicle.workspace.locks import scratch
 
-MOST_RUNS = 1000  # of one address
+MOST_RUNS = 1000  # at one address
 LOG = "points.jsonl"
 
 Row = Mapping[str, Any]
@@ -45,8 +46,8 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Run:
-    """A run as a client tells it: ``config`` and ``facts`` under chronicle's names, and rows of numbers. A
-    row has a step and a time [Unix s] under a name by which tables are known to have them."""
+    """A run as a client returns it: ``config`` and ``facts`` under chronicle's names, and rows of numbers. A
+    row has a step and a time [Unix s] under names that the reader of tables knows."""
 
     run_id: str
     name: str
@@ -56,9 +57,9 @@ class Run:
 
 
 def of_tracker(address: str, mirror: Path) -> Path:
-    """Asks a client for the runs behind an address and keeps them in its mirror, which is given. Raises
-    UsageError where the address names no place, MissingExtra without the client, NothingToRead without a run,
-    LogError where there are more than are asked for at once, and whatever the client raises."""
+    """Fetches the runs at an address with a tracker's client into ``mirror``, which is returned. Raises
+    UsageError if the address names no place, MissingExtra without the client, NothingToRead without a run,
+    LogError if there are more than `MOST_RUNS`, and whatever the client raises."""
     scheme, _, place = address.partition("://")
     client = CLIENTS[scheme]
     parts = client.place.fullmatch(place)
@@ -75,7 +76,7 @@ def of_tracker(address: str, mirror: Path) -> Path:
         raise NothingToRead(f"{address}: no run with a metric")
     names = names_of((run.run_id, run.name) for run in runs)
     kept = {mirror / safe_path(names[run.run_id, run.name].replace("/", "-")) / LOG: run for run in runs}
-    for old in sorted(mirror.rglob("*"), reverse=True):  # also what an address above or below this one kept
+    for old in sorted(mirror.rglob("*"), reverse=True):  # also files of addresses above or below this one
         if old.is_dir() and not any(old.iterdir()):
             old.rmdir()
         elif old.is_file() and old not in kept:
@@ -87,7 +88,7 @@ def of_tracker(address: str, mirror: Path) -> Path:
 
 
 def _write(file: Path, run: Run) -> None:
-    """Writes the log of a run, in place of one that differs; equal bytes keep the time of the file."""
+    """Writes the log of a run, unless the file has the same content: then it keeps its time."""
     with scratch(file.parent) as folder:
         new = folder / LOG
         with new.open("w", encoding="utf-8") as log:
@@ -101,7 +102,9 @@ def _write(file: Path, run: Run) -> None:
 def _mlflow(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
     from mlflow import MlflowClient
 
-    os.environ.setdefault("MLFLOW_ALLOW_HTTP_REDIRECTS", "false")  # no server may send the client elsewhere
+    os.environ.setdefault(
+        "MLFLOW_ALLOW_HTTP_REDIRECTS", "false"
+    )  # a server must not send the client elsewhere
     client = MlflowClient(f"{scheme.partition('+')[2]}://{place['server']}")
     if place["run"]:
         runs: Iterable[Any] = [client.get_run(place["run"])]
@@ -158,7 +161,7 @@ def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         if place["run"] not in ("", run_id, name):
             continue
         asked = [{"run": name, "run_id": run["id"]}]
-        # without `scalar_only` a number that is not finite is null; with it, left out
+        # With `scalar_only`, the False here, numbers that are not finite would be left out instead of null.
         (batch,) = client.predict(project, asked, 1 << 31, False, api_name="/get_logs_batch")
         rows = ({name: math.nan if v is None else v for name, v in row.items()} for row in batch["logs"])
         config = configs.get(run_id) or configs.get(name) or {}
@@ -166,14 +169,15 @@ def _trackio(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
         yield Run(run_id, name, config, {"name": name, "project": project}, rows)
 
 
-_AIM_OWN = "__system"  # what Aim itself tells of machine and environment
+_AIM_OWN = "__system"  # what Aim itself logs about machine and environment
 
 
 def _aim(scheme: str, place: Mapping[str, str]) -> Iterator[Run]:
     from aim import Repo
 
     with scratch() as copy:
-        if place["path"]:  # it is opened for writing, or what no client has closed yet is not seen
+        # A copy, because only a repository that is opened for writing shows runs that are not closed yet.
+        if place["path"]:
             shutil.copytree(Path(place["path"]) / ".aim", copy / ".aim")
         repo = Repo(str(copy) if place["path"] else f"aim://{place['server']}")
         for run_hash in [place["run"]] if place["run"] else repo.list_all_runs():
@@ -197,7 +201,7 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
     for name, value in params.items():
         if not name.startswith(_AIM_OWN):
             config |= value if isinstance(value, Mapping) else {name: value}
-    own = params.get("__system_params", {})  # among it are all variables of the environment, which stay there
+    own = params.get("__system_params", {})  # these include all environment variables, which are not copied
     git = own.get("git_info", {})
     facts = {"name": run.name, "experiment": run.experiment, "started_at": run.creation_time}
     facts |= {"git_branch": git.get("branch"), "git_remote": git.get("remote_origin_url")}
@@ -207,7 +211,8 @@ def _of_aim(repo: Any, run_hash: str) -> Run:
 
 @dataclass(frozen=True)
 class Client:
-    """What asks a server: its package, what follows the scheme of an address, in words, and the runs."""
+    """A tracker's client: its package, the pattern of what follows the scheme of an address, this ``form`` in
+    words, and a function that yields the runs."""
 
     package: str
     place: re.Pattern[str]
@@ -234,52 +239,54 @@ CLIENTS = {
     "aim": Client("aim", _AIM, "aim://host:port or aim:///folder", _aim),
 }
 
-LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: the most that is fetched from one address
+LIMIT = "CHRONICLE_FETCH_LIMIT_GB"  # environment variable: how much is fetched from one address at most
 LIMIT_GB = 32.0
 MOST_OBJECTS = 200_000
-BEGIN_BYTES, TEXT_BYTES = 1 << 16, 1 << 24  # bytes looked at; the largest text that may belong to a log
+BEGIN_BYTES = 1 << 16  # bytes by which the format of an object is recognised
+TEXT_BYTES = 1 << 24  # the largest text that may belong to a log
 THREADS = 8
 
-# scheme: (extra, package)
+# By scheme: the extra of chronicle and the package that read such addresses.
 EXTRAS = {
     **dict.fromkeys(("s3", "s3a"), ("s3", "s3fs")),
     **dict.fromkeys(("gs", "gcs"), ("gs", "gcsfs")),
     **dict.fromkeys(("http", "https"), ("http", "aiohttp")),
     "hf": ("hf", "huggingface_hub"),
 }
-_STORES = (SQLITE_STARTS, PARQUET_STARTS)  # known as a whole only
+_STORES = (SQLITE_STARTS, PARQUET_STARTS)  # whether these are logs cannot be told from their first bytes
 _TIMES = ("LastModified", "mtime", "last_modified", "updated", "created")
 _TAGS = ("ETag", "etag", "md5Hash", "oid", "blob_id", "xet_hash")
 
-Info = Mapping[str, Any]  # what a file system tells of an object
+Info = Mapping[str, Any]  # what a file system says about an object
 Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 
 def fetch(address: str, confines: Confines | None = None) -> Path:
-    """The mirror of an address, up to date: a file or a folder. ``confines`` say where a server may send the
-    fetch on to. Raises LogError where it cannot be listed or fetched, or is too large; NothingToRead where
-    nothing is behind it; MissingExtra without the package that reads such addresses; UsageError where nothing
-    reads them, or where this one names no place."""
+    """The updated mirror of an address: a file or a folder. ``confines`` say where a server may redirect to.
+    Raises LogError if the address cannot be listed or fetched, or holds too much; NothingToRead if it does
+    not exist; MissingExtra without the package that reads such addresses; UsageError if no package reads
+    them, or the address names no place."""
     if not address.partition("://")[2].strip("/"):
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
     address = address.rstrip("/")
     refused: list[str] = []
-    told_of, sys.unraisablehook = sys.unraisablehook, lambda _: None  # as a client that failed goes away
+    # Destructors of a client that failed may raise, too: Python would print these errors.
+    hook, sys.unraisablehook = sys.unraisablehook, lambda _: None
     try:
         if address.partition("://")[0] in CLIENTS:
             return of_tracker(address, mirror_of(address))
         return _synchronised(_file_system(address, confines, refused), address)
     except ChronicleError:
         raise
-    except Exception as err:  # of every library its own
+    except Exception as err:  # every library has its own kinds
         problem = _failed(address, err, refused)
     finally:
-        sys.unraisablehook = told_of
+        sys.unraisablehook = hook
     raise problem
 
 
 def _synchronised(files: Any, address: str) -> Path:
-    """The mirror of an address with what has changed behind it fetched, and without what is gone."""
+    """The mirror of an address, after changed objects were fetched and those that are gone were removed."""
     mirror = mirror_of(address)
     memory = cache() / "index" / f"{hashlib.sha256(address.encode()).hexdigest()}.json"
     files.invalidate_cache()
@@ -287,10 +294,10 @@ def _synchronised(files: Any, address: str) -> Path:
     old, new = _recall(memory), {name: _mark(info) for name, info in objects.items()}
     places = _places(mirror, old.keys() | new.keys())
     changed = {name for name, mark in new.items() if old.get(name, [])[:3] != mark}
-    looked_at = [name for name in new if name in changed or (old[name][3] and not places[name].is_file())]
+    to_check = [name for name in new if name in changed or (old[name][3] and not places[name].is_file())]
     with ThreadPoolExecutor(THREADS) as threads:
-        judged = threads.map(lambda name: _wanted(files, name, objects[name]), looked_at)
-        wanted = dict(zip(looked_at, judged, strict=True))
+        checks = threads.map(lambda name: _wanted(files, name, objects[name]), to_check)
+        wanted = dict(zip(to_check, checks, strict=True))
         taken = [name for name, take in wanted.items() if take]
         if (total := sum(new[name][1] for name in taken)) > float(os.environ.get(LIMIT) or LIMIT_GB) * 1e9:
             remedy = f"name a folder further down, or set {LIMIT}"
@@ -323,7 +330,7 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
             watched = {"trace_configs": [_watched(address, confines, refused)]}
             return fsspec.filesystem(scheme, client_kwargs=watched, skip_instance_cache=True)
         return fsspec.filesystem(scheme)
-    except (ImportError, TypeError, ValueError) as err:  # or it needs to know more than an address
+    except (ImportError, TypeError, ValueError) as err:  # the latter two if an address alone is not enough
         if scheme in EXTRAS and isinstance(err, ImportError):
             raise MissingExtra(f"reading {address}", extra, package) from None
         known = ", ".join(f"{name}://" for name in (*EXTRAS, *CLIENTS))
@@ -332,7 +339,8 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
-    """What ends a fetch that is sent where it may not go; ``refused`` gets the reason, hidden by fsspec."""
+    """Ends a fetch that is redirected to a forbidden address. fsspec hides the reason, so ``refused`` gets
+    it."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
@@ -348,7 +356,7 @@ def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any
 
 
 def _objects(files: Any, address: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Name below the address ("" for the address itself, if it is an object) and what is told of it."""
+    """The name below the address ("" if the address itself is an object) and the info of each object."""
     root = files._strip_protocol(address)
     info = files.info(root)
     if info["type"] != "directory":
@@ -375,7 +383,7 @@ def _mark(info: Info) -> list[Any]:
 
 
 def _wanted(files: Any, name: str, info: Info) -> bool:
-    """Whether an object may be a log, or part of a folder that is one."""
+    """Whether an object may be a log, or part of a folder that is a log."""
     if not name or log_like(Path(safe_path(name).name)):
         return True
     with scratch() as folder:
@@ -387,27 +395,28 @@ def _wanted(files: Any, name: str, info: Info) -> bool:
 
 
 def _begin(files: Any, name: str) -> bytes:
-    """The first bytes of an object, and no more: what is no log may be a checkpoint of gigabytes."""
+    """The first bytes of an object, and no more: it may be a checkpoint of gigabytes."""
     if files.async_impl:
         return bytes(files.cat_file(name, start=0, end=BEGIN_BYTES))
-    with files.open(name, "rb", cache_type="none") as file:  # where cat_file reads ahead by megabytes
+    with files.open(name, "rb", cache_type="none") as file:  # cat_file would read megabytes ahead
         return bytes(file.read(BEGIN_BYTES))
 
 
 def _get(files: Any, info: Info, place: Path) -> None:
-    """Fetches an object, beside its place first: a mirror holds whole objects only."""
+    """Fetches an object to a temporary file and moves it to its place, so that a mirror holds whole
+    objects."""
     _make_room(place)
     with scratch(place.parent) as folder:
         part = folder / "part"
         files.get_file(info["name"], str(part))
         time = next((info[key] for key in _TIMES if isinstance(info.get(key), datetime)), None)
-        if time:  # as it was there: a mirror that is made anew looks the same
+        if time:  # a new mirror of the same objects has the same times
             os.utime(part, (time.timestamp(), time.timestamp()))
         part.replace(place)
 
 
 def _make_room(place: Path) -> None:
-    """Makes the folder of an object, in place of a file, and removes a folder in its own place."""
+    """Makes the folder of an object, and removes files or folders that are in the way."""
     for folder in reversed(place.parents):
         if folder.is_file():
             folder.unlink()
@@ -417,7 +426,8 @@ def _make_room(place: Path) -> None:
 
 
 def _places(mirror: Path, names: Iterable[str]) -> dict[str, Path]:
-    """Where objects are kept. One that is also the name of a folder gets another: no disk holds both."""
+    """The paths of objects in the mirror. An object with the name of a folder is renamed: no disk holds
+    both."""
     names = list(names)
     folders = {name[:at] for name in names for at, sign in enumerate(name) if sign == "/"}
     kept = {name: f"{name}:object" if name in folders else name for name in names}

@@ -1,11 +1,11 @@
-"""Stitching: from what single logs say to the one training they are parts of.
+"""Stitching: makes one timeline of the logs of a training.
 
-`stitch` takes attempts in any order and answers with a `Timeline`: logs that hold several attempts cut
-apart, copies of one log in two formats set aside, attempts in the order they ran, joins between them, and
-every point marked live or dead. Each stage is a module of its own; docs/timeline.md has the rules in words.
+`stitch` takes attempts in any order and returns a `Timeline`: it cuts logs that hold several attempts, sets
+copies of one log in two formats aside, orders and joins the attempts, and marks every point as live or dead.
+Each stage is a module of its own; docs/timeline.md states the rules.
 
-What it is given may also be a pandas DataFrame, or plain arrays, which are made attempts here. A table of
-several seeds, with a column that tells which row is of which, becomes an attempt a seed.
+A pandas DataFrame or plain arrays are converted to attempts here. A table with a column of seeds becomes one
+attempt for each seed.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from chronicle.workspace.config import RELATIONS
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
 
-_FILLED_SHARE = 0.5  # share of rows from which on a column is one that every row fills
-_TAIL_SAMPLES = 3  # blank cells at the end of a column that are no news
+_FILLED_SHARE = 0.5  # a column with values in a larger share of its rows is logged in every row
+_TAIL_SAMPLES = 3  # up to this many NaN at the end of a column are "not measured", whatever precedes them
 _MOST_NAMED = 4  # runs that a message lists
 _SEED_COLUMNS = ("seed", "random_seed")
-_MOST_SEEDS = 1000  # of them in a table; a random number a row is no seed of a training
+_MOST_SEEDS = 1000  # in a table; a column with more values does not hold seeds of trainings
 _TAKES_SENTENCE = (
     "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
     "values or (steps, values)"
@@ -53,10 +53,10 @@ def stitch(
         what: attempts (what `chronicle.read` gives), one attempt, a pandas DataFrame (one column a metric
             and the step in a column or the index; or long, as `Timeline.frame` makes it), or a mapping of
             metric to values or to (steps, values).
-        run_id: what the run is called.
-        order: names of attempts in the order they ran; those not named follow in the order found out.
-        relation: "attempts" (parts of one training) or "seeds" (trainings of their own) says what logs over
-            the same steps are; None or "" finds it out.
+        run_id: the name of the run.
+        order: names of attempts in the order they ran; the others follow in the order that the logs imply.
+        relation: what logs over the same steps are: "attempts" (parts of one training) or "seeds" (separate
+            trainings); None or "": the logs decide.
 
     Raises:
         UsageError: ``what`` is none of these, ``order`` names no attempt, or ``relation`` is another word.
@@ -90,7 +90,8 @@ def stitch(
 
 
 def _attempts_from(what: Any) -> list[Attempt]:
-    """The attempts in what `stitch` was given. Raises UsageError, which says what is wrong."""
+    """The attempts in the argument of `stitch`. Raises UsageError for an argument that is none of its types,
+    or that holds several runs."""
     attempts = _attempts(what)
     stated: dict[tuple[str, ...], dict[str, None]] = {}
     for attempt in attempts:
@@ -124,7 +125,7 @@ def _data(series: Iterable[Series], name: str = "data") -> Attempt:
 
 
 def _as_series(metric: str, given: Any) -> Series:
-    """Steps and values; bare values are counted from 0."""
+    """A series from (steps, values), or from values alone, whose steps are then counted from 0."""
     if not isinstance(given, tuple):
         values = _numbers(metric, given)
         return _series(metric, np.arange(len(values)), values)
@@ -144,7 +145,7 @@ def _numbers(metric: str, given: Any) -> Floats:
 
 
 def _steps(metric: str, given: Any) -> Steps:
-    """Whole steps, exact up to 2**63 - 1 (a detour through float64 would round them)."""
+    """Whole steps, exact up to 2**63 - 1: integers are not converted through float64, which rounds them."""
     try:
         raw = np.asarray(given)
         whole = raw.astype(np.int64) if raw.dtype.kind in "iub" else np.rint(raw.astype(np.float64))
@@ -170,7 +171,7 @@ def _from_frame(table: Any) -> list[Attempt]:
     steps = _steps(str(step or "index"), table.index if step is None else table[step])
     columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
     if not columns:
-        raise UsageError("the DataFrame has no column of numbers beside the step")
+        raise UsageError("the DataFrame has no column of numbers other than the step")
     series = []
     for metric, column in columns.items():
         values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
@@ -180,8 +181,9 @@ def _from_frame(table: Any) -> list[Attempt]:
 
 
 def _logged(values: Floats) -> Mask:
-    """Which cells of a column were logged: a table has NaN for "not measured" and for a loss that is NaN. NaN
-    at the end of a column that was filled in most rows, for longer than ever before, is data."""
+    """Which cells of a column were logged. A NaN may mean "not measured", or be a loss that is NaN: it is
+    data at the end of a column that has values in most rows, if there are more of them than in any gap
+    before."""
     logged = ~np.isnan(values)
     filled = np.flatnonzero(logged)
     if len(filled):
@@ -193,7 +195,7 @@ def _logged(values: Floats) -> Mask:
 
 
 def _from_long(table: Any) -> list[Attempt]:
-    """A table as `frame` makes it; run, attempt, role and time may be missing."""
+    """The attempts in a table as `Timeline.frame` makes it; run, attempt, role and time may be missing."""
     import pandas as pd
 
     if "run" in table.columns and table["run"].nunique() > 1:
@@ -217,8 +219,8 @@ def _from_long(table: Any) -> list[Attempt]:
 
 
 def _by_seed(attempt: Attempt) -> list[Attempt]:
-    """An attempt a seed, called ``table.csv, seed 3``, if a column says which row is of which. Only where
-    every metric was logged in every row, and not where the seed is another one from row to row."""
+    """One attempt for each seed, named ``table.csv, seed 3``, if a column holds the seed of each row, every
+    metric has a value in every row, and each seed has several rows; else the attempt as it is."""
     column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
     rest = {m: s for m, s in attempt.series.items() if s is not column}
     if (

@@ -1,8 +1,8 @@
-"""What the points of a timeline may stand over instead of steps: samples, tokens or wall clock.
+"""Axes other than steps for a timeline: samples, tokens or wall clock.
 
-Two runs of different batch sizes agree over samples and not over steps, and so do two halves of one run whose
-batch grew. Every attempt gets a table from step to place, out of the best that it logged; between its rows a
-straight line, beyond them the line of the last ones.
+Runs with different batch sizes agree over samples and not over steps, and so do two parts of one run whose
+batch grew. Every attempt gets a table from steps to places on the axis, made of the best that it logged. The
+table is interpolated, and extrapolated with its mean slope.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chronicle.workspace.config import AXES
 _WORDS = {"step": "step", "samples": "sample", "tokens": "token", "time": "second"}
 _BATCHES = ("global_batch_size", "train_batch_size", "total_batch_size", "effective_batch_size")
 _FARTHEST_PLACE = 2.0**62
-_LARGEST = 1e12  # of a batch; what is larger is no size
+_LARGEST_BATCH = 1e12  # a larger number is not a batch size
 _NEEDED_SERIES = {
     "samples": "a series of samples or of batch sizes, or a global batch size in its configuration",
     "tokens": "a series of tokens (or `tokens_per_step` in run.toml)",
@@ -32,14 +32,15 @@ _NEEDED_SERIES = {
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """From steps (ascending, float64[n]) to places on another axis (not descending); ``how`` it was made."""
+    """Maps steps (ascending, float64[n]) to places on another axis (not descending). ``how`` names what it
+    was made of."""
 
     steps: Floats
     places: Floats
     how: str
 
     def at(self, steps: Steps | Floats) -> Floats:
-        """The places of steps; beyond both ends the slope of the whole table goes on."""
+        """The places of steps, extrapolated at both ends with the mean slope of the table."""
         x = np.asarray(steps, np.float64)
         width = self.steps[-1] - self.steps[0]
         slope = float(self.places[-1] - self.places[0]) / width if width > 0 else 0.0
@@ -50,8 +51,8 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class OnAxis:
-    """A timeline whose steps are places on ``axis`` ("step", "sample", "token" or "second"). ``tables`` put
-    them there, one an attempt (None: as they were), and ``how`` says what those are made of."""
+    """A timeline whose steps are places on ``axis`` ("step", "sample", "token" or "second"). ``tables`` has
+    the table of each attempt (None: steps are unchanged), ``how`` says what the tables are made of."""
 
     timeline: Timeline
     axis: str
@@ -59,14 +60,15 @@ class OnAxis:
     tables: Sequence[Table | None]
 
     def place(self, attempt: int | None, step: int) -> int:
-        """Where a step of an attempt stands (None: of the latest one that begins at or before it)."""
+        """The place of a step of an attempt (None: of the latest attempt that begins at or before the
+        step)."""
         if attempt is None:
             begun = [k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]
             attempt = [0, *begun][-1]
         return int(_placed(np.array([step]), self.tables[attempt])[0])
 
     def finding(self, finding: Finding) -> Finding:
-        """The finding over this axis; what its evidence says stays in steps."""
+        """The finding over this axis; its evidence stays in steps."""
         k = next((k for k, log in enumerate(self.timeline.attempts) if log.name == finding.attempt), None)
         steps = {name: getattr(finding, name) for name in ("start_step", "peak_step", "end_step")}
         places: dict[str, Any] = {n: self.place(k, step) for n, step in steps.items() if step is not None}
@@ -76,10 +78,10 @@ class OnAxis:
 @any_numbers
 def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:
     """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point).
-    Samples and tokens come from a logged counter, else from sizes of steps, cumulated, else from the batch
-    size in a configuration or ``tokens_per_step``. Where an attempt has no counter it goes on from the place
-    of the attempt before at its first step. The live mask stays. Raises UsageError for another axis, or an
-    attempt that logged nothing to derive it from."""
+    Samples and tokens come from a logged counter, else from the cumulated sizes of steps, else from the batch
+    size in the configuration or ``tokens_per_step``. An attempt without a counter continues from the place
+    that the attempt before it had at the same step. The live mask does not change. Raises UsageError for
+    another axis, or if an attempt logged nothing to derive the axis from."""
     if axis not in AXES:
         raise UsageError(f"axis must be one of {', '.join(map(repr, AXES))}, not {axis!r}")
     if axis == "step":
@@ -125,7 +127,7 @@ def _on_axis(over: OnAxis) -> Timeline:
 def _tables(
     attempt: Attempt, ticks: Series, axis: str, before: Table | None, tokens_per_step: float
 ) -> Iterator[Table]:
-    """All ways from the steps of an attempt to an axis, the best first."""
+    """All tables that can be made for an attempt, the best first."""
     if axis == "time":
         timed = np.isfinite(ticks.times)
         if timed.any():
@@ -144,14 +146,14 @@ def _tables(
     for series in attempt.by_role(role):
         yield from _cumulated(series, before, how.format(series.metric))
     for name, size in sizes.items():
-        if isinstance(size, int | float) and 0 < size < _LARGEST:
+        if isinstance(size, int | float) and 0 < size < _LARGEST_BATCH:
             ends = np.array([ticks.steps[0], max(ticks.steps[-1], ticks.steps[0] + 1)], np.float64)
             places = _start_of_attempt(before, ends[0], size) + size * (ends - ends[0])
             yield Table(ends, places, f"step × {name}")
 
 
 def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table]:
-    """Each step adds what was last logged; the first logged value holds from the step before on."""
+    """A table in which each step adds the size logged at it or next after it."""
     ok = np.isfinite(series.values) & (series.values > 0)
     if ok.any():
         steps, each = series.steps[ok].astype(np.float64), series.values[ok]
@@ -164,12 +166,12 @@ def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table
 
 
 def _start_of_attempt(before: Table | None, step: float, each: float) -> float:
-    """Where the attempt before stood at a step; without one all earlier steps were of this size."""
+    """The place of the attempt before at a step; without one, as if all earlier steps had this size."""
     return each * step if before is None else float(before.at(np.array([step]))[0])
 
 
 def _rising(steps: Steps | Floats, places: Floats) -> tuple[Floats, Floats]:
-    """One row a step, the last of equal ones; places as they are, clipped to what an integer holds."""
+    """One row for each step (the last one), with places that never fall and fit into an integer."""
     kept = np.append(steps[1:] != steps[:-1], True)
     y = np.clip(np.nan_to_num(places[kept]), -_FARTHEST_PLACE, _FARTHEST_PLACE)
     return np.asarray(steps, np.float64)[kept], np.maximum.accumulate(y)

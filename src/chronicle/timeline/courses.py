@@ -1,7 +1,7 @@
-"""What stitching asks of an attempt, and the order in which attempts ran.
+"""The clock and the span of an attempt, and the order in which attempts ran.
 
-A `Course` is an attempt with its clock series, the steps it spans and when it ran. The order is what run.toml
-says, else that of the wall clock, else that of steps and names.
+A `Course` is an attempt with its clock series, the steps it spans and when it ran. The order is the one in
+run.toml, else that of the wall clock, else that of steps and names.
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 Log = list["Course"]  # the attempts of one file, in the order of its rows
 
-PART = re.compile(r"#\d+$")  # ends the name of one attempt of several in a log, see `split`
-_ALL_PARTS = re.compile(r"(?:#\d+)+$")  # a launch in a log may hold several attempts
+PART = re.compile(r"#\d+$")  # at the end of the name of one of several attempts in a log, see `split`
+_ALL_PARTS = re.compile(r"(?:#\d+)+$")  # a log may hold several launches, and a launch several attempts
 SCHEDULES = frozenset(
     (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
-)  # planned before the run: equal in two attempts, whatever happened in them
+)  # planned before the run, and so equal in two attempts that otherwise differ
 
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
-_DENSE_SHARE = 0.5  # a series this much as long as the clock tells the attempt's span too
-_HOLE_SHARE = 0.1  # share of an attempt that may be missing at its end
+_DENSE_SHARE = 0.5  # a series with at least this share of the clock's points counts for the span
+_MISSING_SHARE = 0.1  # share of an attempt that may be missing at its end
 _CLOCK_OFF = (
-    "By wall clock {late} ran after {early}, which begins where it ends: a clock was off, and the steps give "
-    "the order. `order` in run.toml decides."
+    "The wall clock says that {late} ran after {early}, which begins at the step where {late} ends. A clock "
+    "was taken to be wrong, and the order to be that of the steps. State another with `order` in run.toml."
 )
 _OVERLAP = (
-    "Logs overlap in steps and not all have wall clock times: the order of the attempts is taken from {by}. "
-    "`order` in run.toml decides."
+    "Logs overlap in steps and not all have wall clock times. The order of the attempts was taken from {by}. "
+    "State another with `order` in run.toml."
 )
-_CLOCK_SHARE = 0.05  # a loss with a smaller share of the points than this is a remark, no clock
+_CLOCK_SHARE = 0.05  # a loss with a smaller share of the points is too sparse for a clock
 
 
 @dataclass(frozen=True)
 class Course:
-    """An attempt with points, and what the rules ask of it; ``index`` is its place in the timeline. The span
-    is that of the clock and of every series about as dense. A sparse series has no say: a sanity check or a
-    hyperparameter logged at step 0 by every process would make each resume a new start."""
+    """An attempt with points, its clock and its span; ``index`` is its place in the timeline. The span is
+    that of the clock and of every series about as dense. Sparse series do not count: a sanity check or a
+    hyperparameter that every process logs at step 0 would make each resume a new start."""
 
     attempt: Attempt
     clock: Series
     first: int
     last: int
-    started: float  # [Unix s] first and last wall clock; NaN where the log has none
-    ended: float
+    started: float  # [Unix s]; NaN where the log has no times
+    ended: float  # [Unix s]
     index: int = -1
 
     @property
@@ -76,12 +76,12 @@ class Course:
 
     @cached_property
     def slack(self) -> float:
-        """What may be missing at its end [steps], a tenth of it: the last lines of a killed process."""
-        return _HOLE_SHARE * (self.last - self.first)
+        """How many steps may be missing at its end, since a killed process loses its last lines."""
+        return _MISSING_SHARE * (self.last - self.first)
 
 
 def course(attempt: Attempt) -> Course | None:
-    """The course of an attempt whose rows are in step order, or None without points."""
+    """The course of an attempt whose rows are sorted by step; None if it has no points."""
     ticks = clock(attempt)
     if ticks is None:
         return None
@@ -92,14 +92,14 @@ def course(attempt: Attempt) -> Course | None:
 
 
 def is_counter(series: Series) -> bool:
-    """Whether values count from 0 or 1, one by one or by more: the episodes of an agent, say."""
+    """Whether the values are growing whole numbers from 0 or 1, such as the episodes of an agent."""
     values = series.values
     begins = len(values) > 1 and values[0] in (0, 1)
     return bool(begins and (values == np.floor(values)).all() and (values[1:] > values[:-1]).all())
 
 
 def _cached(ask: Callable[[K], T]) -> Callable[[K], T]:
-    """A question about a log that is asked again and again: of a wide table each answer takes long."""
+    """Caches a function of a log for as long as the log exists: for a wide table each call is slow."""
     known = WeakKeyDictionary[K, T]()
 
     @wraps(ask)
@@ -113,7 +113,7 @@ def _cached(ask: Callable[[K], T]) -> Callable[[K], T]:
 
 @_cached
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
-    """First and last time that any series logged [Unix s]; NaN where there is none."""
+    """First and last time of any series [Unix s]; NaN without times."""
     times = [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]
     if not times:
         return math.nan, math.nan
@@ -122,7 +122,7 @@ def wall_clock(attempt: Attempt) -> tuple[float, float]:
 
 @_cached
 def clock(attempt: Attempt) -> Series | None:
-    """The series that tells the attempt's course: the judged loss, else what has most points."""
+    """The series whose steps and times stand for the attempt: the judged loss, else the longest series."""
     filled = [s for s in attempt.series.values() if len(s)]
     if not filled:
         return None
@@ -133,8 +133,8 @@ def clock(attempt: Attempt) -> Series | None:
 
 
 def process(attempt: Attempt) -> tuple[str, str] | None:
-    """Host and process id, from the facts or from the name of an event file; None where neither has them. Two
-    that differ are two processes; equal ones may be two containers of one name."""
+    """Host and process id, from the facts or from the name of an event file; None where neither has them.
+    Different ones are two processes; equal ones may still be two, in containers of one name."""
     if "host" in attempt.facts and "pid" in attempt.facts:
         return str(attempt.facts["host"]), str(attempt.facts["pid"])
     match = _EVENT_FILE.search(PART.sub("", attempt.name))
@@ -142,15 +142,15 @@ def process(attempt: Attempt) -> tuple[str, str] | None:
 
 
 def by_name(name: str) -> tuple[Any, ...]:
-    """Sort key of attempts: natural order, but what begins with a number is last."""
+    """Sort key of attempts: natural order, with names that begin with a digit last."""
     return name[:1].isdecimal(), natural(name)
 
 
 def in_order(
     courses: Sequence[Course], others: Sequence[Attempt], order: Sequence[str]
 ) -> tuple[list[Course], list[str]]:
-    """Attempts in the order they ran, and the doubts about it. ``order`` may also name ``others``, copies and
-    attempts without points, which have no place in it."""
+    """The attempts in the order they ran, and the doubts about it. ``order`` may also name ``others`` (copies
+    and attempts without points), which are not ordered."""
     ordered, doubts = _by_evidence(sorted(courses, key=lambda c: by_name(c.name)))
     names = [c.name for c in ordered] + [a.name for a in others]
     place: dict[str, int] = {}
@@ -172,10 +172,10 @@ def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
         by_clock = sorted(courses, key=lambda c: c.started)
         late = [(a, b) for a, b in pairwise(by_step) if a.started > b.started]
         abut = all(0 <= b.first - a.last <= 2 * max(a.gap, b.gap) for a, b in pairwise(by_step))
-        if not late or _nothing_twice(by_clock) or not abut:
+        if not late or _no_step_twice(by_clock) or not abut:
             return by_clock, []
         return by_step, [_CLOCK_OFF.format(late=late[0][0].name, early=late[0][1].name)]
-    if len(logs) == 1 or _nothing_twice(by_step):
+    if len(logs) == 1 or _no_step_twice(by_step):
         return by_step, []
     if not _numbered([log[0].name for log in logs.values()]):
         return by_step, [_OVERLAP.format(by="their first steps")]
@@ -184,20 +184,21 @@ def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
     return by_number, [] if by_number == by_step else [_OVERLAP.format(by=by)]
 
 
-def _nothing_twice(courses: Sequence[Course]) -> bool:
-    """Whether no step was trained twice in this order: a chain of resumes needs no other evidence."""
+def _no_step_twice(courses: Sequence[Course]) -> bool:
+    """Whether no step was trained twice in this order: it is then a chain of resumes."""
     return all(a.last <= b.first for a, b in pairwise(courses))
 
 
 def _numbered(names: Sequence[str]) -> bool:
-    """Whether what sets the names apart is a number: run-5-blue, run-6. People count what they launch."""
+    """Whether a number is the first difference between the names, as in run-5-blue and run-6: people often
+    number what they launch."""
     words = [re.split(r"(\d+)", name) for name in names]
     apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
     return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)
 
 
 def one_of_each(series: Collection[AnySeries]) -> Collection[AnySeries]:
-    """One of all that share the arrays of their steps and times, as the columns of a table do."""
+    """One series of all those that share their arrays of steps and times, as the columns of a table do."""
     shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
     return shared.values()
 

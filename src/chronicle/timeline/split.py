@@ -1,7 +1,7 @@
-"""One log that holds several attempts, cut apart where its step goes back for good.
+"""Cuts a log that holds several attempts where its step goes back for good.
 
-A step goes back for five reasons. Rows out of order and repeated steps are put in order and told of here; a
-rollback, a relaunch and another seed begin an attempt of their own, and `trainings` tells which it is.
+A step goes back for five reasons. Rows out of order and repeated steps are sorted and reported here. A
+rollback, a relaunch and another seed begin a new attempt; `trainings` decides which of the three it is.
 """
 
 from __future__ import annotations
@@ -19,18 +19,21 @@ from chronicle.metrics.arithmetic import median
 from chronicle.model import Attempt, Floats, Role, Series, StepBack, Steps
 from chronicle.timeline.courses import Index, Mask, clock, distinct_in
 
-_SHORT_SAMPLES = 3  # a row this far from its place is out of order, not trained again
-_SHUFFLED_SHARE = 0.25  # share of rows whose step goes back in a log that has no order at all
-_RARE_SHARE = 0.02  # of rows: so many short returns are restarts; of more, ranks write one log together
-_FEW_CUTS = 8  # so many attempts may be in any log; in one with more
-_MANY_CUTS, _MANY_SHORT = 1000, 50  # nobody restarts more often
-_ROWS_BETWEEN_CUTS = 10  # shorter attempts than this on average are ranks that write by turns
-_NEAR_SAMPLES = 256  # how far back a short return looks for the steps it logs again
-_AT_ONCE = 4096  # falls that are looked at together
-_LEAST_S, _AS_LONG, _FAR_ABOVE, _AS_MANY = 2.0, 0.5, 10.0, 2  # see `process_starts`
+_SHORT_SAMPLES = 3  # a row no farther than this from its place is out of order, not trained again
+_SHUFFLED_SHARE = 0.25  # a log whose step goes back in a larger share of its rows has no order at all
+_RARE_SHARE = 0.02  # a larger share of short returns comes from ranks that share one log, not from restarts
+_FEW_CUTS = 8  # any log may hold this many attempts; more are limited by the three constants below
+_MOST_CUTS, _MOST_SHORT_RETURNS = 1000, 50
+_ROWS_BETWEEN_CUTS = 10  # shorter attempts on average are ranks that write by turns
+_NEAR_SAMPLES = 256  # how far back the steps that a short return logs again are looked for
+_BATCH_FALLS = 4096  # falls that are compared in one array, to limit its memory
+_LEAST_PAUSE_S = 2.0  # of a launch; shorter pauses tell nothing
+_PAUSE_SHARE = 0.5  # share of a launch's pause that the pause of a resume must have
+_FAR_ABOVE = 10.0  # a pause or a leap of a clock stands out if it is this many times larger than all others
+_RESUMES_PER_LAUNCH = 2  # pauses that are more frequent are evaluations or checkpoints
 _CLOCK_SHARE = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
-_OF_THE_END = ("ended", "exit_code")  # facts of the last attempt of a log alone
+_FACTS_OF_THE_END = ("ended", "exit_code")  # they belong to the last attempt of a log
 
 _BLOCKS = (
     "Blocks of rows of {name} are out of order, and no step is in two of them, so they were sorted as one "
@@ -40,31 +43,30 @@ _SORTED = (
     "The step of {name} goes back in {down} of {rows} rows, which were taken to be out of order and sorted. "
     "If several processes wrote this log, name the log of one of them in `paths` of run.toml."
 )
-
-
 _PAUSED = (
-    "{name} goes on at step {steps} after a pause as long as that of a launch, or with a clock that begins "
-    "anew, which was taken for a resume. It may have been a hang."
+    "{name} continues at step {steps} after a pause as long as that of a launch, or with a clock that starts "
+    "again, which was taken for a resume. It may have been a hang."
 )
 
 
 def split(
     attempts: Sequence[Attempt], *, relation_given: bool
 ) -> tuple[list[Attempt], list[str], list[StepBack]]:
-    """All attempts in the logs, their rows in the order of steps, the doubts, and where rows were out of
-    order or a step was logged again. Several of one log are ``name#1``, ``name#2`` in the order of the rows.
-    ``relation_given``: run.toml says how attempts relate, and a step that goes back always cuts."""
+    """All attempts in the logs, with their rows sorted by step; the doubts; and where rows were out of order
+    or a step was logged again. Several attempts of one log are named ``name#1``, ``name#2`` in the order of
+    its rows. With ``relation_given`` (by run.toml) a log is also cut where blocks of rows may be out of
+    order."""
     parts: list[Attempt] = []
     doubts: list[str] = []
     backs: list[StepBack | None] = []
     for attempt in attempts:
-        happened = _in_order(attempt, _by_wall_clock)
-        logged, ticks = _ticks(attempt), _ticks(happened)
+        by_time = _in_order(attempt, _by_wall_clock)
+        logged, ticks = _ticks(attempt), _ticks(by_time)
         if logged is None or ticks is None:
             parts.append(attempt)
             continue
-        cuts = counted_anew(happened, ticks) or attempt_starts(ticks)
-        resumed = process_starts(happened, ticks, cuts)
+        cuts = counter_restarts(by_time, ticks) or attempt_starts(ticks)
+        resumed = process_starts(by_time, ticks, cuts)
         if cuts and not relation_given and _are_blocks(ticks.steps, cuts):
             cuts = []
             doubts.append(_BLOCKS.format(name=attempt.name))
@@ -74,19 +76,19 @@ def split(
             steps = ", ".join(map(str, ticks.steps[resumed]))
             doubts.append(_PAUSED.format(name=attempt.name, steps=steps))
             cuts = sorted({*cuts, *resumed})
-        pieces = _cut(happened, ticks, cuts)
+        pieces = _cut(by_time, ticks, cuts)
         parts += pieces
         backs += [_disorder(attempt.name, logged, ticks, len(cuts)), *map(_repeats, pieces)]
     return parts, doubts, [back for back in backs if back is not None]
 
 
 def _ticks(attempt: Attempt) -> Series | None:
-    """The clock of an attempt, or a loss that is logged more than twice as often: a score of few evaluations
-    passes over the launches between them."""
-    judged = clock(attempt)
+    """The clock of an attempt, or a loss that is logged more than twice as often: a clock with few points,
+    such as a score of evaluations, would miss launches between them."""
+    ticks = clock(attempt)
     losses = (*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS))
-    often = max(losses, key=len, default=judged)
-    return often if judged and often and len(judged) < _CLOCK_SHARE * len(often) else judged
+    longest = max(losses, key=len, default=ticks)
+    return longest if ticks and longest and len(ticks) < _CLOCK_SHARE * len(longest) else ticks
 
 
 def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
@@ -99,46 +101,46 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
         for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
             if len(rows):
                 series[k][metric] = _by_step(points.pick(rows))
-    facts = {name: value for name, value in attempt.facts.items() if name not in _OF_THE_END}
+    facts = {name: value for name, value in attempt.facts.items() if name not in _FACTS_OF_THE_END}
     early = replace(attempt, facts=facts, faults=(), truncated=False)
-    whose = enumerate(zip([early] * len(cuts) + [attempt], series, strict=True), 1)
-    return [replace(log, name=f"{log.name}#{n}", series=own) for n, (log, own) in whose]
+    pieces = zip([early] * len(cuts) + [attempt], series, strict=True)
+    return [replace(log, name=f"{log.name}#{n}", series=own) for n, (log, own) in enumerate(pieces, 1)]
 
 
 def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
-    """The attempt with each series put in an order, where a step goes back in any."""
+    """The attempt with all its series sorted by ``order``, if the step goes back in any of them."""
     if not any(len(steps_back(s.steps)) for s in distinct_in(attempt)):
         return attempt
     return replace(attempt, series={m: order(s) for m, s in attempt.series.items()})
 
 
 def _by_step(series: Series) -> Series:
-    """Rows in the order of their steps; equal steps are sub-samples and keep the order of the log."""
+    """The rows sorted by step; rows of equal steps keep the order of the log."""
     return series.pick(np.argsort(series.steps, kind="stable")) if len(steps_back(series.steps)) else series
 
 
 def steps_back(steps: Steps) -> Index:
-    """Rows whose step is lower than the row before. Compares, never subtracts: steps may be 2**63 - 1."""
+    """Rows whose step is lower than the row before. A difference could overflow: steps may be 2**63 - 1."""
     return np.flatnonzero(steps[1:] < steps[:-1]) + 1
 
 
 def _by_wall_clock(series: Series) -> Series:
-    """Rows in the order they happened, where that and not the order of the file makes the steps grow."""
+    """The rows sorted by time, if steps then grow at more rows than in the order of the file."""
     if not len(steps_back(series.steps)) or not np.isfinite(series.times).all():
         return series
-    happened = series.pick(np.argsort(series.times, kind="stable"))
-    # Two trainings at the same time would interleave into repeated steps: those stay as they were written.
-    return happened if _not_growing(happened.steps) < _not_growing(series.steps) else series
+    by_time = series.pick(np.argsort(series.times, kind="stable"))
+    # Sorting would interleave two trainings that ran at the same time, and repeat their steps.
+    return by_time if _count_not_growing(by_time.steps) < _count_not_growing(series.steps) else series
 
 
-def _not_growing(steps: Steps) -> int:
+def _count_not_growing(steps: Steps) -> int:
     return int(np.count_nonzero(steps[1:] <= steps[:-1]))
 
 
-def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
-    """Rows of the clock at which another counter that is logged with it begins again, if the step goes back
-    at no other row. When a program is started again, it counts an agent's episodes from the first again (or
-    from the 100th, if it logs every 100th), while its steps begin wherever that episode ends."""
+def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
+    """Rows of the clock at which another counter that is logged with it starts again, if the step goes back
+    at no other row. A relaunched program counts an agent's episodes from the first again (or from the 100th,
+    if it logs every 100th), while its steps start wherever that episode ends."""
     down = steps_back(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values
@@ -146,7 +148,8 @@ def counted_anew(attempt: Attempt, ticks: Series) -> list[int]:
             continue
         begins = np.flatnonzero(values[1:] <= values[:-1]) + 1
         again = (values[begins] == values[0]).all() and np.isin(down, begins).all()
-        again &= values[0] in (0, 1) or len(begins) == len(down)  # every 50th batch comes again in each epoch
+        # A counter of batches, logged every 50th, also starts again at 50, but with each epoch.
+        again &= values[0] in (0, 1) or len(begins) == len(down)
         whole = np.isfinite(values).all() and (values == np.floor(values)).all()
         if again and whole and len(values) > _SHORT_SAMPLES * len(begins):
             return begins.tolist()
@@ -157,55 +160,55 @@ def attempt_starts(series: Series) -> list[int]:
     """Rows of the clock at which a new attempt begins (never row 0)."""
     down = _begins_again(series)
     steps, most = series.steps, _most_cuts(series.steps)
-    # A log to which every launch appends, of which some got no further than a few rows. Rows out of order,
-    # and ranks that write by turns, fall to other steps than the first.
-    from_first = (steps[down] == steps[0]).all() and _not_growing(steps) == len(down)
+    # Every launch appends to the log, and some launches logged only a few rows. Where rows are out of order,
+    # or ranks write by turns, the step also falls to other steps than the first one.
+    from_first = (steps[down] == steps[0]).all() and _count_not_growing(steps) == len(down)
     if from_first and len(down) <= max(_FEW_CUTS, len(steps) / (_SHORT_SAMPLES + 1)):
         return [*down.tolist()]
     if not len(down) or len(down) > max(2, _SHUFFLED_SHARE * len(series)):
         return []
     cuts: list[int] = []
-    short: list[int] = []  # returns of a few points, which are starts where they are rare
-    begin, top = 0, int(steps[: down[0]].max())
+    short: list[int] = []  # returns over a few points, which are starts if they are rare
+    begin, highest = 0, int(steps[: down[0]].max())
     ends = np.append(down[1:], len(series))
-    for row, end, quiet in zip(down.tolist(), ends.tolist(), _are_disorder(series, down), strict=True):
-        if not quiet:
+    for row, end, is_disorder in zip(down.tolist(), ends.tolist(), _are_disorder(series, down), strict=True):
+        if not is_disorder:
             near = slice(max(begin, row - _NEAR_SAMPLES), row)
-            back = int(np.searchsorted(steps[row:end], top, side="right"))
+            n_again = int(np.searchsorted(steps[row:end], highest, side="right"))
             if len(np.unique(steps[near][steps[near] >= steps[row]])) <= _SHORT_SAMPLES:
-                many = len(short) > _rare_returns(series)  # then none is a start, and nobody looks closer
-                if not many and _trained_again(series, near, slice(row, row + back)):
+                many = len(short) > _rare_returns(series)  # then none is a start
+                if not many and _trained_again(series, near, slice(row, row + n_again)):
                     short.append(row)
-            elif back == end - row or back > _SHORT_SAMPLES:  # not a few rows too late, then on from the top
+            # Otherwise a few rows were late, and the log goes on from its highest step.
+            elif n_again == end - row or n_again > _SHORT_SAMPLES:
                 cuts.append(row)
-                begin, top = row, int(steps[end - 1])
-        top = max(top, int(steps[end - 1]))  # between two falls the steps only grow
+                begin, highest = row, int(steps[end - 1])
+        highest = max(highest, int(steps[end - 1]))  # between two falls the steps only grow
     cuts = sorted(cuts + short) if len(short) <= _rare_returns(series) else cuts
     return cuts if len(cuts) <= most else []
 
 
 def _begins_again(series: Series) -> Index:
     """Rows whose step is lower than the row before, and in a log that has such rows also those that repeat
-    the first step of the log: a launch before them stopped after one row. Where any other step is repeated,
-    or each launch repeats its first, or no time passes between the two, the rows are samples of one step."""
+    the first step of the log, where the launch before stopped after one row. Where other steps are repeated,
+    too, or each launch repeats its first step, or no time passes, repeated rows are samples of one step."""
     steps, times = series.steps, series.times
     down, repeats = steps_back(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
     if not 0 < len(repeats) <= len(down) or (steps[repeats] != steps[0]).any():
         return down
-    at_once = times[repeats] - times[repeats - 1] < median(np.diff(times))  # never with an unknown time
+    at_once = times[repeats] - times[repeats - 1] < median(np.diff(times))  # false where a time is unknown
     return down if at_once.any() else np.union1d(down, repeats)
 
 
 def _most_cuts(steps: Steps) -> float:
-    return max(_FEW_CUTS, min(_MANY_CUTS, len(steps) / _ROWS_BETWEEN_CUTS))
+    return max(_FEW_CUTS, min(_MOST_CUTS, len(steps) / _ROWS_BETWEEN_CUTS))
 
 
 def process_starts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
-    """Rows of the clock at which a process went on from where another one had ended, beside the ``cuts``. A
-    clock of the process begins anew there, or leaps at a step that is logged again. Or there is a pause half
-    as long as that of a launch and ten times as long as any other, for at most two such rows a launch: what
-    comes again more often is an evaluation or a checkpoint. A hang as long as a launch is taken for a resume,
-    too, by which nothing is judged."""
+    """Rows of the clock, other than the ``cuts``, at which a new process continued where one had ended: a
+    clock of the process starts again, or leaps at a step that is logged again, or there is a pause half as
+    long as that of a launch and ten times longer than any other. A hang as long as a launch is also taken for
+    a resume; this changes no verdict."""
     elapsed = _elapsed(attempt, ticks)
     restarts = _clock_restarts(attempt, ticks, elapsed, cuts) + _clock_leaps(ticks, elapsed)
     return sorted({*_pauses(ticks.times, cuts), *restarts})
@@ -217,20 +220,22 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
     pause = np.diff(times, prepend=times[0])
     launch = float(pause[list(cuts)].min())
     pause[list(cuts)] = 0.0
-    long = np.flatnonzero(pause >= max(_LEAST_S, _AS_LONG * launch))
-    clear = len(long) and pause[long].min() >= _FAR_ABOVE * np.delete(pause, long).max()
-    return long.tolist() if clear and launch >= _LEAST_S and len(long) <= _AS_MANY * len(cuts) else []
+    long = np.flatnonzero(pause >= max(_LEAST_PAUSE_S, _PAUSE_SHARE * launch))
+    if launch < _LEAST_PAUSE_S or not 0 < len(long) <= _RESUMES_PER_LAUNCH * len(cuts):
+        return []
+    return long.tolist() if pause[long].min() >= _FAR_ABOVE * np.delete(pause, long).max() else []
 
 
 def _elapsed(attempt: Attempt, ticks: Series) -> Floats:
-    """The seconds of a process that are logged in each row of the clock; none where nothing logs them."""
+    """The seconds since the start of the process at each row of the clock; empty where they are not
+    logged."""
     clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
     return next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
 
 
 def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:
-    """Rows that repeat a step, at each of which the seconds of the process move farther than at any other
-    row: the process that goes on from there counts them from another moment."""
+    """Rows that repeat a step and at which the elapsed seconds change far more than at any other row: the new
+    process counts them from another moment."""
     again = np.flatnonzero(ticks.steps[1:] == ticks.steps[:-1]) if len(elapsed) else np.empty(0, np.intp)
     if not 0 < len(again) <= _rare_returns(ticks):
         return []
@@ -240,7 +245,7 @@ def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:
 
 
 def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequence[int]) -> list[int]:
-    """Rows of the clock at which the seconds of a process begin anew, and not those of an epoch."""
+    """Rows of the clock at which the elapsed seconds of a process, and not those of an epoch, start again."""
     if not len(down := np.flatnonzero(elapsed[1:] < elapsed[:-1]) + 1):
         return []
     begin = elapsed[0] + _SHORT_SAMPLES * median(np.abs(np.diff(elapsed)))
@@ -249,7 +254,7 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
     epoch = next((s for s in attempt.by_role(Role.EPOCH) if np.array_equal(s.steps, ticks.steps)), None)
     if epoch is not None:
         of_epochs = bool((np.floor(epoch.values[back]) != np.floor(epoch.values[back - 1])).any())
-    else:  # they begin anew at equal distances, as far as the log tells
+    else:  # without a logged epoch: seconds that start again at equal distances
         lengths = np.diff([0, *down, len(ticks)])
         of_epochs = bool(np.ptp(lengths[:-1]) <= 1 and lengths[-1] <= lengths[0] + 1)
     of_epochs = of_epochs and attempt.axis != "epoch"
@@ -257,20 +262,21 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
 
 
 def _are_disorder(series: Series, down: Index) -> list[bool]:
-    """Falls that are plainly disorder: near few rows of higher steps, and without a step of two values."""
+    """Which falls of the step are clearly disorder: few rows nearby have higher steps, and no step after the
+    fall has two values."""
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
     windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
-    parts = np.array_split(down, len(down) // _AT_ONCE + 1)
+    parts = np.array_split(down, len(down) // _BATCH_FALLS + 1)
     few = [np.count_nonzero(windows[at] >= steps[at, None], axis=1) <= _SHORT_SAMPLES for at in parts]
     _, first, step = np.unique(steps, return_index=True, return_inverse=True)
     twice = (np.bincount(step, ~_equal(series.values, series.values[first][step])) > 0)[step]
-    quiet: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
-    return quiet
+    disorder: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
+    return disorder
 
 
 def _rare_returns(series: Series) -> float:
-    return max(3.0, min(_MANY_SHORT, _RARE_SHARE * len(series)))
+    return max(3.0, min(_MOST_SHORT_RETURNS, _RARE_SHARE * len(series)))
 
 
 def _trained_again(series: Series, old: slice, new: slice) -> bool:
@@ -279,50 +285,50 @@ def _trained_again(series: Series, old: slice, new: slice) -> bool:
 
 
 def _equal(a: Floats, b: Floats) -> Mask:
-    """Where values of one log are the same, to the last digit: one program wrote both."""
+    """Where values are exactly equal (NaN equals NaN): both were written by one program."""
     return np.asarray((a == b) | (np.isnan(a) & np.isnan(b)))
 
 
 def _are_blocks(steps: Steps, cuts: list[int]) -> bool:
-    """Whether the pieces are blocks of the rows of one attempt, put together in a wrong order: no two of them
-    have a step in common, and each goes on where another one ends."""
+    """Whether the pieces are blocks of rows of one attempt in a wrong order: no two of them have a step in
+    common, and each begins where another one ends."""
     ranges = sorted(_ranges(steps, cuts))
     longest = max(high - low for low, high in ranges)
     return all(0 < b[0] - a[1] <= longest for a, b in pairwise(ranges))
 
 
 def _ranges(steps: Steps, cuts: list[int]) -> list[tuple[int, int]]:
-    """The lowest and the highest step of each piece."""
     return [(int(piece.min()), int(piece.max())) for piece in np.split(steps, cuts)]
 
 
 def _piece_of_rows(series: Series, ticks: Series, cuts: list[int]) -> Index:
-    """For each row of any series the number of the piece it belongs to, given the clock's cuts."""
+    """For each row of a series the number of the piece it belongs to, given the cuts of the clock."""
     if np.array_equal(series.steps, ticks.steps):
         return np.searchsorted(cuts, np.arange(len(series)), side="right")
     if np.isfinite(series.times).all() and np.isfinite(ticks.times).all():
-        # Half way through the pause: what is logged before the first step of an attempt is of that attempt.
+        # The middle of the pause: an attempt may log a metric before the first step of its clock.
         seams = [(ticks.times[c - 1] + ticks.times[c]) / 2 for c in cuts]
         if all(a < b for a, b in pairwise(seams)):
             return np.searchsorted(seams, series.times, side="right")
     pieces = _ranges(ticks.steps, cuts)
-    steps, repeats = series.steps, _not_growing(series.steps) > 2 * len(cuts)  # how this series is logged
+    steps, repeats = series.steps, _count_not_growing(series.steps) > 2 * len(cuts)
     back = np.flatnonzero(steps[1:] < steps[:-1] if repeats else steps[1:] <= steps[:-1]) + 1
-    # Each stretch in which its own step grows goes to the next piece that reaches over all of it: a metric
-    # that only the second launch logs is none of the first.
-    homes, k = np.empty(0, np.intp), -1
+    # Each stretch of growing steps goes to the next piece that covers all of it, so that a metric that only
+    # the second launch logs does not go to the first.
+    numbers, k = np.empty(0, np.intp), -1
     for part in np.split(steps, back) if len(steps) else ():
         low, high = part[0], part[-1]
         k = next((n for n in range(k + 1, len(pieces)) if pieces[n][0] <= low and high <= pieces[n][1]), -1)
         if k < 0:
             return np.fromiter(_row_by_row(steps, set(back.tolist()), pieces, step_gap(ticks)), np.intp)
-        homes = np.append(homes, np.full(len(part), k))
-    return homes
+        numbers = np.append(numbers, np.full(len(part), k))
+    return numbers
 
 
 def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]], gap: float) -> Iterator[int]:
-    """The pieces of a series with a cadence of its own and no times: on to the next piece that reaches so far
-    where its step goes back, or where the piece at hand never got that far."""
+    """The numbers of the pieces, found row by row, for a series without times that is logged at other steps
+    than the clock. The next piece that covers a step is taken where the step goes back, or where it is beyond
+    the current piece."""
     k = 0
     for row, step in enumerate(steps.tolist()):
         later = range(k + 1, len(pieces))
@@ -332,12 +338,12 @@ def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]],
         yield k
 
 
-def _disorder(name: str, logged: Series, happened: Series, cuts: int) -> StepBack | None:
-    """Rows of a log out of order, given its clock as logged, as it happened, and the number of cuts."""
+def _disorder(name: str, logged: Series, by_time: Series, cuts: int) -> StepBack | None:
+    """Rows out of order, given the clock in the order of the log and of time, and the number of cuts."""
     down = len(steps_back(logged.steps))
     if down <= cuts:
         return None
-    mended = down - len(steps_back(happened.steps))
+    mended = down - len(steps_back(by_time.steps))
     evidence: dict[str, Any] = {"rows": len(logged), "falls": down, "cuts": cuts}
     if mended > 0:
         evidence["mended_by_wall_clock"] = mended

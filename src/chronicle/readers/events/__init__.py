@@ -1,13 +1,13 @@
-"""TensorBoard event files: scalars as simple_value or tensor, any number of tags and of values a record;
-hyperparameters and texts as facts.
+"""TensorBoard event files: scalars as simple_value or tensor, with any number of tags and of values in a
+record; hyperparameters and texts as facts.
 
-A damaged record costs itself and is counted; a cut end is the state ``truncated``; steps that go back keep
-both branches, equal steps all their values. Files without a scalar (a job that died, a rank with nothing to
-write, a text log) give no attempt, or one without a series, which is facts of the others.
+A damaged record is skipped and counted; a file with a cut end is ``truncated``; where steps go back or
+repeat, all values are kept. Files without a scalar (a job that died, a rank with nothing to write, a text
+log) give no attempt, or one without series, whose facts go to the others.
 
-They are read in batches, many small ones at a time and large ones in parts, and decoded by several threads:
-numpy lets other threads run while it works, and works best on tens of thousands of records. A file is read,
-not mapped: one that shrinks meanwhile would end the process.
+Files are read in batches, many small ones together and large ones in parts, and decoded by several threads:
+numpy lets other threads run while it works, and is fastest on tens of thousands of records. Files are not
+mapped into memory: one that shrinks meanwhile would end the process.
 """
 
 from __future__ import annotations
@@ -39,22 +39,23 @@ from chronicle.readers.text import Faults, Head, from_json
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
 _SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
 _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
-_EXACT = 2.0**53  # whole numbers up to here are kept as such, though the format knows floats alone
-_WHOLE = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # tags of all there is
-_SUFFIX = "/text_summary"  # which writers of PyTorch add to a tag
+_EXACT = 2.0**53  # the format only has floats; whole ones up to this become integers
+_CONFIG_TAG = re.compile(
+    r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s"
+)  # of a whole configuration
+_SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
 WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 
 def identify(head: Head) -> bool:
-    """How the file begins: see `is_event_log`."""
     return is_event_log(head.start)
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, without series where the file holds hyperparameters alone; none where it holds no scalar
-    either and is not damaged. Raises BadLog where no record could be read."""
+    """One attempt, without series if the file only holds texts and hyperparameters; none if it holds nothing.
+    Raises BadLog if the file is damaged and has no scalar left."""
     (log,) = logs([path])
     if log.problem:
         raise log.problem
@@ -62,8 +63,8 @@ def read(path: Path) -> list[Attempt]:
 
 
 def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
-    """As `read` of each of the files, in their order, but faster for many; what it raises is given. None for
-    a file that is no event file."""
+    """The results of `read` for many files, in their order, but faster. Errors are yielded, not raised; None
+    stands for a file that is not an event file."""
     for log in logs(paths):
         try:
             yield log.problem or (None if log.is_other else _attempts(log))
@@ -86,7 +87,7 @@ def _attempts(log: Log) -> list[Attempt]:
 
 
 def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
-    """`config/<name>` of every hyperparameter and text, and how the session ended."""
+    """Every hyperparameter and text as `config/<name>`, and how the session ended."""
     config: dict[str, Any] = {}
     facts: dict[str, Scalar] = {}
     for text in texts:
@@ -95,7 +96,7 @@ def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
         try:
             if text.plugin == "text":
                 tag, value = text.tag.removesuffix(_SUFFIX), _value(text.content.decode("utf-8", "replace"))
-                config |= value if isinstance(value, dict) and _WHOLE.fullmatch(tag) else {tag: value}
+                config |= value if isinstance(value, dict) and _CONFIG_TAG.fullmatch(tag) else {tag: value}
             else:
                 _add_session(text.content, config, facts)
         except ValueError:
@@ -104,7 +105,7 @@ def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
 
 
 def _value(text: str) -> Any:
-    """A number or a JSON object where the text is one (trainers log their arguments so), else the text."""
+    """The number or JSON object that a text holds, as trainers log their arguments; else the text."""
     try:
         value = from_json(text) if len(text) < MAX_TEXT else text
     except (ValueError, RecursionError):
@@ -121,12 +122,12 @@ def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar
             facts["started_at"] = float(struct.unpack("<d", begun)[0])
     for end in messages(message, _SESSION_END):
         ended, is_dated = last_of(end, tfrecord.VARINT).get(1), 2 in last_of(end, tfrecord.FIXED64)
-        if ended in _ENDED and is_dated:  # `add_hparams` says "finished" at the begin
+        if ended in _ENDED and is_dated:  # `add_hparams` writes "finished" without a time at the start
             facts["ended"] = _ENDED[ended]
 
 
 def _struct_value(message: bytes) -> Scalar | None:
-    """A google.protobuf.Value: a number, a text or a truth; None for anything else."""
+    """The number, text or bool in a google.protobuf.Value; None for anything else."""
     for number, kind, value in fields(message):
         if (number, kind) == (2, tfrecord.FIXED64):
             (real,) = struct.unpack("<d", value)
@@ -140,19 +141,19 @@ def _struct_value(message: bytes) -> Scalar | None:
 
 @dataclass
 class Log:
-    """What was found in one file so far; tags stand in the order in which they first come."""
+    """The content of one file so far; tags are in the order of their first points."""
 
     path: Path
-    parts: dict[str, list[Column]] = field(default_factory=dict)  # of each column
+    parts: dict[str, list[Column]] = field(default_factory=dict)  # by tag
     texts: dict[str, Text] = field(default_factory=dict)
     damage: tfrecord.Damage = field(default_factory=list)
     truncated: bool = False
     problem: OSError | None = None
-    is_other: bool = False  # no event file, by how it begins
-    source: Source | None = None  # of a large file
+    is_other: bool = False  # it does not begin like an event file
+    source: Source | None = None  # set for a large file
 
     def columns(self) -> dict[str, Column]:
-        """The columns of each tag; tags of a large file that follow each other share equal steps."""
+        """The columns of each tag; in a large file, successive tags with equal steps share one array."""
         columns, before = dict[str, Column](), np.empty(0, np.int64)
         for tag, parts in self.parts.items():
             columns[tag] = parts[0]
@@ -163,14 +164,14 @@ class Log:
         return columns
 
     def __getstate__(self) -> dict[str, Any]:
-        """What stands before the mark."""
+        """The content before the mark."""
         parts = {tag: [column] for tag, column in self.columns().items()}
         return {"parts": parts, "texts": self.texts, "damage": self.damage}
 
 
 @dataclass
 class Piece:
-    """A file or a part of one: where it stands in its batch and in its file, and its frames."""
+    """A file or a part of one, at ``low:high`` in its batch and at ``base`` in its file."""
 
     log: Log
     low: int
@@ -181,7 +182,7 @@ class Piece:
 
 
 class Batch(NamedTuple):
-    """Pieces side by side, and the frames of each."""
+    """Pieces in one buffer, and the frames of each."""
 
     buffer: tfrecord.U8
     pieces: list[Piece]
@@ -199,7 +200,7 @@ def logs(paths: Sequence[Path]) -> Iterator[Log]:
     workers = n_workers()
     batches = _batches(map(Log, paths))
     first = [*islice(batches, 2)]
-    if len(first) < 2:  # threads that have nothing to do side by side cost more than a small run
+    if len(first) < 2:  # for a single batch, starting threads would take longer
         for batch in first:
             yield from _completed(_decoded(batch))
         return
@@ -213,11 +214,11 @@ def logs(paths: Sequence[Path]) -> Iterator[Log]:
 
 
 def n_workers() -> int:
-    """Threads that decode: as the environment says, else two, but one in a process that is a worker."""
+    """The number of decoding threads: as set in the environment, else two, or one in a worker process."""
     setting = os.environ.get(WORKERS, "")
     if setting.isdecimal() and int(setting):
         return int(setting)
-    process = sys.modules.get("multiprocessing.process")  # a worker has imported it
+    process = sys.modules.get("multiprocessing.process")  # every worker process has imported it
     return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
 
 
@@ -257,15 +258,15 @@ def _parts(log: Log, file: FileIO, size: int) -> Iterator[Batch]:
     source.restore(log)
     rest, base, is_last, gap, sound = np.empty(0, np.uint8), source.mark.offset, False, None, True
     while not is_last:
-        room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # a long record is not tried often
+        room = np.empty(len(rest) + max(BATCH_BYTES, len(rest)), np.uint8)  # doubles for a long record
         room[: len(rest)] = rest
         n_read = file.readinto(room[len(rest) :].data) or 0
         buffer = room[: len(rest) + n_read]
         log.is_other = log.is_other or (not base and not is_event_log(buffer))
         follow = max(0, size - base - len(buffer))
         (part,) = frames(buffer, [len(buffer)], last=not n_read, follow=follow, gap=gap)
-        is_last = not n_read or part.truncated  # by a record that no file holds
-        # where a chain of records was broken, more of the file may tell that it goes on elsewhere
+        is_last = not n_read or part.truncated  # it is truncated by a record longer than the file
+        # After damage, a longer file may be cut into records differently, so that reading cannot go on here.
         sound = sound and not part.damage and part.gap is None
         if sound and len(part.end):
             stop_of_last = int(part.end[-1]) + tfrecord.FOOTER
@@ -293,7 +294,7 @@ def _decoded(batch: Batch) -> _Decoded:
 
 def _columns(points: Points, piece: tfrecord.Ints, tags: list[str]) -> list[tuple[int, str, Column]]:
     key = piece * len(tags) + points.tag
-    narrow = key.max(initial=0) < 1 << 16  # 16 bits are sorted by radix, in linear time
+    narrow = key.max(initial=0) < 1 << 16  # numpy sorts 16-bit integers in linear time
     order = np.argsort(key.astype(np.uint16) if narrow else key, kind="stable")
     key, step, value, wall_time = key[order], points.step[order], points.value[order], points.wall_time[order]
     low = np.flatnonzero(np.diff(key, prepend=-1))
@@ -307,7 +308,7 @@ def _columns(points: Points, piece: tfrecord.Ints, tags: list[str]) -> list[tupl
 
 
 def _completed(decoded: _Decoded) -> Iterator[Log]:
-    """Gives each log its part of a batch; those that are complete with it come out."""
+    """Adds the content of a batch to its logs; yields those that are now complete."""
     batch, columns, damage, texts = decoded
     for number, tag, column in columns:
         batch.pieces[number].log.parts.setdefault(tag, []).append(column)

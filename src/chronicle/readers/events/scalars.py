@@ -1,10 +1,9 @@
 """The scalars of event records, decoded field by field for many records at once.
 
-Known to `decode` are the shapes that every common writer produces: wall time, step, and a summary of values
-that hold a tag and a number (simple_value, or a tensor of one element). A record of any other shape is handed
-to `event`, which parses one at a time by the protobuf wire format: slow, obvious, and able to read any shape.
-So the result is the same; tests hold the one against the other. Field numbers are those of event.proto,
-summary.proto and tensor.proto of TensorFlow.
+`decode` knows the layouts that all common writers produce: wall time, step, and a summary of values with a
+tag and a number (simple_value, or a tensor of one element). A record with any other layout goes to `event`,
+which is slow but parses every protobuf message. Tests compare the two. Field numbers are those of
+TensorFlow's event.proto, summary.proto and tensor.proto.
 """
 
 from __future__ import annotations
@@ -32,10 +31,11 @@ TAG, SIMPLE_VALUE, TENSOR, METADATA = 0x0A, 0x15, 0x42, 0x4A  # of Summary.Value
 DTYPE, SHAPE, CONTENT = 0x08, 0x12, 0x22  # of TensorProto
 FLOATS, FLOAT, DOUBLES, DOUBLE = 0x2A, 0x2D, 0x32, 0x31  # float_val and double_val, packed and not
 DTYPES = {1: "<f4", 2: "<f8", 3: "<i4", 9: "<i8"}
-# What is passed over: other kinds of Event (versions, graphs, messages), and of Summary.Value.
+# Skipped: other kinds of Event (versions, graphs, messages) and of Summary.Value.
 _IS_OTHER = np.isin(np.arange(256), [0x1A, 0x22, 0x32, 0x3A, 0x42, 0x4A, 0x52])
 _IS_BULK = np.isin(np.arange(256), [0x22, 0x2A, 0x32, TENSOR])  # image, histogram, audio, large tensors
-LARGE, STRING = 256, 7  # bytes of a tensor that is no scalar, whatever it holds; its dtype if it is a text
+LARGE = 256  # bytes; a larger tensor is not a scalar
+STRING = 7  # dtype of a tensor of texts
 _ITEM_BYTES = np.array([np.dtype(DTYPES[code]).itemsize if code in DTYPES else 0 for code in range(256)])
 _LOW_BYTES = np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)  # masks of the first n bytes
 
@@ -52,8 +52,8 @@ class Points(NamedTuple):
 
 @dataclass
 class Decoded:
-    """What payloads hold: points, tags with their numbers, and by the number of their payload what is no
-    event and the texts."""
+    """The content of payloads: points, tags with their numbers, the numbers of payloads that are not events,
+    and texts with the numbers of their payloads."""
 
     points: Points
     tags: dict[str, int] = field(default_factory=dict)
@@ -62,11 +62,11 @@ class Decoded:
 
 
 def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
-    """All that is in the payloads ``begin:end``, whose checksums are right."""
+    """The content of the payloads ``begin:end``, whose checksums were verified."""
     empty = np.empty(0, np.int64)
     decoded = Decoded(Points(empty, empty, empty, np.empty(0), np.empty(0)))
     parts = [decoded.points]
-    with np.errstate(invalid="ignore"):  # a NaN may be one that signals
+    with np.errstate(invalid="ignore"):  # converting a signalling NaN would warn
         for low in range(0, len(begin), CHUNK):
             parts.append(_chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], low, decoded))
     decoded.points = Points(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
@@ -74,7 +74,7 @@ def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
 
 
 def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Points:
-    """The points of some payloads, the first of which is the one of number ``low``."""
+    """The points of some payloads, which are numbered from ``low``."""
     tags = decoded.tags
     wall_time, step, at, known = _events(buffer, begin, end)
     record, tag, value = _all_values(buffer, at, end, known, tags)
@@ -97,8 +97,8 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Po
 
 
 def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
-    """Wall time, step, place of the first value, and whether there is a summary and nothing else. Of a record
-    of another kind (a graph, a version) the place is its end: there is no value in it."""
+    """Wall time, step, place of the first value, and whether the layout is known. For a record of another
+    kind (a graph, a version), which has no value, the place is its end."""
     fits = _byte(buffer, begin) == WALL_TIME
     wall_time = word(buffer, begin + 1, "<f8").astype(np.float64)
     at = begin + 9
@@ -114,8 +114,8 @@ def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mas
 def _all_values(
     buffer: U8, at: Ints, end: Ints, known: Mask, tags: dict[str, int]
 ) -> tuple[Ints, Ints, Floats]:
-    """(record, tag, value) of all values, first those that stand first in their summaries, then the second.
-    Records with a value of unknown shape are struck out of ``known``; new tags get the next numbers."""
+    """(record, tag, value) of all values: the first value of every summary, then the second ones, and so on.
+    Records with a value of unknown layout are removed from ``known``; new tags get the next numbers."""
     live = np.flatnonzero(known & (at < end))
     at, parts = at[live], [(live[:0], live[:0], np.empty(0))]
     while len(live):
@@ -130,8 +130,8 @@ def _all_values(
 
 
 def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints, Floats, Ints, Mask, Mask]:
-    """One Summary.Value at each place: tag and number where there is one, the place after it, whether its
-    shape is known, and whether there is a number. Images, histograms and the like are passed over."""
+    """The Summary.Value at each place: tags and numbers of those that have one, the place after it, whether
+    its layout is known, and whether it has a number. Images, histograms and the like are skipped."""
     fits = _byte(buffer, at) == VALUE
     size, at = _length(buffer, at + 1)
     after = at + size
@@ -148,7 +148,7 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
     if len(tensors):
         value[tensors], tail[tensors], fits[tensors] = _tensors(buffer, body[tensors])
     fits &= (kind == SIMPLE_VALUE) | (kind == TENSOR) | bulk
-    rest = np.flatnonzero(fits & (tail != after))  # what may stand behind the number is its metadata
+    rest = np.flatnonzero(fits & (tail != after))  # only metadata may follow the number
     metadata_size, metadata_at = _length(buffer, tail[rest] + 1)
     fits[rest] = (_byte(buffer, tail[rest]) == METADATA) & (metadata_at + metadata_size == after[rest])
     number = fits & ~bulk
@@ -156,7 +156,8 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
 
 
 def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
-    """A TensorProto without dimensions at each place: its number, the place after it, whether it fits."""
+    """The TensorProto without dimensions at each place: its number, the place after it, and whether its
+    layout is known."""
     size, at = _length(buffer, body + 1)
     end = at + size
     fits, dtype = _byte(buffer, at) == DTYPE, _byte(buffer, at + 1)
@@ -176,15 +177,15 @@ def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
 
 
 def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints:
-    """The number of each tag; tags that are new get the next numbers, in the order of the log. Tags are
-    grouped by a hash and then compared with the first of their group, byte by byte."""
+    """The number of each tag; new tags get the next numbers, in the order of the log. Tags are grouped by a
+    hash, and then compared byte by byte with the first of their group."""
     words = [
         word(buffer, at + low, "<u8") & _LOW_BYTES[np.maximum(np.minimum(size - low, 8), 0)]
         for low in range(0, int(size.max(initial=0)), 8)
     ]
     _, first, group = np.unique(tag_hashes(size, words), return_index=True, return_inverse=True)
     if any(np.any(part != part[first][group]) for part in (size, *words)):
-        first = group = np.arange(len(at))  # two tags of one hash: each record on its own
+        first = group = np.arange(len(at))  # two tags have one hash: no grouping
     numbers = np.empty(len(first), np.int64)
     for i in np.argsort(first).tolist():
         start = int(at[first[i]])
@@ -194,7 +195,7 @@ def _tag_numbers(buffer: U8, at: Ints, size: Ints, tags: dict[str, int]) -> Ints
 
 
 def tag_hashes(size: Ints, words: list[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """A hash of each tag, of its size in bytes and its text as words of eight bytes."""
+    """A hash of each tag, given its size in bytes and its text as words of eight bytes."""
     key = size.astype(np.uint64)
     for word_ in words:
         key = (key ^ word_) * np.uint64(0x9E3779B97F4A7C15)
@@ -203,7 +204,7 @@ def tag_hashes(size: Ints, words: list[NDArray[np.uint64]]) -> NDArray[np.uint64
 
 
 def varints(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
-    """Varints at these places, as int64, and the places after them (far outside for one without end)."""
+    """Varints at these places, as int64, and the places after them (FAR for one that does not end)."""
     byte = _byte(buffer, at)
     value, after = (byte & 0x7F).astype(np.int64), at + 1
     more = np.flatnonzero(byte & 0x80)
@@ -219,7 +220,7 @@ def varints(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
 
 
 def _length(buffer: U8, at: Ints) -> tuple[Ints, Ints]:
-    """The length of a field and the place after it; a length that cannot be reaches far outside."""
+    """The length of a field and the place after it; an impossible length is limited to FAR."""
     value, after = varints(buffer, at)
     return np.minimum(value.view(np.uint64), np.uint64(FAR)).view(np.int64), after
 
@@ -228,7 +229,7 @@ def _byte(buffer: U8, at: Ints) -> U8:
     return buffer.take(at, mode="clip")
 
 
-MAX_TEXT = 1 << 20  # bytes of a tensor of strings that is looked into
+MAX_TEXT = 1 << 20  # bytes; texts are not read from larger tensors
 
 # dtype of a tensor: (numpy type of tensor_content, field that holds its values one by one)
 _BFLOAT16, _HALF = 14, 19
@@ -237,14 +238,14 @@ _TENSOR_DTYPES: dict[int, tuple[str, int]] = {
     10: ("?", 11), _BFLOAT16: ("<u2", 13), 17: ("<u2", 7), _HALF: ("<u2", 13), 22: ("<u4", 16),
     23: ("<u8", 17),
 }  # fmt: skip
-_BITS = {_BFLOAT16: (b"\0\0", "<f"), _HALF: (b"", "<e")}  # 16 bits that are kept as a whole number
+_BITS = {_BFLOAT16: (b"\0\0", "<f"), _HALF: (b"", "<e")}  # 16-bit floats, which are stored as integers
 _FLOAT_FIELDS = {5: ("<f", 4, tfrecord.FIXED32), 6: ("<d", 8, tfrecord.FIXED64)}
 _SIGNED_FIELDS = (7, 10, 11, 13)
 _NUMBER_FIELDS = (*_FLOAT_FIELDS, *_SIGNED_FIELDS, 16, 17)
 
 
 class Text(NamedTuple):
-    """What a plugin (`text`, `hparams`) logged under a tag: a string of a tensor, or its own message."""
+    """What a plugin logged under a tag: the string in a tensor (`text`), or its own message (`hparams`)."""
 
     tag: str
     plugin: str
@@ -252,7 +253,7 @@ class Text(NamedTuple):
 
 
 def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Text]]:
-    """One record: when (Unix s), at which step, scalars (tag, value) and texts. Raises ValueError."""
+    """The wall time [Unix s], step, scalars (tag, value) and texts of one record. Raises ValueError."""
     wall_time, step, scalars, texts = 0.0, 0, list[tuple[str, float]](), list[Text]()
     for number, kind, value in fields(payload):
         if (number, kind) == (1, tfrecord.FIXED64):

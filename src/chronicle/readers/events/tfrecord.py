@@ -1,11 +1,11 @@
 """The frames of an event file (TFRecord): length (8 bytes), its checksum (4), payload, its checksum (4).
 
-They are not walked one by one: every place that may be the header of an event is tried at once, and the
-walk only visits the gaps in the chain, that is, what is no event or is damaged.
+Frames are not visited one by one: all places that may be the header of an event are tested at once, and only
+the gaps between chains of events, that is, other records and damage, are visited.
 
-Checksums are CRC-32C (Castagnoli et al. 1993), many at a time: rows are aligned at their ends, so that rows
-of several lengths share one table (zeros in front do not change a checksum that starts from zero), and two
-bytes are looked up at a time.
+Checksums are CRC-32C (Castagnoli et al. 1993), computed for many rows at a time and with two bytes in each
+lookup. Rows are aligned at their ends, so that rows of several lengths share one table: leading zeros do not
+change a checksum that starts from zero.
 
 The payloads are protobuf messages, read without their schema: fields by number and wire type.
 """
@@ -35,13 +35,14 @@ FIRST_BYTE = 0x09  # key of wall_time, with which an event begins
 POLYNOMIAL = 0x82F63B78  # 0x1EDC6F41, reflected
 SEGMENT = 256  # bytes; longer rows are cut into pieces of this size and folded
 NARROWEST = 32  # bytes of a row; wider ones have a multiple of it, or beyond a segment a power of two
-ROWS_BYTES = 1 << 21  # of the rows that are worked on at a time
+ROWS_BYTES = 1 << 21  # of rows that are processed together
 # By n: masks of all but the first n bytes of a word.
 _HIGH_BYTES = ~np.array([(1 << 8 * n) - 1 for n in range(9)], np.uint64)
 
 
 class Gap(NamedTuple):
-    """What is no record: from where on, and whether it is all zeros, as of a file that was never written."""
+    """Bytes that are not a record: where they begin, and whether all are zeros, as in a file that was
+    allocated and not written."""
 
     begin: int
     is_zero: bool
@@ -49,9 +50,9 @@ class Gap(NamedTuple):
 
 @dataclass
 class Frames:
-    """Payloads ``begin:end`` in the order of the file, and what was in the way: (byte, what is wrong).
-    ``stop`` is where it ended: before the end of a part of a file, where the rest is needed to go on. What
-    need not be kept until then is a ``gap``, which the next part takes up."""
+    """Payloads ``begin:end`` in the order of the file, and its ``damage``: (byte, problem). In a part of a
+    file, ``stop`` is the place from which on the next part is needed; a ``gap`` that may go on there is
+    passed on to the next part."""
 
     begin: Ints
     end: Ints
@@ -62,8 +63,8 @@ class Frames:
 
 
 def is_event_log(buffer: U8 | bytes) -> bool:
-    """The first record is an event, or its version stands near the start (where the first is damaged). It may
-    stand so in an archive, which is none."""
+    """Whether the first record is an event, or the file has an event version near its start (if the first
+    record is damaged) and is not an archive."""
     start = bytes(buffer[:64])
     if b"brain.Event:" in start:
         return not begins_archive(start)
@@ -74,21 +75,21 @@ def is_event_log(buffer: U8 | bytes) -> bool:
 
 
 def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
-    """Numbers of ``dtype`` that stand at any places; outside the buffer, whatever stands at its ends."""
+    """The numbers of type ``dtype`` at the given places; places outside the buffer are moved to its ends."""
     size = np.dtype(dtype).itemsize
     if len(buffer) < size:
         return np.zeros(len(at), dtype)
     view = np.ndarray((len(buffer) - size + 1,), dtype, buffer, 0, (1,))
-    return view[np.maximum(np.minimum(at, len(buffer) - size), 0)]  # np.clip takes twice as long for a few
+    return view[np.maximum(np.minimum(at, len(buffer) - size), 0)]  # np.clip is slower for few places
 
 
 def frames(
     buffer: U8, stops: Sequence[int], *, last: bool = True, follow: int = 0, gap: Gap | None = None
 ) -> list[Frames]:
-    """The frames of files, or parts of them, that stand side by side in a buffer and end at ``stops``. A
-    broken chain goes on at the next header with a right checksum. What is not whole in a part that others
-    follow (not ``last``), of ``follow`` bytes in all, is left to them; ``gap`` is what the part before ended
-    with."""
+    """The frames of files, or of parts of them, in a buffer, that end at ``stops``. After damage, reading
+    goes on at the next header with a correct checksum. If a part is not the ``last`` one, ``follow`` bytes
+    follow, and incomplete frames are left to the next part; ``gap`` is the gap at the end of the part
+    before."""
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
     result = []
@@ -99,8 +100,8 @@ def frames(
 
 
 def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
-    """Begin and end of all frames that can only be events, and the begin of those that are not whole here. A
-    few may stand inside another one."""
+    """Begin and end of all frames with the header of an event, and the begin of those that are not complete.
+    A few may be inside of another frame."""
     last = max(0, len(buffer) - HEADER - FOOTER)
     at = np.flatnonzero(buffer[HEADER : HEADER + last] == FIRST_BYTE)
     length = word(buffer, at, "<u8")
@@ -113,7 +114,7 @@ def _headers(buffer: U8, stops: Ints, follow: int) -> tuple[Ints, Ints, Ints]:
 
 
 class _Part(NamedTuple):
-    """A file or a part of one, ``low:high``, with begin and end of all that can only be events."""
+    """A file or a part of one, ``low:high``, with begin and end of all frames with the header of an event."""
 
     buffer: U8
     head: Ints
@@ -125,13 +126,13 @@ class _Part(NamedTuple):
     last: bool
 
     def walk(self, gap: Gap | None) -> Frames:
-        """From frame to frame; whole chains of events are one step."""
+        """All frames in order; a chain of events is taken in one step."""
         head, after, high, at, truncated = self.head, self.after, self.high, self.low, False
         breaks = np.append(np.flatnonzero(after[:-1] != head[1:]), len(head) - 1)
         begins, ends, damage = [head[:0]], [head[:0]], Damage()
         while at < high:
             i = int(np.searchsorted(head, at))
-            known = int(head[i]) if i < len(head) else high  # the next place that has the header of an event
+            known = int(head[i]) if i < len(head) else high  # the next header of an event
             if known == at:
                 damage += _closed(gap, at)
                 stop = int(breaks[np.searchsorted(breaks, i)]) + 1
@@ -160,8 +161,8 @@ class _Part(NamedTuple):
         return Frames(*payloads, damage, truncated, at, gap)
 
     def _end_of_odd(self, at: int, known: int, damage: Damage) -> int | None:
-        """Where a frame ends that begins with no event: beyond the file where it is cut, at ``at`` itself
-        where only what follows this part can tell; None where there is none."""
+        """The end of a frame without the header of an event: beyond the file if the frame is cut, ``at``
+        itself if only the next part can tell; None if there is no frame."""
         if self.high - at < HEADER:
             return at + HEADER if self.last else at
         length, check = struct.unpack("<QI", self.buffer[at : at + HEADER].tobytes())
@@ -169,14 +170,14 @@ class _Part(NamedTuple):
         may_follow = not self.last and self.high < end <= self.high + self.follow
         if masked_crc(self.buffer[at : at + 8].tobytes()) == check:
             return at if may_follow else end
-        # a damaged header is given a chance where its record would end before the next one
+        # The length may be right although its checksum is wrong: then the payload has a correct checksum.
         if end <= known and intact(self.buffer, np.array([at + HEADER]), np.array([end - FOOTER]))[0]:
             damage.append((at, "checksum of the length is wrong; the record is whole and kept"))
             return end
         return at if may_follow and known == self.high else None
 
     def _unseen(self, at: int) -> int:
-        """From where on, where no event begins, the next part is to look again."""
+        """The place from which on the next part must search for events again."""
         cut: list[int] = self.cut[np.searchsorted(self.cut, at) :][:1].tolist()
         return max(at, min([self.high - HEADER - FOOTER, *cut]))
 
@@ -186,7 +187,7 @@ def _closed(gap: Gap | None, at: int) -> Damage:
 
 
 def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
-    """Which payloads have the checksum that stands behind them."""
+    """Which payloads match the checksum that follows them."""
     return np.asarray(masked_crcs(buffer, begin, end) == word(buffer, end, "<u4"))
 
 
@@ -196,7 +197,7 @@ def masked(crc: Any) -> Any:
 
 
 def masked_crc(data: bytes) -> int:
-    """Masked CRC-32C of one byte string, byte by byte: the slow obvious way."""
+    """Masked CRC-32C of one byte string, byte by byte: slow, for a few short strings."""
     table = _bytes_table().tolist()
     crc = 0xFFFFFFFF
     for byte in data:
@@ -211,7 +212,7 @@ def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
     wide = NARROWEST << np.ceil(np.log2(np.maximum(1, length / NARROWEST))).astype(np.int64)
     widths = np.where(length <= SEGMENT, np.maximum(1, -(-length // NARROWEST)) * NARROWEST, wide)
     early, short = end < widths, end - begin < 4
-    if early.any():  # at the very start of the buffer there is no room for the zeros in front
+    if early.any():  # at the start of the buffer there is no room for leading zeros
         room = int(widths[early].max())
         buffer_with_room = np.concatenate([np.zeros(room, np.uint8), buffer[: end[early].max()]])
         result[early] = masked_crcs(buffer_with_room, begin[early] + room, end[early] + room)
@@ -250,7 +251,7 @@ def _finished(state: U32) -> U32:
 
 
 def _plain_rows(rows: U8) -> U32:
-    """Checksum, from zero and without inversions, of each row of an even number of bytes."""
+    """The checksum of each row (of an even number of bytes), from zero and without inversions."""
     table, words = _words_table(), rows.view("<u2")
     state = np.zeros(len(rows), np.uint32)
     for column in range(words.shape[1]):
@@ -259,7 +260,7 @@ def _plain_rows(rows: U8) -> U32:
 
 
 def _folded_rows(rows: U8) -> U32:
-    """As `_plain_rows`, of long rows: they are cut into SEGMENTs, and these joined two by two."""
+    """As `_plain_rows` for long rows: cuts them into SEGMENTs and combines the checksums in pairs."""
     state = _plain_rows(rows.reshape(-1, SEGMENT)).reshape(len(rows), -1)
     span = SEGMENT
     while state.shape[1] > 1:
@@ -269,7 +270,7 @@ def _folded_rows(rows: U8) -> U32:
 
 
 def _after_zeros(state: U32, n_bytes: int) -> U32:
-    """The checksum after ``n_bytes`` more zero bytes; linear, so one table a byte of the state."""
+    """The checksum after ``n_bytes`` more zero bytes. It is linear: one table for each byte of the state."""
     tables = _zeros_tables(n_bytes)
     parts = [tables[k].take((state >> (8 * k)) & 0xFF) for k in range(4)]
     return np.asarray(parts[0] ^ parts[1] ^ parts[2] ^ parts[3], np.uint32)
@@ -288,7 +289,7 @@ def _zeros_tables(n_bytes: int) -> U32:
 
 @lru_cache(maxsize=1)
 def _of_inversion() -> U32:
-    """By length: what the inversion of the first four bytes adds to a checksum (it is linear)."""
+    """By length: what the inversion of the first four bytes adds to a checksum, which is linear."""
     rows = np.zeros((SEGMENT + 1, SEGMENT), np.uint8)
     for length in range(4, SEGMENT + 1):
         rows[length, SEGMENT - length : SEGMENT - length + 4] = 0xFF
@@ -314,7 +315,8 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field: int for varints, else the bytes. Raises ValueError."""
+    """(number, wire type, value) of each field; a value is an int for varints, else bytes. Raises
+    ValueError."""
     at, end = 0, len(message)
     while at < end:
         key, at = varint(message, at)
@@ -336,7 +338,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
 
 
 def varint(message: bytes, at: int) -> tuple[int, int]:
-    """An unsigned number of seven bits a byte, and the place after it."""
+    """The unsigned number at a place, with seven bits in each byte, and the place after it."""
     value = 0
     for shift in range(0, 70, 7):
         if at >= len(message):
@@ -355,17 +357,17 @@ def signed(value: int) -> int:
 
 
 def last_of(message: bytes, wanted: int) -> dict[int, Any]:
-    """The fields of one wire type by number; of those that repeat, the last."""
+    """The fields of one wire type by number; the last one of each number."""
     return {number: value for number, kind, value in fields(message) if kind == wanted}
 
 
 def messages(message: bytes, wanted: int) -> list[bytes]:
-    """The messages, or strings, in the field of a number."""
+    """The messages or strings in all fields of one number."""
     return [value for number, kind, value in fields(message) if (number, kind) == (wanted, BYTES)]
 
 
 def texts(message: bytes, names: Mapping[int, str]) -> dict[str, str]:
-    """The text fields of a message that are not empty, by the names given to their numbers."""
+    """The non-empty text fields of a message, by the names given to their numbers."""
     named = ((names[n], v) for n, kind, v in fields(message) if kind == BYTES and n in names and v)
     return {name: clean(value.decode("utf-8", "backslashreplace")) for name, value in named}
 

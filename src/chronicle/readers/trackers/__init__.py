@@ -1,9 +1,9 @@
-"""What stores of trackers have in common: names of runs, a counter of calls for an axis, rows that sum up,
-runs whose points come one by one (`PointLog`), and SQLite databases.
+"""What the stores of trackers have in common: names of runs, a counter of calls as the axis, rows that are
+summaries, runs whose points come one by one (`PointLog`), and SQLite databases.
 
-A database is a stranger's file: its schema may hold views, triggers, virtual tables and generated columns
-that compute, and its pages may point at each other in circles. Only plain columns of plain tables are read,
-each table once, in the order of its rows, and never more than the file can hold.
+A database may be hostile: its schema may hold views, triggers, virtual tables and generated columns that
+compute, and its pages may refer to each other in circles. Only plain columns of plain tables are read, each
+table once, in the order of its rows, and never more than the file can hold.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from chronicle.readers.step_axis import Column, axis_by_name, counted_by
 from chronicle.readers.text import Head
 from chronicle.workspace.locks import scratch
 
-CLOSING = "train_runtime"
+CLOSING = "train_runtime"  # a metric of transformers, logged once with the means over a whole training
 AXIS = "global_step"
 _Points = tuple["array[int]", "array[float]", "array[float]"]  # steps, values, times of a metric
 NOTHING = "no run logged a metric. Remedy: name the store that the training wrote to"
 
 
 def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
-    """What to call each (id, name), in order: its name, and a part of its id where two share it."""
+    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share the
+    name."""
     distinct = list(dict.fromkeys(runs))
     shared = Counter(name for _, name in distinct)
     parts = {key: "" if shared[key[1]] == 1 else f" {str(key[0])[:8]}" for key in distinct}
@@ -48,7 +49,8 @@ def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
 
 
 def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:
-    """The one file of a folder with such a name, if it is of that format: then the folder is one launch."""
+    """The only file of a folder that matches ``pattern``, if it has the format: the folder is then a
+    launch."""
     try:
         files = [file for file in folder.glob(pattern) if file.is_file()]
         return files[0] if len(files) == 1 and identify(Head.of(files[0])) else None
@@ -57,7 +59,7 @@ def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> P
 
 
 def read_launch(folder: Path, file: Path | None, read: Callable[[Path], list[Attempt]]) -> list[Attempt]:
-    """The attempt in the one file of a launch (see `only_file`), named after the folder. Raises BadLog."""
+    """The attempt in the file of a launch (see `only_file`), named after the folder. Raises BadLog."""
     if file is None:
         raise BadLog(str(folder), "is not the folder of one launch. Remedy: name another folder")
     return [replace(attempt, name=folder.name) for attempt in read(file)]
@@ -73,12 +75,12 @@ def attempt_of_calls(
     declared: Collection[str] = (),
     **known: Any,
 ) -> Attempt:
-    """An attempt from rows that are calls of a tracker, which its ``counter`` counts, whatever the trainer
-    does. Its axis is that of any table, among columns in half of the rows, ``declared`` step metrics first;
-    where the trainer's steps are blank for long, the calls tell them. ``known`` is as of `attempt_of`."""
+    """An attempt from rows that are calls of a tracker, which its ``counter`` counts independently of the
+    trainer. The axis is chosen as for any table, among columns with values in half of the rows and with
+    ``declared`` step metrics first; without one it is the counter. ``known`` is passed to `attempt_of`."""
     half = len(columns[counter].rows) / 2
-    there = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
-    axis = axis_by_name({n: c for n, c in there.items() if counted_by(n) in ("", "step")}, declared)
+    filled = {name: c for name, c in columns.items() if not c.is_text and len(c.rows) >= half}
+    axis = axis_by_name({n: c for n, c in filled.items() if counted_by(n) in ("", "step")}, declared)
     others = {name: column for name, column in columns.items() if name not in (counter, axis.name, AXIS)}
     facts = {"step_counter": axis.counter, **facts} if axis.counter else facts
     on_axis = {AXIS: axis.column or columns[counter], **others}
@@ -86,19 +88,20 @@ def attempt_of_calls(
 
 
 def without_summary(attempt: Attempt) -> Attempt:
-    """The attempt with the series that were only logged together with a `train_runtime`, as the mean loss of
-    the training, in the fact "summary"."""
-    closings = [s for name, s in attempt.series.items() if name.endswith(CLOSING)]
-    if not closings:
+    """The attempt with the series that were only logged together with a `train_runtime`, such as the mean
+    loss of the training, moved to the fact "summary"."""
+    moments: set[tuple[int, float]] = set()
+    for name, series in attempt.series.items():
+        if name.endswith(CLOSING):
+            moments |= _moments(series)
+    summaries = {
+        n: s for n, s in attempt.series.items() if 0 < len(s) <= len(moments) and _moments(s) <= moments
+    }
+    if not summaries or len(summaries) == len(attempt.series):
         return attempt
-    moments = {moment for series in closings for moment in _moments(series)}
-    short = {name: s for name, s in attempt.series.items() if 0 < len(s) <= len(moments)}
-    summed = {name: s for name, s in short.items() if _moments(s) <= moments}
-    if len(summed) == len(attempt.series):
-        return attempt
-    series = {name: s for name, s in attempt.series.items() if name not in summed}
-    summary = {name: float(s.values[-1]) for name, s in summed.items()}
-    return replace(attempt, series=series, facts={**attempt.facts, "summary": summary})
+    kept = {name: s for name, s in attempt.series.items() if name not in summaries}
+    summary = {name: float(s.values[-1]) for name, s in summaries.items()}
+    return replace(attempt, series=kept, facts={**attempt.facts, "summary": summary})
 
 
 def _moments(series: Series) -> set[tuple[int, float]]:
@@ -108,8 +111,9 @@ def _moments(series: Series) -> set[tuple[int, float]]:
 
 @dataclass
 class PointLog:
-    """A run under construction: its facts, its parameters, and its metrics point by point. Metrics below
-    ``system`` are left out: they are of the tracker's monitor of the machine, on an axis of its own."""
+    """A run under construction: its facts, its parameters, and its metrics point by point. Metrics whose
+    names begin with ``system`` are left out: the tracker measures them on the machine, with a step of their
+    own."""
 
     facts: dict[str, Any]
     system: str
@@ -119,7 +123,7 @@ class PointLog:
     _counted: set[str] = field(default_factory=set)
 
     def point(self, metric: str, step: Any, value: Any, time_s: Any) -> None:
-        """Takes a point; one that is no number is counted. Without a step, the calls of a metric count."""
+        """Adds a point. One that is not a number is only counted. Without a step, the points are numbered."""
         if metric.startswith(self.system):
             return
         if metric not in self.metrics:
@@ -138,8 +142,8 @@ class PointLog:
             times.append(time_s)
 
     def attempt(self, path: Path, name: str, faults: Iterable[Fault], truncated: bool) -> Attempt:
-        """The run as an attempt. On the axis of rows where no step tells points of a metric apart. Raises
-        BadLog where there is no point."""
+        """The run as an attempt; its axis is "row" if all points of every metric have one step. Raises BadLog
+        if there is no point."""
         logged = {metric: points for metric, points in self.metrics.items() if points[0]}
         if not logged:
             raise BadLog(str(path), NOTHING)
@@ -160,13 +164,13 @@ class PointLog:
 
 
 def typed(text: str) -> str | int | float:
-    """A parameter that a tracker keeps as text, as the number that it spells."""
+    """A parameter that a tracker stores as text, as a number if it spells one."""
     value = int(text) if text.lstrip("-").isdecimal() and len(text) < 19 else number(text)
     return text if value is None else value
 
 
 def seconds(time_ms: Any) -> float | None:
-    """Milliseconds, also as a text, in seconds; None for what is no number."""
+    """Milliseconds (a number or a text) in seconds; None for anything else."""
     try:
         return float(time_ms) / 1000
     except (TypeError, ValueError):
@@ -179,13 +183,13 @@ MAX_WAIT_S = 60.0  # for a batch of rows
 BATCH_ROWS, MAX_TABLES = 10_000, 1000
 
 _PLAIN_TABLE = re.compile(r"\s*CREATE\s+TABLE\b", re.IGNORECASE)
-_INSTRUCTIONS = 100_000  # of SQLite's machine between two looks at the clock
+_INSTRUCTIONS = 100_000  # of SQLite's virtual machine between two checks of the deadline
 _DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)
 
 
 @dataclass
 class Store:
-    """An open database: columns by plain table, and ``faults``, one for each table that lacks its end."""
+    """An open database: the columns of each plain table, and a fault for each table that is not complete."""
 
     path: Path
     connection: sqlite3.Connection
@@ -194,8 +198,8 @@ class Store:
     deadline: float = 0.0
 
     def rows(self, table: str, wanted: Sequence[str], *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
-        """The ``wanted`` columns of all rows, in the order of the table; None for a column that it lacks.
-        Where the database is damaged the rows end, and a fault says so; if ``strict``, BadLog is raised."""
+        """The ``wanted`` columns of all rows, in the order of the table; None for a missing column. At damage
+        the rows end with a fault; if ``strict``, BadLog is raised."""
         has = self.tables.get(table)
         if not has:
             return
@@ -210,7 +214,7 @@ class Store:
             self.faults.append(Fault(Place(str(self.path)), problem))
 
     def rows_within(self, query: str, room: int) -> Iterator[tuple[Any, ...]]:
-        """The rows of a query, as long as their texts take no more than so many bytes."""
+        """The rows of a query. Raises sqlite3.DatabaseError if their texts take more than ``room`` bytes."""
         self.renew_deadline()
         for n_rows, row in enumerate(self.connection.execute(query)):
             room -= 1 + sum(len(cell) for cell in row if type(cell) is str or type(cell) is bytes)
@@ -221,13 +225,13 @@ class Store:
             yield row
 
     def renew_deadline(self) -> None:
-        """From here on a query may take MAX_WAIT_S before it is a sqlite3.Error."""
+        """Gives a query another MAX_WAIT_S seconds, after which it raises sqlite3.Error."""
         self.deadline = monotonic() + MAX_WAIT_S
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[Store]:
-    """The database, read-only; a copy where a `-wal` is to be taken in. Raises BadLog where it is damaged."""
+    """The database, read-only; a copy if a `-wal` file must be merged. Raises BadLog if it is damaged."""
     wal = path.with_name(path.name + "-wal")
     with ExitStack() as stack:
         file, mode = path, "mode=ro&immutable=1"
@@ -235,10 +239,10 @@ def opened(path: Path) -> Iterator[Store]:
             file, mode = stack.enter_context(scratch()) / "copy", "mode=rw"
             shutil.copyfile(path, file)
             shutil.copyfile(wal, file.with_name("copy-wal"))
-        elif cut := _is_cut(path):  # what is missing of a page would be read as zeros, which are values
+        elif page_bytes := _page_bytes_if_cut(path):  # SQLite would read the missing part of a page as zeros
             file = stack.enter_context(scratch()) / "copy"
             shutil.copyfile(path, file)
-            os.truncate(file, path.stat().st_size // cut * cut)
+            os.truncate(file, path.stat().st_size // page_bytes * page_bytes)
         try:
             connection = stack.enter_context(closing(_connected(file, mode)))
             store = _store(path, connection)
@@ -248,7 +252,7 @@ def opened(path: Path) -> Iterator[Store]:
 
 
 def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
-    """Columns by plain table of an SQLite file; {} where it is none, or is damaged."""
+    """The columns of each plain table of an SQLite file; {} for any other file, or a damaged one."""
     if not Head.of(path).start.startswith(MAGIC):
         return {}
     try:
@@ -265,7 +269,7 @@ def _bad(path: Path, err: Exception) -> BadLog:
 def _reason(err: Exception) -> str:
     if isinstance(err, UnicodeDecodeError):  # Python decodes SQLite's own messages, which quote the database
         return "malformed schema"
-    # MemoryError is SQLite's word for a page that asks for more than it may have
+    # SQLite's binding raises MemoryError for a page that asks for more memory than allowed.
     return "a damaged page asks for too much memory" if isinstance(err, MemoryError) else str(err)
 
 
@@ -287,20 +291,20 @@ def _store(path: Path, connection: sqlite3.Connection) -> Store:
     for name, sql in listed.fetchmany(MAX_TABLES):
         if isinstance(sql, str) and _PLAIN_TABLE.match(sql):
             columns = connection.execute(f"PRAGMA table_xinfo({_quoted(name)})")
-            # a hidden column is generated: it computes
+            # A hidden column is generated by an expression, which is not evaluated.
             store.tables[name] = tuple(column for _, column, _, _, _, _, hidden in columns if not hidden)
-    if _is_cut(path):
+    if _page_bytes_if_cut(path):
         store.faults.append(Fault(Place(str(path)), "is shorter than its header says; the end is missing"))
     return store
 
 
-def _is_cut(path: Path) -> int:
-    """The bytes of a page, where the file has fewer pages than its header says; 0 for a whole file."""
+def _page_bytes_if_cut(path: Path) -> int:
+    """The size of a page, if the file has fewer pages than its header says; 0 for a complete file."""
     start = Head.of(path).start
     page_size, n_pages = int.from_bytes(start[16:18], "big"), int.from_bytes(start[28:32], "big")
-    dated = start[24:28] == start[92:96]  # else an old version wrote the header, and did not count
+    has_count = start[24:28] == start[92:96]  # otherwise an old version of SQLite left the count outdated
     page_bytes = 65536 if page_size == 1 else page_size
-    return page_bytes if dated and path.stat().st_size < n_pages * page_bytes else 0
+    return page_bytes if has_count and path.stat().st_size < n_pages * page_bytes else 0
 
 
 def _quoted(name: str) -> str:

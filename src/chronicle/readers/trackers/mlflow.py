@@ -1,8 +1,8 @@
 """MLflow: its file store (`mlruns/<experiment>/<run>/`) and its SQLite store (`mlflow.db`, `mlruns.db`).
 
-A database holds many runs: each is an attempt with the fact "run". A run in the file store has a meta.yaml,
-and a file for each metric, parameter and tag, whose name is a path where it has slashes. The package mlflow
-is not needed.
+A database holds many runs: each becomes an attempt with the fact "run". A run in the file store has a
+meta.yaml and a file for each metric, parameter and tag; slashes in their names make subfolders. The package
+mlflow is not needed.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from chronicle.readers.trackers import NOTHING, PointLog, Store, names_of, opene
 LARGEST = 1.7976931348623157e308  # stands for infinity in the database
 MAX_FILES = 10_000  # metrics, parameters or tags of one run
 MAX_TEXT = 1000
-SYSTEM = "system/"  # of MLflow's monitor of the machine, on an axis of its own
+SYSTEM = "system/"  # metrics of the machine, which MLflow logs with a step of their own
 
 _TABLES = {"experiments", "runs", "metrics", "params", "tags"}
 _RUN = ("run_uuid", "name", "status", "start_time", "source_version", "experiment_id", "lifecycle_stage")
-# Status of a run by name (SQLite) and by number (meta.yaml); a run that goes on has none.
+# The status of a run by its name (SQLite) and its number (meta.yaml); that of a running one is not listed.
 _ENDED = {"FINISHED": "finished", "FAILED": "crashed", "KILLED": "killed"}
 _ENDED |= {"3": "finished", "4": "crashed", "5": "killed"}
 _TAGS = {
@@ -42,19 +42,18 @@ _TAGS = {
 
 
 def identify(head: Head) -> bool:
-    """An SQLite database with the tables of MLflow."""
     return tables_of(head.path).keys() >= _TABLES
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of a database that logged something, as the fact "run" of their attempts calls them."""
+    """The names (the fact "run") of all runs in a database that logged something."""
     with opened(path) as store:
         logged = {uuid for (uuid,) in store.rows("metrics", ["run_uuid"])}
         return [run.facts["run"] for uuid, run in _runs(store).items() if uuid in logged]
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt for each run that logged a metric and was not deleted. Raises BadLog where there is none."""
+    """One attempt for each run that logged a metric and was not deleted. Raises BadLog if there is none."""
     with opened(path) as store:
         by_id = _runs(store)
         columns = ("run_uuid", "key", "step", "value", "timestamp", "is_nan")
@@ -73,12 +72,12 @@ def read(path: Path) -> list[Attempt]:
 
 
 def identify_folder(path: Path) -> bool:
-    """The folder of a run in the file store: its meta.yaml names one, and it has metrics."""
+    """Whether a folder is a run in the file store: its meta.yaml names a run, and it has metrics."""
     return (path / "metrics").is_dir() and bool(_meta(path).keys() & {"run_id", "run_uuid"})
 
 
 def read_folder(path: Path) -> list[Attempt]:
-    """The attempt in a folder of the file store. Raises BadLog where it logged no metric."""
+    """The attempt in a folder of the file store. Raises BadLog if it logged no metric."""
     meta, tags = _meta(path), dict(_texts(path / "tags"))
     facts = {"run": meta.get("run_id") or meta.get("run_uuid", "")}
     facts |= about({**meta, "name": meta.get("run_name", "")}, tags)
@@ -144,7 +143,7 @@ def _datasets_of(store: Store) -> dict[str, list[tuple[Any, Any]]]:
 
 
 def _datasets_of_folder(run: Path) -> Iterator[tuple[str, str]]:
-    """(name, digest) of the inputs of a run in the file store, whose data sets lie beside it."""
+    """(name, digest) of the inputs of a run in the file store; the data sets are next to the run's folder."""
     for name, file in _files(run / "inputs"):
         if name.endswith("meta.yaml"):
             source = _meta(file.parent).get("source_id", "")
@@ -153,7 +152,7 @@ def _datasets_of_folder(run: Path) -> Iterator[tuple[str, str]]:
 
 
 def listed(datasets: Iterable[tuple[Any, Any]]) -> str:
-    """The data sets in one text, each once: name (digest)."""
+    """The distinct data sets in one text: name (digest)."""
     named = dict.fromkeys(f"{name} ({digest})" if digest else str(name) for name, digest in datasets if name)
     return clean(", ".join(named))[:MAX_TEXT]
 
@@ -165,7 +164,7 @@ def _value(value: Any, is_nan: Any) -> Any:
 
 
 def _meta(folder: Path) -> dict[str, str]:
-    """The lines `key: value` of meta.yaml, without quotes; {} without the file."""
+    """The pairs `key: value` of meta.yaml, without quotes; {} without the file."""
     try:
         lines = Head.of(folder / "meta.yaml").lines
     except OSError:
@@ -175,7 +174,8 @@ def _meta(folder: Path) -> dict[str, str]:
 
 
 def _read_metric(run: PointLog, name: str, file: Path) -> bool:
-    """Takes all whole lines, `milliseconds value step`; whether the last one is cut. Raises OSError."""
+    """Adds all complete lines (`milliseconds value step`); returns whether the last is cut. Raises
+    OSError."""
     lines = Lines(file)
     for line in lines:
         cells = line.split()
@@ -195,7 +195,7 @@ def _texts(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """(name, file) of all regular files below, in natural order of their paths; links are not followed."""
+    """(name, file) of all regular files below a folder, sorted by path; links are not followed."""
     n_files = 0
     for parent, folders, files in os.walk(folder):
         folders.sort()

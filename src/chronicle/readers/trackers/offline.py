@@ -1,9 +1,9 @@
-"""What clients of trackers keep of a run while there is no server, as rows of one table.
+"""The files in which clients of trackers store a run without a server, as rows of one table.
 
-Each keeps messages one behind the other: a point, a parameter, a fact of the run. Only how they are packed
-differs: JSON lines (Neptune, ClearML, Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or
-in an SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are
-not needed.
+Each file is a sequence of messages: points, parameters, facts of the run. They differ only in their encoding:
+JSON lines (Neptune, ClearML, and Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
+SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are not
+needed.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Offline:
-    """What one client keeps, in a file of messages, or in a folder for each launch with one ``file`` of them.
-    ``begins`` and ``mine`` know its own files; ``fill`` takes all messages into the log of points and says
-    whether the file is cut. ``system`` begins the names of what is measured of the machine; ``key`` finds in
-    a name what launches of one run share."""
+    """The format of one client: a file of messages, or a folder for each launch with one such ``file``.
+    ``begins`` and ``mine`` recognise its files; ``fill`` adds all messages to the log of points and returns
+    whether the file is cut. Names of metrics of the machine begin with ``system``; ``key`` matches the names
+    of files or folders, and its group is what the launches of one run share."""
 
     NAME: str
     system: str
@@ -56,7 +56,7 @@ class Offline:
         return self.begins.match(head.start) is not None and self.mine(head.path)
 
     def read(self, path: Path) -> list[Attempt]:
-        """The attempt in a file of messages. Raises BadLog where no message holds a point."""
+        """The attempt in a file of messages. Raises BadLog if no message holds a point."""
         log, faults = PointLog({}, self.system), Faults(path)
         truncated = self.fill(path, log, faults)
         if key := self.run_key(path):
@@ -64,9 +64,9 @@ class Offline:
         return [log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)]
 
     def run_key(self, path: Path) -> str:
-        """What the names of all launches of a run share; "" for anything else."""
+        """The part of the name that all launches of a run share; "" for any other path."""
         if not any(map(self.key.fullmatch, (path.name, path.parent.name))):
-            return ""  # as most logs: none of these looks at the file system
+            return ""  # for most logs, without access to the file system
         folder = path if path.is_dir() else path.parent
         name = self.key.fullmatch(folder.name if self.file else path.name)
         return name["key"] if name and (not self.file or self._file(folder)) else ""
@@ -76,7 +76,7 @@ class Offline:
 
 
 class OfflineFolder(Offline):
-    """What one client keeps in a folder for each launch."""
+    """The format of a client that stores each launch in a folder."""
 
     def identify_folder(self, path: Path) -> bool:
         return self._file(path) is not None
@@ -86,7 +86,7 @@ class OfflineFolder(Offline):
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
-    """Gives each object on a line, or in a list on it, to ``take``; whether the last line is cut."""
+    """Calls ``take`` with each object on a line, or in a list on it; returns whether the last line is cut."""
     number = 0
     while line := file.readline(LONGEST):
         number += 1
@@ -199,10 +199,10 @@ _COMET_FACTS = {"hostname": "host", "gpu_static_info_list": "gpus", "python_vers
 _COMET_OWN, _DURATION = "sys.", "process duration"
 
 
-# A member that is damaged, cut, of another packing, or locked.
+# Errors of a member that is damaged, cut, encrypted or compressed in an unknown way, or is invalid JSON.
 _ZIP_DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError),
-    *(KeyError, ValueError, RuntimeError),  # these also of an unknown version, and of documents within
+    *(KeyError, ValueError, RuntimeError),
 )
 
 
@@ -276,7 +276,7 @@ def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
         cells, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
         time_s = seconds_of(cells[4]) if 4 in cells else math.nan
         numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
-        value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # what is zero is not written
+        value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # protobuf omits zeros
         log.point(_text(cells.get(1, b"")), step, value, time_s)
     elif n == _START:
         log.facts |= texts(content, _SWANLAB_RUN)
@@ -295,7 +295,7 @@ def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
     for name, columns in _object(whole_document(path)[0]).items():
         cells = (_list(columns.get(key)) for key in ("steps", "values", "timestamps"))
         for step, value, time in zip(*cells, strict=False):
-            value = value.get("value") if isinstance(value, dict) else value  # so is one of numpy written
+            value = value.get("value") if isinstance(value, dict) else value  # numpy's numbers are objects
             log.point(clean(name), step, value, moment(str(time), math.nan))
     return False
 
@@ -307,8 +307,8 @@ _REPLACED = re.compile(rb"(?:NaN|Inf) value encountered\. Reporting it as '([^']
 
 
 def _fill_clearml(path: Path, log: PointLog, faults: Faults) -> bool:
-    said_ms, replaced = _replaced(path.with_name("log.jsonl"))
-    other = set[str]()  # metrics that had this value before it stood for NaN
+    since_ms, replaced = _replaced(path.with_name("log.jsonl"))
+    real = set[str]()  # metrics that had this value before it replaced NaN
 
     def take(message: Row) -> None:
         if message.get("type") != "training_stats_scalar":
@@ -316,9 +316,9 @@ def _fill_clearml(path: Path, log: PointLog, faults: Faults) -> bool:
         name = clean(f"{message.get('metric')}/{message.get('variant')}")
         value, time_ms = message.get("value"), message.get("timestamp")
         time_s = time_ms / 1000 if isinstance(time_ms, int | float) else math.nan
-        if value == replaced and 1000 * time_s < said_ms:
-            other.add(name)
-        is_nan = value == replaced and 1000 * time_s >= said_ms and name not in other
+        if value == replaced and 1000 * time_s < since_ms:
+            real.add(name)
+        is_nan = value == replaced and 1000 * time_s >= since_ms and name not in real
         log.point(name, message.get("iter"), math.nan if is_nan else value, time_s)
 
     with path.open("rb") as file:
@@ -326,7 +326,8 @@ def _fill_clearml(path: Path, log: PointLog, faults: Faults) -> bool:
 
 
 def _replaced(console: Path) -> tuple[float, float]:
-    """When the client told that it writes another number for NaN [Unix ms], and which one; else infinity."""
+    """The time [Unix ms] from which the client writes another number in place of NaN, as its console output
+    says, and this number; (infinity, NaN) if it never did."""
     with suppress(OSError, ValueError), console.open("rb") as file:
         for line in iter(partial(file.readline, LONGEST), b""):
             if replacement := _REPLACED.search(line):
@@ -334,7 +335,7 @@ def _replaced(console: Path) -> tuple[float, float]:
     return math.inf, math.nan
 
 
-# --- CatBoost: catboost_training.json in the folder of a training, of which all else there is a copy ---
+# --- CatBoost: catboost_training.json in the folder of a training; the other files there are copies of it ---
 
 _CATBOOST = re.compile(rb'\{\s*"meta":\s*\{[^{}]*"(?:test_sets|learn_sets|test_metrics|launch_mode)":')
 
@@ -355,13 +356,14 @@ def _fill_catboost(path: Path, log: PointLog, faults: Faults) -> bool:
     return bool(more)
 
 
-# --- golden values of Megatron-LM's functional tests: no tracker's, but a document of metrics like theirs ---
+# --- golden values of Megatron-LM's functional tests: not of a tracker, but a similar document of metrics ---
 
 _GOLDEN = re.compile(rb'(?s)\s*\{(?=.*"start_step")(?=.*"step_interval")(?=.*"values")')
 
 
 def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
-    """Values stand by their steps, or (in old files) one an interval. A text "nan" says there is none."""
+    """Adds values that are keyed by step, or (in old files) listed at equal intervals; "nan" means no
+    value."""
     document, more = whole_document(path)
     for metric, golden in _object(document).items():
         keys = "values", "start_step", "step_interval"

@@ -24,13 +24,12 @@ _COLUMNS = {"run_name", "step", "timestamp", "metrics"}
 
 
 def identify(head: Head) -> bool:
-    """An SQLite database with the tables of Trackio."""
     columns = tables_of(head.path)
     return "configs" in columns and set(columns.get("metrics", ())) >= _COLUMNS
 
 
 def is_store(path: Path) -> bool:
-    """Whether there is such a file, and it is a database of Trackio."""
+    """Whether the file exists and is a database of Trackio."""
     try:
         return path.is_file() and identify(Head.of(path))
     except OSError:
@@ -38,13 +37,13 @@ def is_store(path: Path) -> bool:
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of the database, as the fact "run" of their attempts calls them."""
+    """The names (the fact "run") of all runs in the database."""
     with opened(path) as store:
         return list(names_of(store.rows("metrics", ("run_id", "run_name"))).values())
 
 
 def read(path: Path) -> list[Attempt]:
-    """An attempt a run. Raises BadLog where there is none, or the database is damaged from the beginning."""
+    """One attempt for each run. Raises BadLog if there is none, or the whole database is damaged."""
     with opened(path) as store:
         rows: dict[tuple[Any, Any], list[Row]] = {}
         broken: Counter[tuple[Any, Any]] = Counter()
@@ -63,9 +62,9 @@ def read(path: Path) -> list[Attempt]:
             faults = [*store.faults, *alerts.get(key, [])]
             if broken[key]:
                 faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
-            # `_Username`, `_Created` and the like are Trackio's own
+            # Trackio itself adds `_Username`, `_Created` and the like.
             config = {name: v for name, v in (configs.get(key) or {}).items() if not name.startswith("_")}
-            with suppress(BadLog):  # of a run that logged texts and media only
+            with suppress(BadLog):  # raised for a run that logged only texts and media
                 facts = {"run": name, "project": path.stem, **config_facts(config)}
                 of_run, is_cut = (path, len(rows[key]), columns_of(rows[key])), bool(store.faults)
                 known: dict[str, Any] = {"facts": facts, "faults": faults, "truncated": is_cut}
@@ -76,7 +75,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
-    """What the training itself reported (`trackio.alert`), by run."""
+    """The alerts that trainings sent with `trackio.alert`, by run."""
     alerts: dict[tuple[Any, Any], list[Fault]] = {}
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
@@ -88,6 +87,6 @@ def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
 
 
 def _object(text: Any) -> Row | None:
-    """The object of a cell, which older versions of Trackio kept as text, newer ones as bytes."""
+    """The JSON object in a cell, which older versions of Trackio store as text, newer ones as bytes."""
     content = json_or_none(text) if isinstance(text, str | bytes) else None
     return content if isinstance(content, dict) else None

@@ -1,8 +1,8 @@
 """Weights & Biases: the `.wandb` file of a run, online or offline, read without the package wandb.
 
-Points come from history records, with what the run says of itself: configuration, git commit, host, GPUs,
-how it ended. Console output is searched for faults of the machine. A run that was resumed has a folder for
-each launch, all with the same id.
+Points come from history records; configuration, git commit, host, GPUs and how the run ended become facts.
+Console output is searched for faults of the machine. A resumed run has a folder for each launch, all with the
+same id.
 
 The file has LevelDB's log format, with CRC-32 (IEEE) where LevelDB has CRC-32C: a block has 32,768 bytes; a
 fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first, 3: middle, 4: last) and its
@@ -38,14 +38,14 @@ from chronicle.readers.step_axis import Column
 from chronicle.readers.text import Head, clean, json_or_none
 from chronicle.readers.trackers import attempt_of_calls, only_file, read_launch
 
-LONGEST = 1 << 12  # characters of a line without an end that are kept
+LONGEST = 1 << 12  # characters that are kept of a console line that has not ended yet
 
 _FOLDER = re.compile(r"(?:offline-)?run-\d{8}_\d{6}-(?P<id>[\w-]+)", re.ASCII)
-_CLIENTS = frozenset(["files", "logs", "tmp"])  # what the client keeps in the folder of a launch
+_CLIENT_FOLDERS = frozenset(["files", "logs", "tmp"])  # made by the client in the folder of a launch
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _DROPPED = re.compile(r"Tried to log to step \d+ that is less than the current step (\d+)")
 
-# Fields of records by number, and the facts that they are.
+# Fields of records by number, and the names of the facts that they hold.
 _RUN = {1: "run", 2: "entity", 3: "project", 6: "group", 7: "job_type", 8: "name", 9: "notes", 12: "sweep"}
 _RUN |= {13: "host"}
 _ENVIRONMENT = {2: "python", 6: "program", 12: "host", 18: "gpu_type", 25: "cuda"}
@@ -56,25 +56,24 @@ BLOCK, HEADER = 32768, 7  # bytes
 WHOLE, FIRST, MIDDLE, LAST = 1, 2, 3, 4
 
 RECORD, REST = "a record is damaged; skipped", "damaged; skipped to the next block"
-ZEROS = "nothing but zeros; skipped to the next block with something else"
+ZEROS = "only zeros; skipped to the next block with other bytes"
 
 _NO_CONTENT = (16, 19, 200)  # fields of a Record that say how it was sent
 
 _HEADER = struct.Struct("<IHB")
 _ITEM, _STEP = 0x0A, 0x12  # keys of fields 1 and 2 of a HistoryRecord
 _VALUE_KEY = b"\x82\x01"  # of field 16, value_json
-_EXACT = 2.0**53  # up to here whole numbers are exact in a float
+_EXACT = 2.0**53  # whole numbers up to this one are exact in a float
 
 
 def identify(head: Head) -> bool:
-    """The file starts with W&B's seven bytes."""
     return head.start.startswith(MAGIC)
 
 
 def read(path: Path) -> list[Attempt]:
-    """One attempt, on the axis of an explicit optimizer step where one is logged, else of W&B's own. It is
-    truncated where the last record is cut, or none says how the run ended: the run is live, or was killed
-    before the client could write. Raises BadLog where no history record holds a number."""
+    """One attempt, with an explicit optimizer step as its axis if one is logged, else W&B's own step. It is
+    truncated if the last record is cut, or none says how the run ended: then the run is live, or was killed
+    before the client could write this. Raises BadLog if no history record holds a number."""
     run, unreadable = _Run(path), 0
     with path.open("rb") as file:
         frames = Frames(file)
@@ -90,7 +89,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def identify_folder(path: Path) -> bool:
-    """A folder with one run file that something was written to."""
+    """Whether a folder has one run file that is not empty."""
     return only_file(path, "*.wandb", identify) is not None
 
 
@@ -100,13 +99,14 @@ def read_folder(path: Path) -> list[Attempt]:
 
 
 def foreign(path: Path) -> list[Path]:
-    """What lies in the folder of a launch and was not put there by W&B's client."""
-    own = _CLIENTS | {file.name for file in path.glob("*.wandb")}
+    """The entries in the folder of a launch that W&B's client did not make."""
+    own = _CLIENT_FOLDERS | {file.name for file in path.glob("*.wandb")}
     return [entry for entry in sorted(path.iterdir()) if entry.name not in own]
 
 
 def run_key(path: Path) -> str:
-    """The id of the run whose launch the folder (or the `.wandb` file in it) holds; "" for any other."""
+    """The id of the run to which a launch's folder (or the `.wandb` file in it) belongs; "" for other
+    paths."""
     own, around = map(_FOLDER.fullmatch, (path.name, path.parent.name))
     launch = (own if path.is_dir() else around) if own or around else None
     return launch["id"] if launch else ""
@@ -117,7 +117,7 @@ class _Run:
 
     def __init__(self, path: Path) -> None:
         self.path, self.history, self.console = path, History(), _Console(path)
-        self.step_metrics = set[str]()  # declared as x axis of others
+        self.step_metrics = set[str]()  # declared as the x axis of other metrics
         self._facts: dict[str, Any] = {}
         self._config: dict[str, Any] = {}
         self._takers: dict[int, Callable[[bytes], object]] = {  # by the field of a Record
@@ -138,7 +138,7 @@ class _Run:
             take(message)
 
     def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
-        """The finished run. Raises BadLog where it logged nothing."""
+        """The finished run. Raises BadLog if it logged nothing."""
         if not self.history.n_rows:
             problem = "no metric was logged. Remedy: remove it, or wait until it is written to"
             raise BadLog(str(self.path), problem)
@@ -166,7 +166,7 @@ class _Run:
         self._facts |= facts
 
     def _environment(self, message: bytes) -> None:
-        """Job and nodes are in Slurm's environment as W&B keeps it: names in lower case, without `SLURM_`."""
+        """Job and nodes come from Slurm's variables, which W&B stores in lower case and without `SLURM_`."""
         entries = [texts(entry, {1: "key", 2: "value"}) for entry in messages(message, 27)]
         slurm = {entry.get("key", ""): entry.get("value", "") for entry in entries}
         nodes = canonical(slurm.get("job_nodelist") or slurm.get("nodelist", ""))
@@ -180,18 +180,17 @@ class _Run:
 
 
 class _Console:
-    """What a run tells of faults, record by record: console output by lines, alerts, a notice of preemption.
-    `listed` gives the faults with the facts that console lines state."""
+    """The faults that a run reports: in console output, in alerts, and in notices of preemption."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.machine = path, Faults(path)
-        self._open: dict[int, str] = {}  # stream -> a line whose end is still to come
+        self._unfinished_lines: dict[int, str] = {}  # by stream
         self._reported: list[Fault] = []
         self._dropped, self._below = 0, ""
         self._number, self._time = 0, math.nan
 
     def output(self, message: bytes) -> None:
-        """Takes a piece of console output. Raises ValueError where the bytes are no protobuf message."""
+        """Adds a piece of console output. Raises ValueError if the bytes are not a protobuf message."""
         stream, text = 0, b""
         for tag, kind, value in fields(message):
             if (tag, kind) == (1, VARINT):
@@ -215,9 +214,9 @@ class _Console:
         self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
     def listed(self) -> list[Fault]:
-        for line in self._open.values():
+        for line in self._unfinished_lines.values():
             self._look(line)
-        self._open.clear()
+        self._unfinished_lines.clear()
         faults = [*self.machine.listed(self._time), *self._reported]
         if self._dropped:
             problem = f"W&B dropped rows that were logged below the step it was at, {self._below}"
@@ -225,11 +224,12 @@ class _Console:
         return faults
 
     def _lines(self, stream: int, text: str) -> Iterator[str]:
-        """Whole lines: of a progress bar that redraws itself, and of pieces in which old clients wrote."""
-        whole = f"{self._open.pop(stream, '')}{text}".replace("\r", "\n")
+        """The complete lines. A progress bar redraws its line after "\\r"; old clients write lines in
+        pieces."""
+        whole = f"{self._unfinished_lines.pop(stream, '')}{text}".replace("\r", "\n")
         *lines, rest = whole.split("\n")
         if rest:
-            self._open[stream] = rest[-LONGEST:]
+            self._unfinished_lines[stream] = rest[-LONGEST:]
         yield from (_ESCAPES.sub("", line) for line in lines if line)
 
     def _look(self, line: str) -> None:
@@ -243,9 +243,9 @@ class _Console:
 
 @dataclass
 class Frames:
-    """Iterates over the payloads of all whole records of a file, which starts with MAGIC, block by block.
-    ``damage`` holds (byte, what is wrong) of what was skipped; ``truncated`` is true where the last record is
-    cut. Damage costs the record it is in, or the rest of its block where the next record is not found."""
+    """Iterates over the payloads of all complete records of a file that starts with MAGIC. ``damage`` lists
+    (byte, problem) of what was skipped; ``truncated`` says whether the last record is cut. A damaged record
+    is skipped, with the rest of its block if the next record cannot be found."""
 
     file: BinaryIO
     damage: list[tuple[int, str]] = field(default_factory=list)
@@ -264,7 +264,7 @@ class Frames:
         self.truncated |= begun
 
     def _fragments(self) -> Iterator[tuple[int, bytes]]:
-        """(type, bytes) of each fragment; (0, b"") where one was skipped."""
+        """(type, bytes) of each fragment; (0, b"") for one that was skipped."""
         start, zeros = 0, -1
         while block := self.file.read(BLOCK):
             at = 0 if start else len(MAGIC)
@@ -293,7 +293,7 @@ class Frames:
 
 
 def _fragment(block: bytes, at: int) -> tuple[int, int]:
-    """End and type of the fragment at a place of a block; type 0 where it is damaged or cut."""
+    """End and type of the fragment at a place of a block; type 0 if it is damaged or cut."""
     if at + HEADER > len(block):
         return at + HEADER, 0
     check, length, kind = _HEADER.unpack_from(block, at)
@@ -303,32 +303,32 @@ def _fragment(block: bytes, at: int) -> tuple[int, int]:
 
 
 def body(record: bytes) -> tuple[int, bytes]:
-    """(field number, message) of what a Record holds; (0, b"") for nothing known. Raises ValueError."""
+    """The field number and the message in a Record; (0, b"") if it holds none. Raises ValueError."""
     contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
     return next(contents, (0, b""))
 
 
 class Cells(NamedTuple):
-    """A metric under construction: in which rows, and what."""
+    """A metric under construction: its values and the rows that they are in."""
 
     rows: array[int]
     values: array[float]
 
 
 class History:
-    """Columns under construction, one row a history record. Nearly all items are a name of less than 128
-    bytes and a number, and names repeat in every record: they are looked up by the bytes that spell them, and
-    only what is written otherwise is parsed field by field."""
+    """Columns under construction, with one row for each history record. Nearly all items are a number and a
+    name of less than 128 bytes, and names repeat in every record. So names are looked up by their encoded
+    bytes, and only records with other items are parsed field by field."""
 
     def __init__(self) -> None:
         self.n_rows = 0
         self._cells: dict[str, Cells] = {}
         self._known: dict[bytes, Cells] = {}
-        self._counted = Cells(array("q"), array("d"))  # stands for `_step` among the known
+        self._counted = Cells(array("q"), array("d"))  # represents `_step` in `_known`
         self._steps = array("q")
 
     def add(self, message: bytes) -> None:
-        """Appends a row. Raises ValueError where the bytes are no protobuf message."""
+        """Appends a row. Raises ValueError if the bytes are not a protobuf message."""
         if not self.add_if_known(message):
             self._add_any(message)
         self.n_rows += 1
@@ -339,7 +339,7 @@ class History:
         return counter | {name: Column(values, rows) for name, values, rows in columns}
 
     def add_if_known(self, message: bytes) -> bool:
-        """Appends a row of which every item is known; else nothing, and False."""
+        """Appends a row if every item in it is known; returns whether it did."""
         at, end, known, step, declared = 0, len(message), self._known, None, b""
         row: list[tuple[Cells, float]] = []
         try:
@@ -372,7 +372,7 @@ class History:
         return True
 
     def _add_any(self, message: bytes) -> None:
-        """Appends a row, field by field, and remembers what is written as nearly all items are."""
+        """Appends a row, parsed field by field, and remembers the names of items in the common form."""
         items, step, declared = list[bytes](), None, 0
         for n, kind, value in fields(message):
             if (n, kind) == (1, BYTES):
@@ -413,7 +413,7 @@ def _declared(step: bytes) -> int:
 
 
 def _simple(item: bytes, text: bytes) -> bytes:
-    """What stands before the length of the value in an item of a short name and value; b"" for any other."""
+    """The bytes before the length of the value, in an item of the common form; b"" for any other item."""
     value = len(item) - len(text) - 1
     short = len(item) < 128 and len(text) > 0 and value > 3 and item[value] == len(text)
     prefix = item[:value] if short else b""
