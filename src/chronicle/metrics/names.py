@@ -78,6 +78,7 @@ def _role_of_numbered(metric: str) -> Role:
 
 
 def names_a_loss(metric: str) -> bool:
+    """Whether the name is that of a loss, or of a part of one."""
     return role_of(metric) in (*LOSSES, Role.PART_LOSS)
 
 

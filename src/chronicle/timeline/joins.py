@@ -298,6 +298,7 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
 
 
 def names_of_evaluations(timeline: Timeline) -> set[str]:
+    """Names of the attempts that evaluate another one and train nothing."""
     return {b.attempts[-1] for b in timeline.step_backs if b.evidence.get("because") == "evaluation"}
 
 

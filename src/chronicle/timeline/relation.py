@@ -81,10 +81,12 @@ def at_common_steps(a: Series, b: Series) -> tuple[Series, Series]:
 
 
 def both_finite(a: Series, b: Series) -> Mask:
+    """Where the values of both are finite."""
     return np.asarray(np.isfinite(a.values) & np.isfinite(b.values))
 
 
 def with_steps_moved(series: Series, by: int) -> Series:
+    """The series with ``by`` added to its steps."""
     return replace(series, steps=series.steps + by) if by else series
 
 

@@ -50,6 +50,7 @@ Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of
 
 
 def identify(head: Head) -> bool:
+    """Whether a file begins like an event file."""
     return is_event_log(head.start)
 
 

@@ -42,6 +42,7 @@ _TAGS = {
 
 
 def identify(head: Head) -> bool:
+    """Whether a file is an SQLite database with the tables of MLflow."""
     return tables_of(head.path).keys() >= _TABLES
 
 

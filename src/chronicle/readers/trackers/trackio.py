@@ -24,6 +24,7 @@ _COLUMNS = {"run_name", "step", "timestamp", "metrics"}
 
 
 def identify(head: Head) -> bool:
+    """Whether a file is an SQLite database with the tables of Trackio."""
     columns = tables_of(head.path)
     return "configs" in columns and set(columns.get("metrics", ())) >= _COLUMNS
 

@@ -67,6 +67,7 @@ _EXACT = 2.0**53  # whole numbers up to this one are exact in a float
 
 
 def identify(head: Head) -> bool:
+    """Whether a file begins with W&B's seven bytes."""
     return head.start.startswith(MAGIC)
 
 
