@@ -361,23 +361,23 @@ _TEXT_KEYS = ("log", "message", "msg", "line", "textPayload")
 _TIMES = ("time", "timestamp", "ts", "@timestamp")
 _ABOUT_RECORDS = {*_TIMES, "level", "severity", "lineno", "pid", "process", "thread", "ingestionTime"}
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
-_NUMBER = re.compile(r"\s*[-+]?\.?\d[\d.,eE+-]*\s*")
+_FRACTION = re.compile(r"\s*[-+]?\d*\.\d+(?:[eE][-+]?\d+)?\s*")
 
 
 def _text_key(fields: Any) -> str | None:
     """The key of the line of text that is all a JSON record holds; None if a measurement stands beside it."""
-    if not isinstance(fields, dict):
-        return None
-    beside = (v for name, v in fields.items() if name not in _ABOUT_RECORDS and not isinstance(v, bool))
-    if any(isinstance(v, list | dict) or _NUMBER.fullmatch(str(v)) for v in beside):
+    if not isinstance(fields, dict) or _measures(fields):
         return None
     return next((name for name in _TEXT_KEYS if isinstance(fields.get(name), str)), None)
 
 
-def _wraps_lines(start: bytes) -> bool:
-    """Whether a file begins with several JSON records, all of which hold a line of text and nothing else."""
-    records = [record for record in start.split(b"\n")[:-1] if record.strip()]
-    return len(records) > 1 and all(_text_key(json_or_none(record)) for record in records)
+def _measures(value: Any) -> bool:
+    """Whether a JSON value is or holds a number that is not about the record itself."""
+    if isinstance(value, dict):
+        value = [v for name, v in value.items() if name not in _ABOUT_RECORDS]
+    if isinstance(value, list):
+        return any(map(_measures, value))
+    return type(value) in (int, float) or bool(_FRACTION.fullmatch(str(value)))
 
 
 # First bytes, suffix, and a decompressor of one member of an archive.
@@ -409,8 +409,9 @@ def begins_archive(start: bytes) -> bool:
 
 
 def _decompressor(start: bytes) -> Callable[[], Any] | None:
-    if start[:1] == b"{":
-        return _WrappedLines if _wraps_lines(start) else None
+    records = [r for r in start.split(b"\n")[:-1] if r.strip()] if start.startswith(b"{") else []
+    if len(records) > 1 and all(_text_key(json_or_none(record)) for record in records):
+        return _WrappedLines
     return next((make for magic, _, make in _PACKINGS if start.startswith(magic)), None)
 
 
