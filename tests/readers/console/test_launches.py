@@ -236,6 +236,17 @@ def test_stages_that_are_counted_by_other_names_are_trainings_of_their_own(tmp_p
     assert timeline.joins == ()
 
 
+def test_answers_that_are_numbered_in_each_batch_are_no_stage(tmp_path: Path) -> None:
+    """GRPO, which shows the four answers of two prompts now and then."""
+    text = ""
+    for n in range(1, 401):
+        text += f"Epoch:[1/1]({n}/9751), Reward: {-2 + n / 400:.4f}, Learning Rate: 3e-07\n"
+        if n % 50 == 0:
+            text += "".join(f"gen[{k}] BEGIN\ngen[{k}] reward=-{k}.5\n" for k in (0, 1, 2, 3, 0, 1, 2, 3))
+    (attempt,) = read(log(tmp_path, text))
+    assert steps([attempt], "Reward") == {"train.log": (400, 1, 400)}
+
+
 def test_how_long_nothing_was_learned_is_no_step(tmp_path: Path) -> None:
     rows = "".join(
         f"Epoch {n}/40\nTrain Loss: {2 / n:.4f}, Train Acc: {n}.5%\nEarly stopping counter: {n % 4}/15\n"

@@ -30,6 +30,9 @@ LINES = {
     "Train Epoch: 1 [640/60000 (1%)]\tLoss: 2.259": {"Train Epoch": 1, "progress": 640, "Loss": 2.259},
     "training:  38%|##  | 7612/20000 [45:00<68:16, 3.02it/s, loss=2.31]": {"progress": 7612, "loss": 2.31},
     "[Epoch 1/10] [Batch 200/938] [D loss: 0.690123]": {"Epoch": 1, "Batch": 200, "D loss": 0.690123},
+    "train 050 2.232840e+00 20.710784 73.345588": {
+        "train loss": 2.23284, "train top1": 20.710784, "train top5": 73.345588,
+    },
     "[rank1] step 5 loss 3.9878 tok/s 4976": {"step": 5, "loss": 3.9878, "tok/s": 4976},
     "step 5 | loss 2.5 | 12.5 ms | 5,000 tok/s": {"step": 5, "loss": 2.5, "ms": 12.5, "tok/s": 5000},
     "step=100 loss=nan grad_norm=-inf": {"step": 100, "loss": float("nan"), "grad_norm": float("-inf")},

@@ -270,6 +270,9 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("net output #", r"\b(Train|Test) net output #\d{1,3}: (\S+) = ", r"\1 \2 = "),
     # fastText, which counts in tenths of a per cent
     ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
+    # DARTS and what was made of it: batch, loss, and two accuracies
+    ("e", rf"^(train|valid|test) (\d{{3,9}}) ([\d.]+e[-+]\d+) ({_FLOAT}) ({_FLOAT})$",
+     r"\1 loss = \3, \1 top1 = \4, \1 top5 = \5"),
     # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
     # CatBoost

@@ -196,7 +196,8 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
     )
     most = max((frequency[key] for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(occurrences[key]) >= most), 0)
-    stages = [key for key in known[:best] if n_training[key] and _is_stage(key, {*known[best:]}, records)]
+    may_be = (k for k in known[:best] if n_training[k] and _n_values(occurrences[k]) >= _RECORDS_A_STAGE)
+    stages = [key for key in may_be if _is_stage(key, {*known[best:]}, records)]
     return {key: occurrences[key] for key in (*stages, *known[best:])}, stages
 
 
@@ -217,6 +218,11 @@ def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> 
     if axis_of(rank) != "step":
         return _RECORDS_A_RESTART * n_falls <= len(values)
     return n_falls <= 2 * n_rises + 1 or _is_twofold(occurrences)
+
+
+def _n_values(occurrences: Iterable[Pair]) -> int:
+    """How many different values a counter has: the answers of a batch, 0 to 3 each time, are few."""
+    return len({pair.value for pair in occurrences})
 
 
 def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
