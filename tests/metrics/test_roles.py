@@ -630,10 +630,27 @@ def test_a_score_that_stands_alone_is_the_objective(name: str) -> None:
 
 
 def test_names_that_come_again_with_another_prefix_are_of_the_validation() -> None:
-    told = roles(log("tr_loss_total", "tr_loss_swing", "vl_loss_total", "vl_loss_swing", "vl_size"))
-    assert (told["tr_loss_total"], told["vl_loss_total"]) == ("loss", "validation-loss")
-    assert told["vl_size"] == "other"
+    named = roles(log("tr_loss_total", "tr_loss_swing", "vl_loss_total", "vl_loss_swing", "vl_size"))
+    assert (named["tr_loss_total"], named["vl_loss_total"]) == ("loss", "validation-loss")
+    assert named["vl_size"] == "other"
     assert roles(log("vl_loss", "lm_loss"))["vl_loss"] != "validation-loss"  # of vision and language
+
+
+def test_a_part_that_is_validated_beside_the_whole_is_a_part() -> None:
+    parts = ("train_loss_bbox", "train_loss_giou", "test_loss_bbox", "test_loss_giou")
+    whole = roles(log("train_loss", "test_loss", *parts))
+    assert {whole[name] for name in parts} == {"part-loss"}
+    assert (whole["train_loss"], whole["test_loss"]) == ("loss", "validation-loss")
+    alone = roles(log("train_loss", *parts))
+    assert {alone[name] for name in parts[2:]} == {"validation-loss"}
+
+
+def test_rewards_that_are_spelled_in_two_ways_are_two() -> None:
+    assert roles(log("Reward", "reward", "lr")) == {
+        "Reward": "objective",
+        "reward": "objective",
+        "lr": "learning-rate",
+    }
 
 
 def test_the_return_of_a_test_is_the_objective_of_an_agent_that_imitates() -> None:

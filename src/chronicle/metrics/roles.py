@@ -81,6 +81,7 @@ def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, S
         if roles[name] is Role.STEP_TIME and _is_clock(name, series[name].values):
             roles[name] = Role.OTHER
     roles |= dict.fromkeys(_parts_left(series, roles), Role.PART_LOSS)
+    roles |= dict.fromkeys(_parts_held_out(roles), Role.PART_LOSS)
     roles |= _logged_throughout(series, roles) | _held_out_unnamed(series, roles)
     roles |= _by_level(series, roles)
     roles |= given
@@ -275,7 +276,10 @@ def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
     policy's and its value's."""
     by_name = {plain(name): name for name in roles}
     for of_policy, of_task in aliases.SCORES_OF_TASKS:
-        rewards = [by_name.get(plain(name).replace(of_policy, of_task), name) for name in rewards]
+        rewards = [
+            by_name.get(plain(name).replace(of_policy, of_task), name) if of_policy in plain(name) else name
+            for name in rewards
+        ]
     if Role.ANSWER_LENGTH in roles.values():
         values = {name for name in by_name if name.replace("return", "reward") in {*by_name} - {name}}
         rewards = [name for name in rewards if plain(name) not in values]
@@ -339,6 +343,18 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
     wholes = _wholes(longest)
     first = min(longest, key=lambda name: (name not in wholes, part_rank(plain(name))), default="")
     return [name for name in losses if name != first]
+
+
+def _parts_held_out(roles: Roles) -> list[str]:
+    """The validation losses that are of a part of the loss, where the whole is validated too: their names say
+    the same as that of a part in the training (`vl_loss_phys` and `tr_loss_phys` beside `vl_loss_total`)."""
+
+    def said(role: Role, phases: Collection[str]) -> dict[str, frozenset[str]]:
+        return {name: frozenset(words_of(plain(name))) - {*phases} for name in _named(roles, role)}
+
+    held_out = said(Role.VALIDATION_LOSS, aliases.OF_EVALUATION | aliases.TWINS.keys())
+    parts = {words for words in said(Role.PART_LOSS, aliases.OF_TRAINING).values() if words}
+    return [name for name, words in held_out.items() if words in parts and not all(held_out.values())]
 
 
 def _may_be_whole(name: str) -> bool:
