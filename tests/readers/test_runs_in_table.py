@@ -142,6 +142,8 @@ def test_a_table_of_many_runs_is_read_in_proportion_to_its_rows(
 
 NAMES = [f"image{k}.png,{k % 2},{k * 7 % 10 / 10}" for k in range(8)]
 SWEEP = ["method,width,final_loss", *(f"{m},{w},{1 + w / 64}" for w in (8, 16, 32) for m in ("adam", "lion"))]
+OF_RUNS = ["run_name,lr,val_loss", *(f"{m},0.1,{2 + k / 9}" for k, m in enumerate(("base", "big", "odd")))]
+LONG = ["run_id,metric_name,value", *(f"{k % 3},{('val_loss', 'acc')[k // 3]},{k / 7}" for k in range(6))]
 GRID = ["width,depth,test_loss", *(f"{w},{d},{w / d}" for d in (1, 2, 4) for w in (8, 16, 32))]
 ITEMS = ["filename,label,score", *NAMES]
 WORDS = ("day", "way", "cat", "dog", "cow", "ant")
@@ -166,6 +168,8 @@ NO_COURSE = "configurations or items ({}), no steps"
     ("lines", "axis", "rows", "role"),
     [
         (SWEEP, "item", NO_COURSE.format("method"), Role.OTHER),
+        (OF_RUNS, "item", NO_COURSE.format("results of runs"), Role.OTHER),
+        (LONG, "item", NO_COURSE.format("results of runs"), Role.OTHER),
         (GRID, "item", NO_COURSE.format("width"), Role.OTHER),
         (ITEMS, "item", NO_COURSE.format("filename"), Role.OTHER),
         (NUMBERED, "item", NO_COURSE.format("sample_id"), Role.OTHER),
@@ -182,6 +186,8 @@ NO_COURSE = "configurations or items ({}), no steps"
     ],
     ids=[
         "sweep",
+        "a row for each run",
+        "a value for each run and metric",
         "grid",
         "items",
         "numbered",

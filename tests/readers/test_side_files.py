@@ -215,6 +215,8 @@ def test_a_folder_of_side_files_is_no_run(tmp_path: Path) -> None:
         read_beside(tmp_path / "exp" / trial, params_dot_json={"lr": 1})
     write(tmp_path / "exp" / "experiment_state-2026.json", {"trial_data": [["{}", "{}"]]})
     write(tmp_path / "exp" / "basic-variant-state-2026.json", {"n": 1})
+    write(tmp_path / "exp" / "debug-internal.log", {"level": "INFO", "loss": 0.5, "step": 3})
+    write(tmp_path / "exp" / "logs" / "debug.log", {"level": "INFO", "loss": 0.5, "step": 3})
     write(tmp_path / "exp" / "other.json", {"anything": 1})
     assert [run.run_id for run in expand([tmp_path / "exp"])] == ["train_1", "train_2"]
 

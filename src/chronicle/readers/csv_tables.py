@@ -45,6 +45,7 @@ from chronicle.readers.step_axis import Column, column_key, counts_steps
 from chronicle.readers.text import Head, clean, from_json
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f]")
+_MONTH = re.compile(r"\d{4}-\d\d")
 # Columns whose texts say nothing of whether a table that counts is a log.
 _NAMES_AND_DATES = {*RUN_NAMES, *PHASE_NAMES, *TIME_NAMES}
 _OF_PANDAS = ["0"]  # the header of a list that pandas wrote
@@ -69,8 +70,8 @@ def identify(head: Head) -> bool:
         return False
     header, *body = _begin(head.lines) or [[]]
     numeric = [number(cell.rpartition(": ")[2]) is not None for cell in header]  # as `4: 96`, of a dictionary
-    if len(header) == 2 and numeric[1]:  # a date
-        numeric[0] |= moment(header[0]) != 0.0
+    if header[1:] and all(numeric[1:]):
+        numeric[0] |= _is_date(header[0])
     if not header or (all(numeric) and header != _OF_PANDAS):
         return bool(names_of(head.path, [header, *body]))
     if len(header) == 1:
@@ -101,6 +102,10 @@ def _begin(start: Sequence[str]) -> list[list[str]]:
     return list(csv.reader([even[0].replace("\t,", "\t"), *body], delimiter=delimiter))
 
 
+def _is_date(cell: str) -> bool:
+    return moment(cell) != 0.0 or _MONTH.fullmatch(cell) is not None
+
+
 def _share_of_numbers(row: Sequence[str], apart: Sequence[bool]) -> float:
     """The share of numbers and blanks among cells, but for texts that stand ``apart``; 0 without numbers."""
     numbers = sum(number(cell) is not None for cell in row)
@@ -114,7 +119,8 @@ def lacks(path: Path) -> str:
     rows = _begin(Head.of(path).lines)
     blanks = all(len(row) == 1 < len(row[0].split()) for row in rows)
     rows = [row[0].split() for row in rows] if blanks else rows
-    if not rows or any(number(cell) is None for row in rows for cell in row):
+    dated = all(len(row) > 1 and _is_date(row[0]) for row in rows)
+    if not rows or any(number(cell) is None for row in rows for cell in row[dated:]):
         return ""
     parted = "part them by commas, and " if blanks else ""
     names = "`loss`, or name the file after it (`val_loss.csv`)" if len(rows[0]) == 1 else "`step,loss`"

@@ -52,6 +52,7 @@ OF_BOTH = {Role.LEARNING_RATE, Role.EPOCH, Role.BATCH_SIZE, Role.TOKENS, Role.SA
 _SCORES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE)
 _JUDGED = (*_SCORES, Role.GRAD_NORM, Role.LEARNING_RATE)  # what a training is judged by, beside losses
 _ASIDE = frozenset(("time", "elapsed", "seconds", "sec", "s", "minutes", "duration", "n", "id", "seed"))
+_OF_RUNS = "results of runs"  # a column of their names
 _VALUE = frozenset(("value", "values", "y", "0"))  # "0" is what pandas calls a column without a name
 
 FEWEST_ITEMS, _MOST_NAMED = 3, 3  # rows of results; columns that tell them apart
@@ -86,7 +87,7 @@ def attempts_of(
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
-        if len(by_run) > 1:  # its own rows alone are counted
+        if len(by_run) > 1 or _OF_RUNS in of_run:  # its own rows alone are counted
             rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in of_run.values())]))
             of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
             n_rows = len(rows)
@@ -105,7 +106,8 @@ def attempts_of(
 def _course_or_items(read: Callable[..., Attempt], columns: Columns, n_rows: int) -> Attempt:
     """The attempt of a table, on the axis "item" where its rows are results of configurations or of items.
     Where steps without an order seem to count the rows, only numbers of items say so."""
-    names, attempt = grid_columns(columns, n_rows), read()
+    names = [_OF_RUNS] if _OF_RUNS in columns else grid_columns(columns, n_rows)
+    attempt = read()
     steps = max(attempt.series.values(), key=len).steps
     if not names and attempt.axis == "row":
         names = item_columns(columns, n_rows)
@@ -224,8 +226,30 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
     value = next((by_key[key] for key in VALUE_NAMES if key in by_key), "")
     runs = _split(columns, keys) if keys else _exported(columns)
     if value and not columns[value].is_text and (metrics := _metrics(columns, by_key)):
-        return {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
-    return by_file(path, dict(columns)) if list(runs) == [""] else runs
+        runs = {run: _widened(of_run, metrics, value) for run, of_run in runs.items()}
+    elif list(runs) == [""]:
+        return by_file(path, dict(columns))
+    return {"": _results(runs)} if len(runs) >= FEWEST_ITEMS and _hold_results(runs) else runs
+
+
+def _hold_results(runs: Mapping[str, Columns]) -> bool:
+    """Whether a table holds one result of each run, and no course."""
+    return all(
+        len(set(column.values.tolist())) == 1 for of_run in runs.values() for column in of_run.values()
+    )
+
+
+def _results(runs: Mapping[str, Columns]) -> dict[str, Column]:
+    """A table with a row for each of the runs."""
+    cells: dict[str, dict[int, Any]] = {_OF_RUNS: dict(enumerate(runs))}
+    for row, of_run in enumerate(runs.values()):
+        for name, column in of_run.items():
+            cells.setdefault(name, {})[row] = column.values[0]
+    texts = {name for name, of in cells.items() if any(isinstance(cell, str) for cell in of.values())}
+    return {
+        name: Column(np.array([*of.values()], object if name in texts else None), np.array([*of]))
+        for name, of in cells.items()
+    }
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:

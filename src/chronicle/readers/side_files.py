@@ -254,6 +254,7 @@ SIDE_FILES: Sequence[SideFile] = (
     SideFile(("experiment_state*.json", "basic-variant-state*.json"), "Ray", "nothing", nothing),
     SideFile(("searcher-state*.json",), "Ray", "nothing", nothing),
     SideFile(("wandb-summary.json", "_summary.json"), "W&B, SwanLab", "nothing", nothing),
+    SideFile(("debug-internal.log", "debug-core.log", "logs/debug.log"), "W&B", "nothing", nothing),
 )
 _BY_NAME = {name: row for row in SIDE_FILES for name in row.names if "*" not in name}
 _BY_PATTERN = [(name, row) for row in SIDE_FILES for name in row.names if "*" in name]
