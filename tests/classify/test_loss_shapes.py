@@ -308,6 +308,29 @@ def test_a_loss_that_falls_below_its_last_printed_digit_is_not_frozen(digits: in
     assert "frozen-metric" in classify({"loss": stale}).patterns
 
 
+@pytest.mark.parametrize(
+    ("logged", "frozen"),
+    [
+        ({"error_rate": np.r_[np.full(40, 1.0), np.geomspace(0.9, 0.5, 160)]}, False),
+        ({"error_rate": np.r_[np.full(40, 0.9), np.geomspace(0.8, 0.5, 160)]}, True),
+        (
+            {
+                "loss": np.geomspace(2, 1, 200),
+                "val_loss": np.geomspace(2, 1, 200),
+                "val_phys_loss": np.zeros(200),
+            },
+            False,
+        ),
+        ({"loss": np.zeros(200)}, True),
+    ],
+    ids=["an error rate of 1", "one below", "a part that is switched off", "the only loss"],
+)
+def test_what_can_go_no_further_or_is_switched_off_is_not_frozen(
+    logged: dict[str, np.ndarray], frozen: bool
+) -> None:
+    assert ("frozen-metric" in classify(logged).patterns) == frozen
+
+
 @pytest.mark.parametrize(("lost", "named"), [(np.nan, {"nan-inf"}), (np.inf, {"nan-inf"}), (1.0, set())])
 def test_a_held_out_loss_that_ends_in_nan_is_said_once(lost: float, named: set[str]) -> None:
     loss = (

@@ -37,7 +37,8 @@ frozen-metric
     Sees: a loss that repeats one value.
     Rule: 32 bit-equal values in a row, and eight times more than the series had ever repeated before; or a
     whole log of one value, from 8 on.
-    A loss that came to its lowest value by steps of its last printed digit changes below its precision.
+    A loss that came to its lowest value by steps of its last printed digit changes below its precision. An
+    error rate at 0 or 1 can go no further, and a loss that is always zero beside others is switched off.
     Blind to: metrics that freeze with noise on top.
     False alarm: none known beyond constants that are logged on purpose.
     Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
@@ -46,6 +47,7 @@ frozen-metric
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -59,6 +61,8 @@ from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
+from chronicle.metrics.aliases import AN_ERROR
+from chronicle.metrics.names import plain
 from chronicle.model import Attempt, Finding, Role, Series
 
 FAST, SLOW, NOT_FULLY = "spike-fast-recovery", "spike-slow-recovery", "spike-no-full-recovery"
@@ -403,7 +407,7 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
 
 def _frozen(shape: Shape) -> Finding | None:
     e = shape.event
-    if e.kind is not Kind.FROZEN or shape.at_rest:
+    if e.kind is not Kind.FROZEN or shape.at_rest or _is_at_bound(shape):
         return None
     limit = ">= 32 and 8 times the longest before; or all of 8 and more"
     checks = [
@@ -412,6 +416,15 @@ def _frozen(shape: Shape) -> Finding | None:
     ]
     coarse = ("quantised-loss", "the value changed now and then by one step of a coarse grid")
     return finding(FROZEN, shape.at(None), checks, 0.7, 0.95, coarse)
+
+
+def _is_at_bound(shape: Shape) -> bool:
+    """Whether a series stands where it can go no further: an error rate at 0 or 1, or a loss that is zero from
+    the first sample to the last beside others, as that of a part which is switched off."""
+    values, value = shape.series.values, shape.value(shape.event.onset, shape.event.onset + 1)
+    if not value and not values.any():
+        return len(shape.attempt.by_role(shape.series.role)) > 1
+    return value in (0.0, 1.0) and re.search(AN_ERROR, plain(shape.series.metric)) is not None
 
 
 RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)
