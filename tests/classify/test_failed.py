@@ -203,3 +203,21 @@ def test_a_run_whose_loss_hardly_falls_is_not_called_healthy() -> None:
     )
     score = 0.5 + 0.4 * (1 - np.exp(-np.arange(140) / 30))
     assert classify({"train_loss": loss, "accuracy": score}).verdict == "good"
+
+
+@pytest.mark.parametrize(
+    ("beside", "risen"),
+    [
+        ({}, True),
+        ({"accuracy": np.linspace(0.1, 0.9, 100)}, False),  # what the loss means has changed
+        ({"discriminator_loss": np.full(100, 0.7)}, False),  # that of a generator may rise
+    ],
+    ids=["alone", "a score that gets better", "of a game"],
+)
+def test_a_loss_that_ends_above_its_start_is_not_healthy(beside: dict[str, np.ndarray], risen: bool) -> None:
+    """It leaves its start too soon for a trend before it, in noise of half its value."""
+    noise = 0.5 * np.random.default_rng(3).standard_normal(100)
+    loss = 0.05 * np.exp(np.where(np.arange(100) < 11, 0.0, 1.2) + noise)
+    diagnosis = classify({"loss": loss, **beside})
+    assert ("divergence-no-spike" in diagnosis.patterns) == risen
+    assert ("noisy-healthy" in diagnosis.patterns) == (not risen)

@@ -419,8 +419,8 @@ def _frozen(shape: Shape) -> Finding | None:
 
 
 def _is_at_bound(shape: Shape) -> bool:
-    """Whether a series stands where it can go no further: an error rate at 0 or 1, or a loss that is zero from
-    the first sample to the last beside others, as that of a part which is switched off."""
+    """Whether a series stands where it can go no further: an error rate at 0 or 1, or a loss beside others
+    that is zero from the first sample to the last, as that of a part which is switched off."""
     values, value = shape.series.values, shape.value(shape.event.onset, shape.event.onset + 1)
     if not value and not values.any():
         return len(shape.attempt.by_role(shape.series.role)) > 1

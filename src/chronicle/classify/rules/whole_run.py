@@ -38,6 +38,16 @@ plateau (a loss that never moved)
     Blind to: learning that is smaller than the noise of the whole log.
     False alarm: a short log in small batches of what had been learned before.
     Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
+
+divergence-no-spike (a loss that ends above where it began)
+    Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
+    Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
+    tenth above its first eighth, and their ranks differ by 3.5 errors (Mann and Whitney); and no score, reward
+    or other loss gets better. It says nothing of agents and of two players, whose losses may rise.
+    Blind to: a rise within the noise of single samples.
+    False alarm: data that get harder by a curriculum that is not logged.
+    Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
+    than the other" (1947).
 """
 
 from __future__ import annotations
@@ -52,11 +62,12 @@ from chronicle.classify.measure import (
     levels_apart,
     median,
     positive,
+    ranks,
     rises_by,
 )
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import resume, slow_changes
-from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, SHIFT, typed_findings
+from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, PLATEAU, TREND_ERRORS, improves
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import OF_AGENTS, step_gap
@@ -73,6 +84,9 @@ CONSTANT_SCORE_POINTS = 5  # values of a score that are all the same, which tell
 CHANCE_FALL_SCALES = 3.0  # noise scales of the lowest of eight medians below two samples: 1 in 100
 STILL_ERRORS = 1.28  # of the rank correlation with time: more for one in five losses that stand still
 SMOOTH_RATIO = 1.0  # of squares of steps to squares about the mean (von Neumann): 2 for white noise
+FEWEST_RISEN_POINTS = 32  # so that there are four samples in the first eighth
+RISEN_LOG = 0.1  # log units of the second half of a loss over its first eighth: 10 %
+RISEN_ERRORS = 3.5  # of the ranks of the two: more for one in 4,000 losses that stand still
 EQUAL_LEVELS_CHI2 = 18.48  # of eight levels: more for one in a hundred losses that stand still
 
 
@@ -83,7 +97,7 @@ def find(view: View) -> Iterable[Finding]:
         if (loss := attempt.loss) is not None:
             lost = list(_never_learned(view, attempt, loss)) or list(forgot(view, attempt, loss))
             never += [] if lost and cut_short(view, loss) else lost
-    return list(_every_attempt_dies(view)) or never or list(unmoved(view))
+    return list(_every_attempt_dies(view)) or never or list(unmoved(view)) or list(ends_above_start(view))
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -173,9 +187,7 @@ def unmoved(view: View) -> Iterator[Finding]:
     if still is None:
         return
     (attempt, loss, trend_errors, apart), y = still, positive(still[1])[1]
-    names = {name for a in view.attempts for name in a.series}
-    in_game = any(is_of_opponent(name) or OF_AGENTS & set(words_of(plain(name))) for name in names)
-    if in_game or view.noise(loss) > view.thresholds.wild:
+    if is_game(view) or view.noise(loss) > view.thresholds.wild:
         return
     fall = learned(y) / max(difference_noise(y), 1e-12)
     checks = [
@@ -186,6 +198,39 @@ def unmoved(view: View) -> Iterator[Finding]:
     ]
     at, other = At(attempt, loss, loss.steps[0]), (FAILED, "its batches had differed by less")
     yield finding(PLATEAU, at, checks, 0.4, 0.7, other)
+
+
+def is_game(view: View) -> bool:
+    """Whether losses of agents or of players are logged, which may rise while all is well."""
+    names = {name for attempt in view.attempts for name in attempt.series}
+    return any(is_of_opponent(name) or OF_AGENTS & set(words_of(plain(name))) for name in names)
+
+
+def ends_above_start(view: View) -> Iterator[Finding]:
+    """A loss whose second half lies above its first eighth, where nothing else gets better."""
+    others = (s for a in view.attempts for s in a.by_role(*LOSSES, Role.PART_LOSS) if s is not a.loss)
+    if is_game(view) or any(map(improves, _rated(view))) or any(falls(s, TREND_ERRORS) for s in others):
+        return
+    for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
+        steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
+        late = len(y) > 0 and steps[0] > 0.02 * steps[-1]
+        if loss is None or len(y) < FEWEST_RISEN_POINTS or late:
+            continue
+        first, later = y[: len(y) // 8], y[len(y) // 2 :]
+        order, n = ranks(np.r_[first, later]), len(first) + len(later)
+        error = ((n + 1) * len(later) / (12 * len(first))) ** 0.5
+        rise, rank_errors = median(later) - median(first), ((n + 1) / 2 - order[: len(first)].mean()) / error
+        if rise < RISEN_LOG or rank_errors < RISEN_ERRORS:
+            continue
+        open_rises = (f for f in typed_findings(view, loss) if f.pattern in RISES and f.end_step is None)
+        if any(open_rises) or slow_changes.late_turn(view, loss) is not None:
+            continue
+        checks = [
+            at_least("second half over the first eighth", rise, "log units", RISEN_LOG, "risen_log"),
+            at_least("their ranks apart", float(rank_errors), "errors", RISEN_ERRORS),
+        ]
+        at, other = At(attempt, loss, steps[len(first)]), (SHIFT, "the loss had been learned before")
+        yield finding(NO_SPIKE, at, checks, 0.7, 0.8, other)
 
 
 def stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None:
@@ -294,4 +339,4 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     yield finding(pattern, at, checks, 0.0, confidence, (other, f"the noise were {where} {most}"))
 
 
-RULE = Rule("failed", (FAILED, PLATEAU), find)
+RULE = Rule("failed", (FAILED, PLATEAU, NO_SPIKE), find)
