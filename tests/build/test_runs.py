@@ -71,6 +71,24 @@ def test_files_beside_a_log_are_no_runs_when_all_files_are_named(tmp_path: Path)
     assert str(caught.value) == f"{paths[0]}: {message}"
 
 
+def test_data_that_lie_beside_logs_are_left_out_and_named(tmp_path: Path) -> None:
+    """Found in a folder, a table of data alone is no run, and beside a log it is no attempt."""
+    (tmp_path / "data").mkdir()
+    (tmp_path / "out").mkdir()
+    flowers = "".join(f"5.{i},1.{i},{('setosa', 'virginica')[i % 2]}\n" for i in range(9))
+    (tmp_path / "data" / "iris.csv").write_text("sepal_length,petal_length,species\n" + flowers)
+    (tmp_path / "out" / "predictions.csv").write_text("y_true,y_pred\n0.5,0.25\n0.125,0.75\n0.5,0.5\n")
+    csv_log(tmp_path / "out" / "metrics.csv", FALLING)
+    ran = CliRunner().invoke(cli, ["classify", str(tmp_path)])
+    remark = "rows in which nothing counts or is known. Remedy: name it alone, and it is read"
+    assert (ran.exit_code, ran.stderr) == (0, f"{tmp_path / 'data'}: {remark}\n")
+    assert "In doubt: predictions.csv was left out: nothing in its rows counts or is known" in ran.stdout
+    (_, out) = chronicle.runs(tmp_path)
+    assert [attempt.name for attempt in out.timeline().attempts] == ["metrics.csv"]
+    (named,) = chronicle.runs(tmp_path / "data" / "iris.csv")
+    assert [attempt.name for attempt in named.timeline().attempts] == ["iris.csv"]
+
+
 def test_several_paths_and_none(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -204,10 +204,25 @@ class Run:
         if self.folder.problem:
             raise self.folder.problem
         attempts, problems = self.read()
+        if all(data := [_is_data(attempt) for attempt in attempts]):
+            if self.folder.searched_for and not problems:
+                remedy = "Remedy: name it alone, and it is read"
+                raise NotALog(f"{_logs_of(self.folder)}: rows in which nothing counts or is known. {remedy}")
+            data = [False] * len(data)
+        logs = [attempt for attempt, is_data in zip(attempts, data, strict=True) if not is_data]
+        left_out = [attempt.name for attempt, is_data in zip(attempts, data, strict=True) if is_data]
         stated = self.folder.config
         with contained(_logs_of(self.folder)):
             order, relation = stated.order or None, stated.relation or None
-            return stitch(attempts, run_id=self.run_id, order=order, relation=relation), problems
+            timeline = stitch(logs, run_id=self.run_id, order=order, relation=relation)
+        doubts = [f"{name} was left out: nothing in its rows counts or is known" for name in left_out]
+        return replace(timeline, doubts=(*timeline.doubts, *doubts)), problems
+
+
+def _is_data(attempt: Attempt) -> bool:
+    """Whether a log is a table in which nothing counts and no name is known: data that lie beside logs."""
+    known = any(series.role is not Role.OTHER for series in attempt.series.values())
+    return len(attempt.series) > 0 and attempt.axis in ("item", "row") and not known
 
 
 def _logs_of(run: RunFolder) -> str:

@@ -127,9 +127,10 @@ def _runs_at(path: Path, trusted: bool) -> Iterator[RunFolder]:
     elif path.is_dir() and any(map(folders.is_run_folder, path.iterdir())):
         yield from spread(folders.run_in(f.resolve(), confines) for f in sorted(path.iterdir()) if f.is_dir())
     else:
-        for source, readings in joined(runs_below(local(path, confines))):
+        members = joined(runs_below(local(path, confines)))
+        for source, readings in members:
             run = RunFolder(safe_id(source.run_id), source.paths, only=source.only, name=source.run_id)
-            yield replace(run, readings=readings)
+            yield replace(run, readings=readings, searched_for=path.is_dir() and len(members) > 1)
 
 
 def spread(runs: Iterable[RunFolder], entries: Path | None = None) -> list[RunFolder]:

@@ -43,7 +43,8 @@ class RunFolder:
     several. ``beside`` are machine logs from elsewhere that concern the run. ``confines`` say what its
     run.toml may point at (None if a person named the logs). ``readings`` are the results for logs that were
     already read without any settings. ``seen`` has the hashes of all inputs, if none has changed since the
-    last build. ``name`` is the name of its folder or log, from which the id is made.
+    last build. ``name`` is the name of its folder or log, from which the id is made. ``searched_for`` are the
+    runs that were found among others in a folder that nobody has described.
     """
 
     run_id: str
@@ -57,6 +58,7 @@ class RunFolder:
     readings: Mapping[Path, Any] = field(default_factory=dict, compare=False, repr=False)
     seen: Mapping[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
     name: str = ""
+    searched_for: bool = False
 
     @property
     def title(self) -> str:

@@ -42,8 +42,8 @@ plateau (a loss that never moved)
 divergence-no-spike (a loss that ends above where it began)
     Sees: a run that leaves its start upwards and stays there, even where the rise comes too soon for a trend.
     Rule: the log starts with the run; the loss, 32 points or more, has no other rise; its second half lies a
-    tenth above its first eighth, and their ranks differ by 3.5 errors (Mann and Whitney); and no score, reward
-    or other loss gets better. It says nothing of agents and of two players, whose losses may rise.
+    tenth above its first eighth, and their ranks differ by 3.5 errors (Mann and Whitney); and no score, no
+    reward and no other loss gets better. Losses of agents and of two players may rise, and are left out.
     Blind to: a rise within the noise of single samples.
     False alarm: data that get harder by a curriculum that is not logged.
     Source: Mann and Whitney, "On a test of whether one of two random variables is stochastically larger
