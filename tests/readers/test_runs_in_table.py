@@ -161,6 +161,7 @@ CHECKPOINTS = ["checkpoint,nodes,score", *(f"model_epoch{k}.pt,{k},{k / 10}" for
 HISTORY = ["loss,accuracy,improved", *(f"{3 - k / 4},{k / 10},{k % 3 > 0}" for k in range(8))]
 PHASES = ["optimizer,loss,val_loss", *(f"{'adam' if k < 20 else 'lion'},{3 - k / 16},3.5" for k in range(40))]
 COUNTED = ["filename,step,loss", *(f"shard{k}.bin,{k},{3 - k / 4}" for k in range(8))]
+OF_TOTAL = ["timestep,total_timesteps,clips,reward", *(f"{k}00,5000,{k // 4},{k}.5" for k in range(1, 9))]
 NO_COURSE = "configurations or items ({}), no steps"
 
 
@@ -182,6 +183,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         (CHECKPOINTS, "row", None, Role.OBJECTIVE),
         (HISTORY, "row", None, Role.LOSS),
         (PHASES, "row", None, Role.LOSS),
+        (OF_TOTAL, "step", None, Role.OBJECTIVE),
         (COUNTED, "step", None, Role.LOSS),
     ],
     ids=[
@@ -200,6 +202,7 @@ NO_COURSE = "configurations or items ({}), no steps"
         "checkpoints",
         "flags",
         "phases",
+        "beside a total",
         "counted",
     ],
 )

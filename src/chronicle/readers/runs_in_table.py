@@ -128,10 +128,13 @@ def places_rows(name: str) -> bool:
 def grid_columns(columns: Columns, n_rows: int) -> list[str]:
     """The settings in a table that holds a few results of each of several trainings, say after 10, 50 and 100
     epochs; none in any other table. Its steps begin again and again, while a setting changes where they do
-    and nowhere else. A training that is logged counts from its first step on, by equal ones."""
+    and nowhere else. A training that is logged counts from its first step on, by equal ones, and nothing
+    that counts grows in every row of such a table."""
     if not FEWEST_ITEMS <= n_rows <= _LARGEST_GRID:
         return []
     whole = {n: c.values for n, c in columns.items() if len(c.rows) == n_rows}
+    if any(is_counter(n) and not columns[n].is_text and (np.diff(c) > 0).all() for n, c in whole.items()):
+        return []
     for name, steps in whole.items():
         may_count = not columns[name].is_text and float(steps[0]).is_integer() and _may_count(name)
         if not may_count or not np.array_equal(steps, np.floor(steps)):
