@@ -113,6 +113,7 @@ def test_seconds_of_a_process_that_begin_anew_within_an_epoch_are_a_resume(begin
         ([600], False),  # and may be 600 steps, of which the second one was not done
         ([200, 700], True),
         ([300, 600, 900], False),
+        ([100, 400, 700], False),  # the log begins within an epoch
     ],
 )
 def test_seconds_that_begin_anew_at_unequal_distances_are_those_of_a_process(begins, resumed):

@@ -254,9 +254,10 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
     epoch = next((s for s in attempt.by_role(Role.EPOCH) if np.array_equal(s.steps, ticks.steps)), None)
     if epoch is not None:
         of_epochs = bool((np.floor(epoch.values[back]) != np.floor(epoch.values[back - 1])).any())
-    else:  # without a logged epoch: seconds that start again at equal distances
+    else:  # without a logged epoch: seconds that start again at equal distances, at the ends sooner
         lengths = np.diff([0, *down, len(ticks)])
-        of_epochs = bool(np.ptp(lengths[:-1]) <= 1 and lengths[-1] <= lengths[0] + 1)
+        whole = lengths[1:-1] if len(lengths) > 3 else lengths[:-1]
+        of_epochs = bool(np.ptp(whole) <= 1 and max(lengths[0], lengths[-1]) <= whole[0] + 1)
     of_epochs = of_epochs and attempt.axis != "epoch"
     return back.tolist() if restarts.all() and not of_epochs and len(back) <= _most_cuts(ticks.steps) else []
 
