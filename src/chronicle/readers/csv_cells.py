@@ -50,7 +50,7 @@ class Table:
     ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
     """
 
-    FRESH = ("path", "truncated", "comments", "_begin", "_given")
+    FRESH = ("path", "truncated", "comments", "_begin", "_given", "_part_bytes")
 
     def __init__(self, path: Path, names: Sequence[str] = ()) -> None:
         self.path, self.n_rows, self.truncated = path, 0, False
@@ -59,15 +59,16 @@ class Table:
         self.comments, self._begin = beginning(Head.of(path).lines)
         self._given, self.names, self._builders = list(names), list(names), list[Builder]()
         with path.open("rb") as file:  # of a wide table some rows at once, too
-            size = max(BLOCK_BYTES, FEWEST_ROWS * len(file.readline(BLOCK_BYTES)))
-        read_lines(path, "csv", self, size)
+            rows_bytes = FEWEST_ROWS * len(file.readline(BLOCK_BYTES))
+        self._part_bytes = max(PART_BYTES, rows_bytes)
+        read_lines(path, "csv", self, max(BLOCK_BYTES, rows_bytes))
         every = np.arange(self.n_rows)
         self.columns = {n: b.finished(every) for n, b in zip(self.names, self._builders, strict=True) if n}
 
     def take(self, block: bytes) -> None:
         if self._builders and self._read_plain(block):
             return
-        if PART_BYTES < len(block) > (half := block.find(b"\n", len(block) // 2) + 1) > 0:
+        if self._part_bytes < len(block) > (half := block.find(b"\n", len(block) // 2) + 1) > 0:
             self.take(block[:half])
             self.take(block[half:])
             return
