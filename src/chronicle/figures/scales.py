@@ -7,7 +7,7 @@ round values; their labels are short and differ from each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,12 +24,9 @@ from chronicle.story.measured import finite_values
 
 MOST_PANELS = 4
 # Colour and dash of the lines of one panel; each line also has its name on it.
-_STYLES: Sequence[tuple[str, tuple[float, ...]]] = (
-    ("live", ()),
-    ("second", (5, 1.6)),
-    ("third", (1.2, 1.4)),
-    ("ink2", (5, 1.4, 1, 1.4)),
-)
+_STYLES: Mapping[str, tuple[float, ...]] = {
+    "live": (), "second": (5, 1.6), "third": (1.2, 1.4), "ink2": (5, 1.4, 1, 1.4),
+}  # fmt: skip
 _LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
@@ -191,7 +188,7 @@ def _drawable(timeline: Timeline) -> dict[str, Track]:
 
 def _panel(tracks: Sequence[Track]) -> Panel:
     names = _names(tracks)
-    styled = zip(tracks, names, _STYLES, strict=False)
+    styled = zip(tracks, names, _STYLES.items(), strict=False)
     lines = [Line(one_line(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
     return Panel(" · ".join([tracks[0].metric, *names[1:]]), tracks[0].unit, tracks[0].role, lines)
 
@@ -341,7 +338,7 @@ def round_places(first: float, last: float, most: int, whole: bool = False) -> l
     """About ``most``, but at least three, round values in [first, last]; on request only whole numbers."""
     least = 1 if whole and last - first < 3 else 3
     locator = MaxNLocator(most, steps=_TICK_STEPS, integer=whole, min_n_ticks=least)
-    return _inside(locator.tick_values(first, last), first, last)
+    return [float(place) for place in locator.tick_values(first, last) if first <= place <= last]
 
 
 def _decade(value: float) -> str:
@@ -381,7 +378,7 @@ def log_ticks(low: float, high: float) -> list[float]:
         return [10.0**power for power in range(-(-first // stride) * stride, last + 1, stride)]
     leads = (1, 2, 5) if high / low < 50 else (1, 3)
     ticks = [lead * 10.0**power for power in range(first - 1, last + 1) for lead in leads]
-    return _inside(ticks, low, high) or [math.sqrt(low * high)]
+    return [tick for tick in ticks if low <= tick <= high] or [math.sqrt(low * high)]
 
 
 def true_value(value: float) -> str:
@@ -394,18 +391,12 @@ def power(value: float, digits: int) -> str:
     if value == 0:
         return "0"
     mantissa, exponent = f"{value:.{digits}e}".split("e")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{int(exponent)}".replace("-", "−")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "−")
 
 
 def _exact(form: str, ticks: Sequence[float]) -> bool:
     gap = min((b - a for a, b in pairwise(ticks) if b > a), default=max(map(abs, ticks), default=1))
     return all(abs(float(f"{tick:{form}}") - tick) <= 0.01 * gap for tick in ticks)
-
-
-def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
-    return [float(place) for place in places if first <= place <= last]
 
 
 class Pane(NamedTuple):

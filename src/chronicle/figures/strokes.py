@@ -13,18 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.figures.scales import (
-    RIGHT_PX,
-    Line,
-    Pair,
-    Pane,
-    Panel,
-    Scale,
-    Segment,
-    Window,
-    true_value,
-    value_ticks,
-)
+from chronicle.figures import scales
+from chronicle.figures.scales import Line, Pair, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats
@@ -65,11 +55,10 @@ class Stroke(NamedTuple):
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            # The outline of the shade: along the lower edge, and back along the upper one.
             parts = list(_stretches(np.isfinite(low)))
-            across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
-            down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
-            if self.live and parts:
+            if self.live and parts:  # the outline of the shade: along the lower edge, and back
+                across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
+                down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
                 edges = np.concatenate(across), np.concatenate(down)
                 sheet.area(*edges, token, z - 0.2, alpha=0.30, within=pane.box)
             ends = np.column_stack([low, high])[self.tall]
@@ -92,10 +81,8 @@ class Room:
     def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
         self._pane, self.taken = pane, list(taken)
         shape = len(strokes), round(pane.window.width) + 2
-        self._tops, self._feet = (
-            np.full(shape, np.inf),
-            np.full(shape, -np.inf),
-        )  # infinite where there is no curve
+        # Infinite where there is no curve.
+        self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)
         for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
             self._fill(stroke, tops, feet)
 
@@ -122,7 +109,7 @@ class Room:
         """In how many columns curves cross a box; plus 1000 for each label or edge that the box overlaps."""
         left, top, width, height = box
         pane, (tops, feet) = self._pane, self.over(left, width)
-        inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
+        inside = pane.left - 1 <= left <= pane.right + scales.RIGHT_PX - width
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
         words = sum(
             x < left + width + _APART_PX and left < x + w + _APART_PX and y < top + height and top < y + h
@@ -154,7 +141,7 @@ class Clip(NamedTuple):
 
     @property
     def words(self) -> str:
-        return f"{'≥ ' * self.least}{true_value(self.value)}"
+        return f"{'≥ ' * self.least}{scales.true_value(self.value)}"
 
     def paint(self, pane: Pane, room: Room) -> None:
         x = pane.x(self.x)
@@ -189,8 +176,8 @@ class Curves:
         for line in panel.lines if len(panel.lines) > 1 else ():
             self._name(line, pane, room)
         visible = any(np.isfinite(stroke.mid).any() for stroke in self.strokes)
-        pane.paint_values(value_ticks(scale, self.height) if visible else ())
-        title = label(panel.name, panel.unit, scale.log, pane.window.width + RIGHT_PX - 4)
+        pane.paint_values(scales.value_ticks(scale, self.height) if visible else ())
+        title = label(panel.name, panel.unit, scale.log, pane.window.width + scales.RIGHT_PX - 4)
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
 
     def _name(self, line: Line, pane: Pane, room: Room) -> None:
@@ -242,11 +229,12 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
         height = np.log(heights[2] / heights[0]) if scale.log else heights[2] - heights[0]
         known = height[np.isfinite(height)]
         tall = height > _TALL_MEDIANS * np.median(known) if len(known) else np.zeros(len(x), bool)
-        dots = _isolated(mid)
     else:
         mid, tall = _clamped(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
-        few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
-        dots = np.isfinite(mid) if few else _isolated(mid)
+    finite = np.isfinite(mid)
+    isolated = finite & ~np.append(False, finite[:-1]) & ~np.append(finite[1:], False)
+    few = low is None and len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
+    dots = finite if few else isolated
     return Stroke(x, mid, low, high, dots, tall, part.live, line.token, line.dash)
 
 
@@ -271,39 +259,19 @@ def _clamped(values: Floats, scale: Scale) -> Floats:
     return np.clip(values, scale.low - _FARTHEST_SPANS * span, scale.high + _FARTHEST_SPANS * span)
 
 
-def _isolated(values: Floats) -> Mask:
-    known = np.isfinite(values)
-    alone: Mask = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
-    return alone
-
-
-class Envelope(NamedTuple):
-    """For each column with a sample: its centre, minimum, median and maximum; NaN if no sample is finite."""
-
-    centre: Floats
-    low: Floats
-    mid: Floats
-    high: Floats
-
-
-def envelope(steps: Floats, values: Floats, first: float, last: float, columns: int) -> Envelope:
-    """Minimum, median and maximum of the finite values in each of ``columns`` equal parts of [first, last].
-
-    ``steps`` are ascending; those outside belong to the outer columns. All curves of a panel share one grid,
-    else a short attempt would look thicker than a long one.
-    """
+def envelope(steps: Floats, values: Floats, first: float, last: float, columns: int) -> Sequence[Floats]:
+    """The centre of each of ``columns`` equal parts of [first, last] that has a sample, and the minimum,
+    median and maximum of its finite values (NaN without any). ``steps`` are ascending; those outside belong
+    to the outer columns. All curves of a panel share one grid, else a short attempt would look thicker."""
     column = np.clip((steps - first) * (columns / (last - first)), 0, columns - 1).astype(np.int64)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     finite = np.where(np.isfinite(values), values, np.nan)
     parts = np.split(finite, starts[1:])
     if np.isnan(finite).any():
         parts = [part[~np.isnan(part)] for part in parts]
-    return Envelope(
-        centre=np.asarray(first + (column[starts] + 0.5) * ((last - first) / columns), np.float64),
-        low=np.fmin.reduceat(finite, starts),
-        mid=np.array([_median(part) if len(part) else np.nan for part in parts]),
-        high=np.fmax.reduceat(finite, starts),
-    )
+    centres = np.asarray(first + (column[starts] + 0.5) * ((last - first) / columns), np.float64)
+    medians = np.array([_median(part) if len(part) else np.nan for part in parts])
+    return centres, np.fmin.reduceat(finite, starts), medians, np.fmax.reduceat(finite, starts)
 
 
 def _median(values: Floats) -> float:
@@ -317,11 +285,9 @@ def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[C
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
     marked: list[Clip] = []
     for sign in (1, -1):
-        apart: list[Clip] = []
         for clip in sorted(_outside(panel, scale, window, sign, cut_from), key=lambda c: -sign * c.value):
-            if all(abs(clip.x - other.x) > gap for other in apart):
-                apart.append(clip)
-        marked += apart
+            if all(abs(clip.x - other.x) > gap for other in marked if other.above is clip.above):
+                marked.append(clip)
     return marked
 
 
