@@ -37,10 +37,6 @@ _TAIL_SAMPLES = 3  # up to this many NaN at the end of a column are "not measure
 _MOST_NAMED = 4  # runs that a message lists
 _SEED_COLUMNS = ("seed", "random_seed")
 _MOST_SEEDS = 1000  # in a table; a column with more values does not hold seeds of trainings
-_TAKES_SENTENCE = (
-    "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
-    "values or (steps, values)"
-)
 
 
 @any_numbers
@@ -69,6 +65,7 @@ def stitch(
     kept, wholes = without_logs_of_the_whole([c for part in parts if (c := course(part))])
     kept, copies = without_copies(kept)
     copies += wholes
+    backs.sort(key=lambda back: (by_name(back.attempts[0]), back.cause))
     empty = sorted((part for part in parts if not course(part)), key=lambda part: by_name(part.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
     trainings, join_doubts = relate(courses, relation or "", order_given=bool(order))
@@ -81,10 +78,7 @@ def stitch(
         series=series,
         copies=tuple(copies),
         doubts=(*split_doubts, *order_doubts, *join_doubts),
-        step_backs=(
-            *sorted(backs, key=lambda back: (by_name(back.attempts[0]), back.cause)),
-            *(t.departure for t in trainings if t.departure is not None),
-        ),
+        step_backs=(*backs, *(t.departure for t in trainings if t.departure is not None)),
         faults=faults_in_order([*attempts, *copies, *machines], series),
     )
 
@@ -97,11 +91,11 @@ def _attempts_from(what: Any) -> list[Attempt]:
     for attempt in attempts:
         if attempt.sources and (run := attempt.facts.get("run")):
             stated.setdefault(attempt.sources, {})[repr(str(run))] = None
-    for sources, names in stated.items():
+    for (source, *_), names in stated.items():
         if len(names) > 1:
             named = ", ".join([*names][:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
-            what = f"{sources[0]} holds {len(names)} runs ({named})"
-            raise UsageError(f"{what}: stitch one at a time. chronicle.runs(path) gives each of them")
+            advice = "stitch one at a time. chronicle.runs(path) gives each of them"
+            raise UsageError(f"{source} holds {len(names)} runs ({named}): {advice}")
     return [part for attempt in attempts for part in _by_seed(attempt)]
 
 
@@ -116,7 +110,8 @@ def _attempts(what: Any) -> list[Attempt]:
     attempts = list(what) if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
     strange = next((a for a in attempts if not isinstance(a, Attempt)), None)
     if strange is not None:
-        raise UsageError(f"{_TAKES_SENTENCE}; not {type(strange).__name__}")
+        takes = "attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to values"
+        raise UsageError(f"stitch takes {takes} or (steps, values); not {type(strange).__name__}")
     return attempts
 
 
@@ -172,12 +167,9 @@ def _from_frame(table: Any) -> list[Attempt]:
     columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
     if not columns:
         raise UsageError("the DataFrame has no column of numbers other than the step")
-    series = []
-    for metric, column in columns.items():
-        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        logged = _logged(values) if len(columns) > 1 else slice(None)
-        series.append(_series(metric, steps[logged], values[logged]))
-    return [_data(series)]
+    cells = {m: np.asarray(c.to_numpy(dtype=np.float64, na_value=np.nan)) for m, c in columns.items()}
+    logged = {m: _logged(values) if len(columns) > 1 else slice(None) for m, values in cells.items()}
+    return [_data(_series(m, steps[logged[m]], values[logged[m]]) for m, values in cells.items())]
 
 
 def _logged(values: Floats) -> Mask:
@@ -223,24 +215,15 @@ def _by_seed(attempt: Attempt) -> list[Attempt]:
     metric has a value in every row, and each seed has several rows; else the attempt as it is."""
     column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
     rest = {m: s for m, s in attempt.series.items() if s is not column}
-    if (
-        column is None
-        or attempt.axis == "item"
-        or not rest
-        or not all(np.array_equal(s.steps, column.steps) for s in rest.values())
-    ):
+    if column is None or attempt.axis == "item" or not rest:
         return [attempt]
     seeds, which = np.unique(column.values, return_inverse=True)
-    if not 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2):
+    several = 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2)
+    whole = several and all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist())
+    if not whole or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
         return [attempt]
-    if not all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist()):
-        return [attempt]
-    return [
-        replace(
-            attempt,
-            name=f"{attempt.name}, seed {int(seed)}",
-            series={m: s.pick(which == k) for m, s in rest.items()},
-            facts={**attempt.facts, "seed": int(seed)},
-        )
-        for k, seed in enumerate(seeds)
-    ]
+    parts = []
+    for k, seed in enumerate(map(int, seeds)):
+        series, facts = {m: s.pick(which == k) for m, s in rest.items()}, {**attempt.facts, "seed": seed}
+        parts.append(replace(attempt, name=f"{attempt.name}, seed {seed}", series=series, facts=facts))
+    return parts

@@ -20,15 +20,7 @@ from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
-from chronicle.timeline.relation import (
-    Pair,
-    Relation,
-    are_equal,
-    are_same,
-    at_common_steps,
-    first_rows,
-    with_steps_moved,
-)
+from chronicle.timeline.relation import Pair, Relation, are_equal, at_common_steps, first_rows
 
 _FEW_LOGS = 8  # up to this many logs are compared one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log; golden ratio: no period matches
@@ -59,7 +51,7 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
                 break
         if original := originals.get(Relation.SAME, originals.get(Relation.PART)):
             rank, shift = original
-            series = {m: with_steps_moved(s, shift) for m, s in log.attempt.series.items()}
+            series = {m: relation.with_steps_moved(s, shift) for m, s in log.attempt.series.items()}
             other = replace(log.attempt, series=series)
             log = course(with_series_of(kept[rank].attempt, other)) or log
         kept[rank] = log
@@ -99,16 +91,13 @@ class _Logs:
         """Ranks of the kept logs that may be copies of a log, or have no metric in common with it."""
         near = np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
         other = np.array([kind.isdisjoint(log.attempt.series) for kind in self._kinds], bool)
-        equal = near[self._changed[near] | ~self._at_another_time(near, rank)]
+        starts, ends = self._times
+        later = starts[near] > ends[rank] + relation.SAME_TIME_S
+        at_another_time = later | (ends[near] < starts[rank] - relation.SAME_TIME_S)
+        equal = near[self._changed[near] | ~at_another_time]
         if len(equal) > _FEW_LOGS:
             equal = equal[self._changed[equal] | ~self._with_other_values(equal, rank)]
         return [*np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()]
-
-    def _at_another_time(self, ranks: Index, rank: int) -> Mask:
-        """Which logs begin after the end of this one, or end before its start."""
-        starts, ends = self._times
-        later = starts[ranks] > ends[rank] + relation.SAME_TIME_S
-        return np.asarray(later | (ends[ranks] < starts[rank] - relation.SAME_TIME_S))
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
         """Which logs differ in more than three of eight values at the probed steps: copies differ in one of
@@ -124,8 +113,8 @@ class _Logs:
         differs = np.abs(values[at] - expected) > relation.SAME_DIFFERENCE * abs(expected)
         logged = np.bincount(by_rank[at], minlength=len(self._clocks))[ranks]
         differing = np.bincount(by_rank[at][differs], minlength=len(self._clocks))[ranks]
-        begins, begin = self._begins[ranks], int(self._begins[rank])
-        return np.asarray((8 * differing > 3 * logged) & (begins != begin - 1) & (begins != begin + 1))
+        apart = np.abs(self._begins[ranks] - self._begins[rank])
+        return np.asarray((8 * differing > 3 * logged) & (apart != 1))
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
@@ -176,9 +165,8 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
         if log is whole:
             continue
         a, b = at_common_steps(whole.clock, log.clock)
-        score = np.concatenate(
-            [[0], np.cumsum(np.where(are_same(a.values, b.values), 1, _UNEQUAL_ROW_SCORE))]
-        )
+        scores = np.where(relation.are_same(a.values, b.values), 1, _UNEQUAL_ROW_SCORE)
+        score = np.append(0, np.cumsum(scores))
         end = int(np.argmax(score - np.minimum.accumulate(score)))
         rows = slice(int(np.argmin(score[: end + 1])), end)
         if are_equal(a.pick(rows), b.pick(rows)):
@@ -186,10 +174,9 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
 
 
 def _covered(whole: Course, parts: Sequence[Part]) -> bool:
-    steps = whole.clock.steps
-    inside = np.zeros(len(steps), bool)
+    inside = np.zeros(len(whole.clock), bool)
     for first, last, _ in parts:
-        inside |= (steps >= first) & (steps <= last)
+        inside |= (whole.clock.steps >= first) & (whole.clock.steps <= last)
     return bool(inside.mean() >= _COVERED_SHARE)
 
 

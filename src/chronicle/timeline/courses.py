@@ -53,9 +53,9 @@ _CLOCK_SHARE = 0.05  # a loss with a smaller share of the points is too sparse f
 
 @dataclass(frozen=True)
 class Course:
-    """An attempt with points, its clock and its span; ``index`` is its place in the timeline. The span is
-    that of the clock and of every series about as dense. Sparse series do not count: a sanity check or a
-    hyperparameter that every process logs at step 0 would make each resume a new start."""
+    """An attempt with points; ``index`` is its place in the timeline. Its span is that of the clock and of
+    every series about as dense: a hyperparameter that every process logs at step 0 would make each resume a
+    new start."""
 
     attempt: Attempt
     clock: Series
@@ -127,9 +127,8 @@ def clock(attempt: Attempt) -> Series | None:
     if not filled:
         return None
     worth = _CLOCK_SHARE * max(map(len, filled))
-    return shown_metric(s for s in filled if len(s) >= worth) or min(
-        filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric)
-    )
+    longest = min(filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric))
+    return shown_metric(s for s in filled if len(s) >= worth) or longest
 
 
 def process(attempt: Attempt) -> tuple[str, str] | None:
@@ -177,11 +176,10 @@ def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
         return by_step, [_CLOCK_OFF.format(late=late[0][0].name, early=late[0][1].name)]
     if len(logs) == 1 or _no_step_twice(by_step):
         return by_step, []
-    if not _numbered([log[0].name for log in logs.values()]):
-        return by_step, [_OVERLAP.format(by="their first steps")]
-    by_number = list(chain(*logs.values()))
-    by = "the numbers in their names, against the order of their first steps"
-    return by_number, [] if by_number == by_step else [_OVERLAP.format(by=by)]
+    chosen, by = by_step, "their first steps"
+    if _numbered([log[0].name for log in logs.values()]):
+        chosen, by = list(chain(*logs.values())), "the numbers in their names, against the order of " + by
+    return chosen, [] if chosen is not by_step and chosen == by_step else [_OVERLAP.format(by=by)]
 
 
 def _no_step_twice(courses: Sequence[Course]) -> bool:

@@ -2,9 +2,6 @@
 
 Series are compared at the first steps that both attempts logged. Where there are none, as in a plain resume,
 the earlier series is extrapolated from its last samples to the step at which the later one begins.
-
-How an attempt ended may be told by faults in logs of the machine: the functions below select those that
-belong to the run, and find the time and the step of each.
 """
 
 from __future__ import annotations
@@ -22,16 +19,7 @@ from chronicle.metrics.aliases import has_year, in_year_of
 from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, wall_clock
-from chronicle.timeline.relation import (
-    COUNTERS,
-    Pair,
-    Relation,
-    at_common_steps,
-    both_finite,
-    levels_at_seam,
-    median,
-    pairs_of_role,
-)
+from chronicle.timeline.relation import Pair, Relation, at_common_steps, both_finite
 
 # Costs of discarded pieces, and the role of the series that counts each; None is the wall clock.
 COSTS = {"discarded_s": None, "discarded_tokens": Role.TOKENS, "discarded_samples": Role.SAMPLES}
@@ -91,7 +79,7 @@ def _evidence(pair: Pair) -> dict[str, Any]:
         evidence["same_host"] = pair.same_writer(host_only=True)
         evidence |= {f"same_{name}": pair.same_fact(name) for name in ("run", "seed")}
     rates = [attempt.by_role(Role.LEARNING_RATE) for attempt in (before, after)]
-    if lr := levels_at_seam(rates[0][0], rates[1][0]) if all(rates) else None:
+    if lr := relation.levels_at_seam(rates[0][0], rates[1][0]) if all(rates) else None:
         evidence |= {"lr_before": lr[0], "lr_after": lr[1], "lr_ratio": lr[1] / lr[0] if lr[0] else None}
     return {name: value for name, value in evidence.items() if value is not None}
 
@@ -105,24 +93,24 @@ def value_at(old: Series, step: float) -> float | None:
     if step <= steps[-1] or len(values) < 4:
         return float(np.interp(step, steps, values))
     x, y = steps[-_TREND_SAMPLES:] - steps[-1], values[-_TREND_SAMPLES:]
-    spread = float(((x - x.mean()) ** 2).sum())
-    slope = float(((x - x.mean()) * y).sum()) / spread if spread else 0.0
+    spread = ((x - x.mean()) ** 2).sum()
+    slope = ((x - x.mean()) * y).sum() / spread if spread else 0.0
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
 def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
     """Changes of scheduled quantities and of counters of data, compared at equal steps."""
     for role, (quantity, unit) in _QUANTITIES.items():
-        for old, new in pairs_of_role(pair.before.attempt, pair.after.attempt, role):
+        for old, new in relation.pairs_of_role(pair.before.attempt, pair.after.attempt, role):
             was, now, step, logged = _values_at_join(old, new)
             if was is None or was == now:
                 continue
-            if role in COUNTERS:
+            if role in relation.COUNTERS:
                 strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
                 if any((d < 0).any() or not len(d) for d in strides):
                     continue  # what falls is no counter
                 # One logged point may be missing. A counter of whole epochs keeps its value for many points.
-                least = max(median(d[d > 0] if (d > 0).any() else d) for d in strides)
+                least = max(relation.median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
                 share = _CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED
                 least = share * max(abs(was), abs(now))
@@ -136,15 +124,12 @@ def _changed_facts(old: model.Facts, new: model.Facts) -> Iterator[model.Change]
     names = [name for name in {**old, **new} if name not in _EVERY_PROCESS_DIFFERS]
     for name in sorted(names, key=lambda n: "/" in n):
         if (name in old and name in new) or (configured and name.startswith("config/")):
-            was, now = map(_plain, (old.get(name), new.get(name)))
+            values = (old.get(name), new.get(name))
+            was, now = (v if isinstance(v, int | float | None) else str(v)[:_LONGEST_FACT] for v in values)
             if not _equal(was, now):
                 # A number of nodes has a unit; the names of nodes have none.
                 unit = None if isinstance(was, str) or isinstance(now, str) else _UNITS.get(name)
                 yield model.Change(name if "/" in name else name.replace("_", " "), was, now, unit)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST_FACT]
 
 
 def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
@@ -153,11 +138,9 @@ def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int,
     a, b = at_common_steps(old, new)
     for k in np.flatnonzero(both_finite(a, b))[:1]:
         return float(a.values[k]), float(b.values[k]), int(b.steps[k]), True
-    finite = np.flatnonzero(np.isfinite(new.values))
-    if not len(finite):
-        return None, math.nan, 0, False
-    step, now = int(new.steps[finite[0]]), float(new.values[finite[0]])
-    return value_at(old, step), now, step, False
+    for k in np.flatnonzero(np.isfinite(new.values))[:1]:
+        return value_at(old, int(new.steps[k])), float(new.values[k]), int(new.steps[k]), False
+    return None, math.nan, 0, False
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -184,7 +167,7 @@ def separate_training(pair: Pair, because: str) -> StepBack:
         x, y = a.values[ok], b.values[ok]
         off = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
         if len(off):
-            evidence |= {"common_samples": len(off), "values_apart_share": median(off)}
+            evidence |= {"common_samples": len(off), "values_apart_share": relation.median(off)}
     return StepBack("seeds", (before.name, after.name), 1, evidence)
 
 
@@ -215,13 +198,11 @@ def costs(pieces: Iterable[Piece]) -> dict[str, float]:
 def _used_by_piece(piece: Piece, role: Role | None) -> float | None:
     """By how much the wall clock or a counter grew since the last reading before the piece, else since its
     first reading; None where it was not logged."""
-    series, reading = piece.course.clock, piece.course.clock.times
-    if role is not None:
-        counters = piece.course.attempt.by_role(role)
-        if not counters:
-            return None
-        series = max(counters, key=len)
-        reading = series.values
+    counters = [piece.course.clock] if role is None else piece.course.attempt.by_role(role)
+    if not counters:
+        return None
+    series = max(counters, key=len)
+    reading = series.times if role is None else series.values
     ok = np.isfinite(reading)
     steps, reading = series.steps[ok], reading[ok]
     if role is not None and (np.diff(reading) < 0).any():
@@ -245,13 +226,7 @@ _ENDS = {
 }  # fmt: skip
 _BY_ORDER = {"preempted", "time limit", "cancelled", "killed"}  # people or schedulers ended it: no fault
 FAULTS = {"crashed", "aborted", *_ENDS.values()} - _BY_ORDER
-_CRASH_SIGNALS = (
-    "SIGSEGV",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGFPE",
-    "SIGILL",
-)  # raised by errors of the process itself
+_CRASH_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")  # errors of the process itself
 AROUND_S = 3600.0  # a host's log spans months: only faults this close to the run's time may belong to the run
 _VERBS = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.RELAUNCH: "started again"}
 
@@ -356,8 +331,11 @@ def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tup
                 fault = replace(fault, at_time=in_year_of(fault.at_time, last))
             # Both comparisons are false where a time is NaN: an unknown time is not outside.
             outside = fault.at_time < first - AROUND_S or fault.at_time > last + AROUND_S
+            row = int(np.searchsorted(times, fault.at_time, side="right")) - 1
+            if fault.at_step is None and math.isfinite(fault.at_time) and row >= 0:
+                fault = replace(fault, at_step=int(steps[row]))
             if fault.kind != "read" and (_of_job(log) or not outside):
-                faults[_with_step(fault, times, steps)] = None
+                faults[fault] = None
     return tuple(sorted(faults, key=_sort_key))
 
 
@@ -380,25 +358,14 @@ def ended_by(timeline: Timeline) -> list[str]:
         else:
             until = min(starts[starts > ended], default=math.inf)
             around = [fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until]
-        kinds = {_kind(fault) for fault in around}
+        crashed = (f.kind == "signal" and any(signal in f.what for signal in _CRASH_SIGNALS) for f in around)
+        kinds = {"exit" if crash else fault.kind for fault, crash in zip(around, crashed, strict=True)}
         words.append(next((word for kind, word in _ENDS.items() if kind in kinds), ""))
     return words
 
 
-def _kind(fault: Fault) -> str:
-    crash = fault.kind == "signal" and any(signal in fault.what for signal in _CRASH_SIGNALS)
-    return "exit" if crash else fault.kind
-
-
 def _of_job(machine: Attempt) -> bool:
     return machine.facts.get("log_of") != "host"
-
-
-def _with_step(fault: Fault, times: model.Floats, steps: Steps) -> Fault:
-    if fault.at_step is not None or not math.isfinite(fault.at_time) or not len(times):
-        return fault
-    row = int(np.searchsorted(times, fault.at_time, side="right")) - 1
-    return replace(fault, at_step=int(steps[row])) if row >= 0 else fault
 
 
 def _sort_key(fault: Fault) -> tuple[bool, float, float, str, int, str]:

@@ -35,10 +35,9 @@ _OVERLAP_SHARE = 0.5  # share of the shorter one's wall clock in which both must
 _SAME_END_SHARE = 0.02  # share of the length within which two trainings end at the same step
 _FAILED_SAMPLES = 3  # an attempt with no more samples failed at its start
 _SHORT_SAMPLES = 8  # the level of a shorter log is a single sample, and its end must be exactly equal
-_NEAR_END_SHARE = (
-    0.25  # a loss goes on if its distance from the end is below this share of that from the start
-)
+_NEAR_END_SHARE = 0.25  # a loss goes on if it is nearer to the end than this share of its way from the start
 _FAR_NOISES = 4.0  # a loss has moved if it did by this many times its noise
+_COLUMNS = ("steps", "values", "times")
 COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
     (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
@@ -133,11 +132,6 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     return bool(off <= _NOISE_SHARE * noise and median(apart_s) <= SAME_TIME_S)
 
 
-def _are_identical(a: Series, b: Series) -> bool:
-    floats = ((a.values, b.values), (a.times, b.times))
-    return np.array_equal(a.steps, b.steps) and all(np.array_equal(x, y, equal_nan=True) for x, y in floats)
-
-
 def pairs_of_role(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
     """A pair of series to compare, if both attempts have one of this role: the first two of equal name, else
     the first of each."""
@@ -149,8 +143,7 @@ def pairs_of_role(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple
 
 @dataclass(frozen=True)
 class Pair:
-    """An earlier and a later attempt, and the ``root``: the one with which the earlier one's training
-    began."""
+    """An earlier and a later attempt, and the ``root`` with which the earlier one's training began."""
 
     before: Course
     after: Course
@@ -224,13 +217,10 @@ class Pair:
         return bool(sources) and sources == self.after.attempt.sources
 
     def _died_early(self) -> bool:
-        """Whether the earlier attempt says that it died, or failed at its start: the later one replaces
-        it."""
+        """Whether the earlier attempt says that it died, or failed at its start: it is then replaced."""
         ended, clock = self.before.attempt.facts.get("ended", "finished"), self.before.clock
         few = len(first_rows(clock.steps)) <= _FAILED_SAMPLES
         return ended != "finished" or few or not np.isfinite(clock.values[-1])
-
-    # ---- comparisons of values
 
     @cached_property
     def shift(self) -> int | None:
@@ -257,7 +247,8 @@ class Pair:
             return False
         speeds = (s.values for s in old.values() if s.role in (Role.STEP_TIME, Role.THROUGHPUT))
         timed = math.isfinite(self.before.started) or any(len(np.unique(v)) > 1 for v in speeds)
-        return timed and all(_are_identical(series, new[metric]) for metric, series in old.items())
+        both = ((getattr(s, name), getattr(new[m], name)) for m, s in old.items() for name in _COLUMNS)
+        return timed and all(np.array_equal(x, y, equal_nan=True) for x, y in both)
 
     def _equal_throughout(self) -> bool:
         """Whether several metrics are in common, all with the same values at the same steps. A clock with few
@@ -282,12 +273,12 @@ class Pair:
     def compared(self) -> tuple[Series, Series] | None:
         """The same metric of both: the clock of one of them if possible, else the clocks if they have one
         role, else None."""
-        a, b = self.before, self.after
-        if a.clock.metric in b.attempt.series:
-            return a.clock, b.attempt.series[a.clock.metric]
-        if b.clock.metric in a.attempt.series:
-            return a.attempt.series[b.clock.metric], b.clock
-        return (a.clock, b.clock) if a.clock.role is b.clock.role else None
+        old, new = self.before.attempt.series, self.after.attempt.series
+        clocks = self.before.clock, self.after.clock
+        same = next((c.metric for c in clocks if c.metric in old and c.metric in new), None)
+        if same is not None:
+            return old[same], new[same]
+        return clocks if clocks[0].role is clocks[1].role else None
 
     @cached_property
     def seam(self) -> tuple[float, float, int] | None:
@@ -305,15 +296,11 @@ class Pair:
             return True
         for role in COUNTERS:
             for old, new in pairs_of_role(self.before.attempt, self.after.attempt, role):
-                never_fall = all(
-                    (s.values[1:] >= s.values[:-1]).all() for s in (old, new)
-                )  # false with a NaN
-                # It goes on from the last value, and is not back at the first one.
+                # It goes on from the last value, and is not back at the first one. False with a NaN.
+                never_fall = all((s.values[1:] >= s.values[:-1]).all() for s in (old, new))
                 if never_fall and new.values[0] >= old.values[-1] and new.values[0] > old.values[0]:
                     return True
         return False
-
-    # ---- comparisons of steps
 
     @property
     def start_steps(self) -> float:
@@ -337,13 +324,9 @@ class Pair:
         """Whether both cover mostly the same steps at the same time, with no metric in common."""
         a, b = self.before, self.after
         shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
-        mostly = shared > 0 and shared >= _COMMON_SHARE * longer
-        apart = a.attempt.axis != b.attempt.axis or bool(
-            together_s(a, b) < 0
-        )  # false where a time is unknown
+        mostly = shared > 0 and shared >= _COMMON_SHARE * longer and a.attempt.axis == b.attempt.axis
+        apart = bool(together_s(a, b) < 0)  # false where a time is unknown
         return mostly and not apart and a.attempt.series.keys().isdisjoint(b.attempt.series)
-
-    # ---- comparisons of facts
 
     def same_fact(self, name: str) -> bool | None:
         """Whether both logs state the same value of a fact; None where one of them does not state it."""

@@ -227,8 +227,7 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
 
 
 def _elapsed(attempt: Attempt, ticks: Series) -> Floats:
-    """The seconds since the start of the process at each row of the clock; empty where they are not
-    logged."""
+    """The seconds since the start of the process at each row of the clock; empty if they are not logged."""
     clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
     return next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
 
@@ -271,8 +270,7 @@ def _are_disorder(series: Series, down: Index) -> list[bool]:
     few = [np.count_nonzero(windows[at] >= steps[at, None], axis=1) <= _SHORT_SAMPLES for at in parts]
     _, first, step = np.unique(steps, return_index=True, return_inverse=True)
     twice = (np.bincount(step, ~_equal(series.values, series.values[first][step])) > 0)[step]
-    disorder: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
-    return disorder
+    return [*(np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()]
 
 
 def _rare_returns(series: Series) -> float:

@@ -18,17 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Join, JoinKind, Series, StepBack, Steps, Timeline, Track
+from chronicle.timeline import joins
 from chronicle.timeline.courses import PART, Course, Index, Mask, clock, process
-from chronicle.timeline.joins import (
-    COSTS,
-    ENDED_BADLY,
-    Piece,
-    costs,
-    how_ended,
-    join_of,
-    names_of_evaluations,
-    separate_training,
-)
+from chronicle.timeline.joins import COSTS, Piece
 from chronicle.timeline.relation import Pair, Relation, reached, side_by_side
 
 _MOST_NAMES = 3  # attempts that a doubt lists
@@ -101,9 +93,9 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
         if chosen is not None:
             pair = Pair(trainings[chosen].latest, after, trainings[chosen].root)
             one_so_far = several and len(trainings) == 1
-            sure = decided and (not one_so_far or how_ended(pair.before.attempt) in ENDED_BADLY)
+            sure = decided and (not one_so_far or joins.how_ended(pair.before.attempt) in joins.ENDED_BADLY)
             reason = next(pair.reasons_apart(relation, sure), None)
-            departure = separate_training(pair, reason) if reason else None
+            departure = joins.separate_training(pair, reason) if reason else None
         if chosen is None or departure is not None:
             chosen = len(trainings)
             trainings.append(Training([after], {after.index: after}, departure=departure))
@@ -129,19 +121,16 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
         names = [name for because, both in backs if because == why for name in both]
         if names and words:
             both = "both" if len(set(names)) == 2 else "all"
-            yield (
-                f"{_listed(names)} cover the same steps and {words}. They were taken as separate trainings, "
-                f'{both} live. `relation = "attempts"` in run.toml makes them attempts of one training.'
-            )
-    again = [(courses[j.before].name, courses[j.after].name) for t in trainings for j in t.relaunches]
-    if again:
+            taken = f"They were taken as separate trainings, {both} live."
+            other = '`relation = "attempts"` in run.toml makes them attempts of one training.'
+            yield f"{_listed(names)} cover the same steps and {words}. {taken} {other}"
+    if again := [join for training in trainings for join in training.relaunches]:
         what, both = "relaunches, each in place of the one before", "all"
         if len(again) == 1:
-            what, both = f"a relaunch that replaces {again[0][0]}", "both"
-        yield (
-            f"The step starts again in {_listed([after for _, after in again])}. That was taken for {what}. "
-            f'`relation = "seeds"` in run.toml keeps {both} live.'
-        )
+            what, both = f"a relaunch that replaces {courses[again[0].before].name}", "both"
+        late = _listed([courses[join.after].name for join in again])
+        seeds = f'`relation = "seeds"` in run.toml keeps {both} live.'
+        yield f"The step starts again in {late}. That was taken for {what}. {seeds}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -284,7 +273,8 @@ class Training:
             pieces.append(replace(piece, first=max(begin, piece.first)))
             if piece.first <= begin and not relaunched:  # earlier pieces stay live
                 break
-        self.joins[after.index] = join_of(pair, lost + max(0, before.last - begin), costs(pieces))
+        discarded = lost + max(0, before.last - begin)
+        self.joins[after.index] = joins.join_of(pair, discarded, joins.costs(pieces))
         self.roots[after.index] = after if relaunched else self.root
         self.path.append(after)
 
@@ -318,8 +308,7 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
     made = {}
     for metric, by_attempt in logged.items():
         parts = [*by_attempt.values()]
-        steps = _joined([s.steps for s in parts])
-        lengths = [*map(len, parts)]
+        steps, lengths = _joined([s.steps for s in parts]), [*map(len, parts)]
         points = known.get((*by_attempt, *lengths))
         if not (points and (steps is points[0] or np.array_equal(steps, points[0]))):
             attempt = np.repeat(np.array([*by_attempt], np.int32), lengths)
@@ -327,8 +316,7 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
         steps, attempt, is_live = points
         values, times = _joined([s.values for s in parts]), _joined([s.times for s in parts])
         unit, first = next((s.unit for s in parts if s.unit), None), parts[0]
-        track = Track(metric, first.role, steps, values, times, unit, first.dataset, attempt, is_live)
-        made[metric] = track
+        made[metric] = Track(metric, first.role, steps, values, times, unit, first.dataset, attempt, is_live)
     return made
 
 
@@ -392,7 +380,7 @@ def numbers_of(timeline: Timeline) -> list[int]:
     """For each attempt the number of its training, counted from 1; 0 for attempts that logged nothing and for
     evaluations, which train nothing."""
     source = {join.after: join.before for join in timeline.joins}
-    evaluations = names_of_evaluations(timeline)
+    evaluations = joins.names_of_evaluations(timeline)
     numbers, latest = list[int](), 0
     for k, attempt in enumerate(timeline.attempts):
         trains = clock(attempt) is not None and attempt.name not in evaluations
