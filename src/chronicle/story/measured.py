@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,13 +25,10 @@ from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
-from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
+from chronicle.model import VERDICTS, Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Verdict
 from chronicle.timeline.courses import distinct_in
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
-
-if TYPE_CHECKING:
-    from chronicle.model import Diagnosis, Floats, Steps, Timeline
 
 BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
 _AT_ONSET = 3  # samples whose median is the level at the onset
@@ -134,9 +131,8 @@ class RunView:
     def training(self, attempt: str | None) -> str:
         """The training of an attempt, ``the third of 13 trainings``; empty if there is only one training."""
         at = self.index(attempt)
-        number = 0 if at is None else self.training_of[at]
-        several = number and self.n_trainings > 1
-        return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
+        number = 0 if at is None or self.n_trainings < 2 else self.training_of[at]
+        return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if number else ""
 
     def in_training(self, attempt: str | None, sentence: str) -> str:
         """The sentence, after the training of the attempt if there are several."""
@@ -153,8 +149,7 @@ class RunView:
 
     def name(self, metric: str | None) -> str:
         """A metric in words: ``the loss``, ``the loss of pmd``; with its logged name if that is ambiguous."""
-        track = self.timeline.series.get(metric or "") or self.loss
-        if track is None:
+        if (track := self.timeline.series.get(metric or "") or self.loss) is None:
             return "the loss"
         if track.role is Role.DATASET_LOSS and track.dataset:
             return f"the loss of {track.dataset}"
@@ -166,11 +161,10 @@ class RunView:
 
 def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     """The value from which on a digitised picture may cut off the loss; infinite for any other log."""
-    losses = [track for track in timeline.series.values() if track.role in LOSSES]
-    if config.data != "digitised picture" or not losses:
+    known = finite_values(track.values for track in timeline.series.values() if track.role in LOSSES)
+    if config.data != "digitised picture" or not len(known):
         return math.inf
-    known = finite_values(track.values for track in losses)
-    edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min())) if len(known) else math.inf
+    edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min()))
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
 
 
@@ -369,9 +363,8 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
     for finding in sorted(diagnosis.findings, key=_order):
         same = (g for g in groups if any(_are_one_event(finding, other, near) for other in g))
         if (group := next(same, None)) is None:
-            groups.append([finding])
-        else:
-            group.append(finding)
+            groups.append(group := [])
+        group.append(finding)
     named = [(_gravest(group), tuple(group)) for group in groups]
     named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _order(item[0])))
     return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]

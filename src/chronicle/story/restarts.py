@@ -82,8 +82,9 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
 
 def _move_words(axis: Axis, join: Join) -> str:
     phrases = [_change_words(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
-    rest = len(join.changes[_SHOWN_CHANGES:])
-    sentence = listed([*phrases, *[f"{plural(rest, 'more value')} changed"] * bool(rest)])
+    if rest := len(join.changes[_SHOWN_CHANGES:]):
+        phrases.append(f"{plural(rest, 'more value')} changed")
+    sentence = listed(phrases)
     return f" {sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
@@ -110,20 +111,18 @@ def _change_words(axis: Axis, join: Join, change: Change) -> str:
 
 def _reach_words(axis: Axis, join: Join) -> str:
     """Whether a rollback went back far enough, and whether the behaviour that it undid came again."""
-    evidence, reach = join.evidence, ""
+    evidence = join.evidence
     pattern = evidence.get("left_pattern") or evidence.get("inside_pattern")
     undone = f"the {noun(pattern)}" if pattern else "what had begun"
     again = f" came again at {axis.place(evidence['again_step'])}" if "again_step" in evidence else ""
     if "inside_start_step" in evidence:
         begun = axis.place(evidence["inside_start_step"])
         reach = f" The run did not go back far enough: {undone} had begun at {begun}"
-        reach += f", and it{again}." if again else "."
-    elif "left_start_step" in evidence:
+        return f"{reach}, and it{again}." if again else f"{reach}."
+    if "left_start_step" in evidence:
         reach = f" It restarted {axis.span(evidence['margin_steps'])} before {undone} began"
-        reach += f", which{again}." if again else "."
-    elif again:
-        reach = f" {undone[:1].upper()}{undone[1:]}{again}."
-    return reach
+        return f"{reach}, which{again}." if again else f"{reach}."
+    return f" {undone[:1].upper()}{undone[1:]}{again}." if again else ""
 
 
 class Restart(NamedTuple):

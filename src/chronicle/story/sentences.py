@@ -37,18 +37,13 @@ _DOWNWARDS = {
     "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
 }  # fmt: skip
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
+# Patterns whose short form does not say which metric it is about.
 _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
-    "nan-inf",
-    "frozen-metric",
-    "quantised-loss",
-    "grokking",
-    "plateau",
-    "overfitting",
-    "reward-hacking",
-}  # patterns whose short form does not say which metric it is about
+    "nan-inf", "frozen-metric", "quantised-loss", "grokking", "plateau", "overfitting", "reward-hacking",
+}  # fmt: skip
 _NO_CHANGE_LOG = 0.005  # a smaller change would be told as 0 %
-_LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0  # a calm course that ends so far, and so many noise scales,
-# from its best level is told with that level
+# A calm course that ends so far, and so many noise scales, from its best level is told with that level.
+_LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
 
 
@@ -115,9 +110,10 @@ class Sentences(FindingView):
         level = final_level(self.samples[1][inside & np.isfinite(self.samples[1])])
         if self.rise is not None and min(self.rise.before, level) <= 0:
             return f"at {self.number_words('left', level, plainly)}"
-        many = left > FACTOR_LOG
-        over = self.number_words("left", left, (lambda log: times(math.exp(log))) if many else percent)
-        return f"{'at ' if many else ''}{over} {'' if many else 'above '}its earlier course"
+        if left > FACTOR_LOG:
+            over = self.number_words("left", left, lambda log: times(math.exp(log)))
+            return f"at {over} its earlier course"
+        return f"{self.number_words('left', left, percent)} above its earlier course"
 
     @property
     def came_back(self) -> bool:
@@ -220,16 +216,13 @@ class Sentences(FindingView):
         steps, values = self.samples[0][known], self.samples[1][known]
         if not len(values):
             return Words(f"{self.what} was best at {self.start}", f"best at {self.start}")
-        extreme, turned, row = (
-            ("highest", "fell", values.argmax()) if self.falls else ("lowest", "rose", values.argmin())
-        )
+        extreme, turned = ("highest", "fell") if self.falls else ("lowest", "rose")
+        row = values.argmax() if self.falls else values.argmin()
         best, last, at = float(values[row]), float(values[-1]), self.run.axis.place(int(steps[row]))
         if min(best, last) > 0:
             moved = self.number_words("moved", math.log(last / best), percent)
-            by, short = (
-                f"by {moved}",
-                f"{moved} {'below its best' if self.falls else 'above its lowest'} at {at}",
-            )
+            by = f"by {moved}"
+            short = f"{moved} {'below its best' if self.falls else 'above its lowest'} at {at}"
         else:  # there is no share of a value at or below zero
             ends = [self.number_words(*end, plainly) for end in (("best", best), ("last", last))]
             by, short = "from {} to {}".format(*ends), "{} → {}".format(*ends) + f" from {at}"
@@ -274,9 +267,8 @@ class Sentences(FindingView):
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
-        return self.words(
-            f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}", "{drop_log:fallen} lower at {start}"
-        )
+        fell = f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}"
+        return self.words(fell, "{drop_log:fallen} lower at {start}")
 
     def reinitialised(self) -> Words:
         risen, short = self.risen("jumped")
@@ -302,9 +294,8 @@ class Sentences(FindingView):
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
-        sentence = (
-            f"{where}{self.what} {course}{unit} over {self.run.axis.place(*steps[known[[0, -1]]].tolist())}"
-        )
+        span = self.run.axis.place(*steps[known[[0, -1]]].tolist())
+        sentence = f"{where}{self.what} {course}{unit} over {span}"
         sentence += self._best_before(steps[known], values[known])
         if self.finding.pattern == "noisy-healthy":
             noise = self.evidence_words("noise", "noise_log", percent)

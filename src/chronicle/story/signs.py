@@ -21,7 +21,6 @@ from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
 
-_FIRST_AND_LAST = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _TOGETHER_SAMPLES = 8  # two things that are no further apart may belong to one event
 _USUAL_SAMPLES = 50  # so many samples before an event show what was usual
@@ -55,12 +54,12 @@ class EventContext:
         """Earlier events within the window of causes, the nearest first, with their distance in steps."""
         if self.event.shows(OVERALL):
             return []
-        others = (o for o in self.events if o.id != self.event.id and o.title != self.event.title)
+        others = (o for o in self.events if o.title != self.event.title and not o.shows(_NO_CAUSE))
         others = (o for o in others if o.attempt in ("", self.event.attempt))
-        others = (o for o in others if o.kind not in _FIRST_AND_LAST and not o.shows(_NO_CAUSE))
-        before = ((self.step - other.step, other) for other in others if other.step is not None)
-        window = cause_window_steps(self.run)
-        return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))
+        before = ((self.step - o.step, o) for o in others if o.step is not None)
+        near = (pair for pair in before if 0 <= pair[0] <= cause_window_steps(self.run))
+        causes = (pair for pair in near if pair[1].kind not in (EventKind.LAUNCH, EventKind.END))
+        return sorted(causes, key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
         """``40 steps after the batch change``; of several events of one name only the nearest."""
@@ -121,8 +120,8 @@ class EventContext:
         return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
 
     def calm_before(self) -> bool:
-        open_ = (o for o in self.events if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
-        lasting = (o.step for o in open_ if o.attempt == self.event.attempt)
+        findings = (o for o in self.events if o.kind is EventKind.FINDING and o.attempt == self.event.attempt)
+        lasting = (o.step for o in findings if o.end_step is None and o.ending)
         return not self.shortly_before and not any(step is not None and step < self.step for step in lasting)
 
     def rate_rose(self) -> bool | None:
@@ -131,9 +130,8 @@ class EventContext:
         if rate is None or len(earlier) < BEFORE:
             return None
         now = max(value_at(rate, self.step), float(earlier[-_TOGETHER_SAMPLES:].max()))
-        return now > _RATE_RISE_FACTOR * float(
-            np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier)
-        )
+        usual = np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier)
+        return now > _RATE_RISE_FACTOR * float(usual)
 
     def rate_zero(self) -> bool | None:
         rate = self.view.learning_rate

@@ -169,8 +169,8 @@ def _numbered(events: Iterable[Event]) -> list[Event]:
     numbered = []
     for event in events:
         often[event.id] += 1
-        number = often[event.id]
-        numbered.append(replace(event, id=f"{event.id}.{number}") if number > 1 else event)
+        again = f".{often[event.id]}" if often[event.id] > 1 else ""
+        numbered.append(replace(event, id=event.id + again))
     return numbered
 
 
@@ -215,11 +215,10 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
 
 def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
     """The index of the event of a note: the one that it names, else the finding or join at its step."""
-    for place, event in enumerate(events):
-        if note.event and note.event in (event.id, *event.also):
+    for place, event in enumerate(events) if note.event else ():
+        if note.event in (event.id, *event.also):
             return place
-    match = _EVENT_ID.fullmatch(note.event) if note.event else None
-    if match is not None:  # when the note was written, the event had another step or pattern
+    if match := _EVENT_ID.fullmatch(note.event):  # when the note was written, it had another step or pattern
         step = int(match["place"])
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
         of_family = ((place, e.step) for place, e in enumerate(events) if e.id.startswith(family))
@@ -227,12 +226,9 @@ def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
         return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
     if note.step is None or note.event:
         return None
-    around = [
-        (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
-        for place, event in enumerate(events)
-        if event.step is not None and _covers(event, note.step) and not event.shows(OVERALL)
-    ]
-    return min(around)[2] if around else None
+    around = ((place, e) for place, e in enumerate(events) if _covers(e, note.step) and not e.shows(OVERALL))
+    ranked = ((e.kind is not EventKind.FINDING, abs((e.step or 0) - note.step), place) for place, e in around)
+    return min(ranked, default=(True, 0, None))[2]
 
 
 def _covers(event: Event, step: int) -> bool:
@@ -315,10 +311,8 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 
     def stands_out(i: int) -> bool:
         near = slice(max(i - _NEAR_SAMPLES, 0), i + _NEAR_SAMPLES + 1)
-        around = (np.delete(sizes[near], min(i, _NEAR_SAMPLES)) for sizes in scales)
-        return all(
-            s[i] >= _STANDS_OUT_FACTOR * np.median(others) for s, others in zip(scales, around, strict=True)
-        )
+        others = ((s[i], np.median(np.delete(s[near], min(i, _NEAR_SAMPLES)))) for s in scales)
+        return all(move >= _STANDS_OUT_FACTOR * usual for move, usual in others)
 
     large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
     jumps = np.array([i for i in large if stands_out(i)], np.int64)
