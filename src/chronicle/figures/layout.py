@@ -71,9 +71,16 @@ class Scene:
         return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
-        """The findings that get a zoom, the gravest first, without those that the whole run shows as well."""
-        order = sorted(self.findings, key=lambda item: item.rank)
-        return [item for item in order if self._shows_more(item)][:MOST_ZOOMS]
+        """The findings that get a zoom, the gravest first: it is narrower than the run or, for a finding that is
+        not good, has more panels."""
+        shown = []
+        for item in sorted(self.findings, key=lambda item: item.rank):
+            first, last = self.window(item)
+            is_narrower = last - first < _WHOLE_SHARE * (self.last - self.first)
+            is_good = item.verdict is Verdict.GOOD
+            if is_narrower or (not is_good and len(self.zoom_panels(item)) > len(self.panels)):
+                shown.append(item)
+        return shown[:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
         """The ends of a zoom: the finding with its context, and the rollback to which it led."""
@@ -102,13 +109,6 @@ class Scene:
         parts = ((panel, (s.inside(*window) for s in panel.segments())) for panel in others)
         seen = (panel for panel, inside in parts if sum(len(s.finite()) for s in inside) >= 2)
         return [first, *seen][: scales.MOST_PANELS]
-
-    def _shows_more(self, item: Occurrence) -> bool:
-        """Whether the zoom is narrower than the run or, for a finding that is not good, has more panels."""
-        first, last = self.window(item)
-        if last - first < _WHOLE_SHARE * (self.last - self.first):
-            return True
-        return item.verdict is not Verdict.GOOD and len(self.zoom_panels(item)) > len(self.panels)
 
 
 def scene(

@@ -30,7 +30,6 @@ _STYLES: Mapping[str, tuple[float, ...]] = {
 _LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
-_MOST_CUTS = 8  # an attempt that is cut more often is drawn as one live and one dead curve
 _LARGEST = 1e290  # larger values would overflow when a margin is added
 
 
@@ -97,17 +96,9 @@ def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
     logged = track.attempt == attempt
     rows: Any = slice(None) if logged.all() else logged  # avoids a copy of a long log
     steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
-    if (np.diff(steps) < 0).any():
-        order = np.argsort(steps, kind="stable")
-        steps, values, live = steps[order], values[order], live[order]
     if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
         values = np.where(too_large, np.copysign(_LARGEST, values), values)
-    cuts = np.flatnonzero(np.diff(live)) + 1
-    if len(cuts) > _MOST_CUTS:
-        yield Segment(steps[~live], values[~live], False, attempt)
-        yield Segment(steps[live], values[live], True, attempt)
-        return
-    for a, b in pairwise([0, *cuts, len(live)]):
+    for a, b in pairwise([0, *(np.flatnonzero(np.diff(live)) + 1), len(live)]):
         # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
         part = slice(a if live[a] else max(0, a - 1), b)
         yield Segment(steps[part], values[part], bool(live[a]), attempt)
@@ -223,11 +214,9 @@ _TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance between ticks is one of these t
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120  # a lower panel has fewer ticks
 _CLOCK = (
-    (1, "s", (1, 2, 5, 10, 20, 30)),
-    (60, "min", (1, 2, 5, 10, 20, 30)),
-    (3600, "h", (1, 2, 3, 6, 12)),
+    (1, "s", (1, 2, 5, 10, 20, 30)), (60, "min", (1, 2, 5, 10, 20, 30)), (3600, "h", (1, 2, 3, 6, 12)),
     (86_400, "d", (1, 2, 5, 10, 20, 50)),
-)
+)  # fmt: skip
 
 Ticks = Sequence[tuple[float, str]]
 Pair = tuple[float, float]
@@ -282,7 +271,11 @@ def y_scale(
     lowest, highest = float(known.min()), float(known.max())
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
-    low, high = (lowest, highest) if whole or role in _WITH_START else _body(segments, known)
+    low, high = lowest, highest
+    if not whole and role not in _WITH_START:
+        later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
+        body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
+        low, high = map(float, np.quantile(body if len(body) else known, _BODY_QUANTILES))
     is_wide = low > 1e-290 and high / low > _LOG_FROM_RATIO.get(role, _LOG_FROM_RATIO_ELSE)
     if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
@@ -295,13 +288,6 @@ def y_scale(
     if lowest < low - _REACH_SPANS * span:
         bottom = low - 0.18 * span
     return _widened(bottom, max(top, high), log)
-
-
-def _body(segments: Sequence[Segment], known: Floats) -> Pair:
-    later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
-    body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
-    low, high = np.quantile(body if len(body) else known, _BODY_QUANTILES)
-    return float(low), float(high)
 
 
 def _span(low: float, high: float) -> float:

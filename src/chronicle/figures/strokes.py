@@ -84,21 +84,20 @@ class Room:
         # Infinite where there is no curve.
         self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)
         for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
-            self._fill(stroke, tops, feet)
-
-    def _fill(self, stroke: Stroke, tops: Floats, feet: Floats) -> None:
-        x = self._pane.x(stroke.x) - self._pane.left
-        edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
-        for a, b in _stretches(np.isfinite(stroke.mid)):
-            first, last = max(0, int(x[a])), max(0, min(len(tops), int(x[b - 1]) + 2))
-            columns, ends = np.arange(first, last), [self._pane.y(edge[a:b]) for edge in edges]
-            for extreme, place, y in ((np.minimum, tops, ends[0]), (np.maximum, feet, ends[1])):
-                extreme.at(place, np.clip(x[a:b].astype(int), 0, len(tops) - 1), y)
-            high, low = (np.interp(columns, x[a:b], y) for y in ends)
-            # A steep line also covers what lies between two columns.
-            top, foot = np.append(low[1:], np.inf), np.append(high[1:], -np.inf)
-            tops[first:last] = np.minimum(tops[first:last], np.minimum(high, top))
-            feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
+            x = pane.x(stroke.x) - pane.left
+            edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
+            for a, b in _stretches(np.isfinite(stroke.mid)):
+                columns = np.clip(x[a:b].astype(int), 0, len(tops) - 1)
+                upper, lower = (pane.y(edge[a:b]) for edge in edges)
+                np.minimum.at(tops, columns, upper)
+                np.maximum.at(feet, columns, lower)
+                covered = slice(max(0, int(x[a])), max(0, min(len(tops), int(x[b - 1]) + 2)))
+                between = np.arange(covered.start, covered.stop)
+                high, low = (np.interp(between, x[a:b], y) for y in (upper, lower))
+                # A steep line also covers what lies between two columns.
+                top, foot = np.append(low[1:], np.inf), np.append(high[1:], -np.inf)
+                tops[covered] = np.minimum(tops[covered], np.minimum(high, top))
+                feet[covered] = np.maximum(feet[covered], np.maximum(low, foot))
 
     def over(self, left: float, width: float) -> tuple[Floats, Floats]:
         first = max(0, round(left - self._pane.left))
@@ -170,21 +169,23 @@ class Curves:
             stroke.paint(pane)
         room = Room(pane, self.strokes, taken)
         if self.missing:
-            _paint_missing(*self.missing, pane, room)
+            x, y = pane.x(self.missing[0]), pane.top + 0.08 * pane.height
+            pane.sheet.crosses(x, y, 2.5, 1.3, "bad", pane.box)
+            room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
+            ends = x[0] - 8 - label_px(self.missing[1]), x[-1] + 8, x[0] - 3
+            places = [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends]
+            room.write(self.missing[1], places, "bad")
         for clip in self.clips:
             clip.paint(pane, room)
+        drawn = [stroke for stroke in self.strokes if np.isfinite(stroke.mid).any()]
         for line in panel.lines if len(panel.lines) > 1 else ():
-            self._name(line, pane, room)
-        visible = any(np.isfinite(stroke.mid).any() for stroke in self.strokes)
-        pane.paint_values(scales.value_ticks(scale, self.height) if visible else ())
+            own = [stroke for stroke in drawn if stroke.token == line.token and stroke.live]
+            if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
+                short = one_line(line.name, _SHORT_NAME)
+                room.write(short, self._beside(own, short, pane), line.token)
+        pane.paint_values(scales.value_ticks(scale, self.height) if drawn else ())
         title = label(panel.name, panel.unit, scale.log, pane.window.width + scales.RIGHT_PX - 4)
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
-
-    def _name(self, line: Line, pane: Pane, room: Room) -> None:
-        own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
-        if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
-            short = one_line(line.name, _SHORT_NAME)
-            room.write(short, self._beside(own, short, pane), line.token)
 
     def _beside(self, own: Sequence[Stroke], name: str, pane: Pane) -> list[Pair]:
         """Possible places (left, top) of a name: over and under its line, from the end backwards."""
@@ -302,19 +303,9 @@ def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: fl
             yield Clip(float(s.steps[i]), float(s.values[i]), sign > 0, token if s.live else "dead", least)
 
 
-def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
-    x, y = pane.x(steps), pane.top + 0.08 * pane.height
-    pane.sheet.crosses(x, y, 2.5, 1.3, "bad", pane.box)
-    room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
-    ends = x[0] - 8 - label_px(word), x[-1] + 8, x[0] - 3
-    room.write(word, [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends], "bad")
-
-
 def missing(panel: Panel, window: Window) -> tuple[Floats, str] | None:
     """Steps, one per column of crosses, where the panel's first line is NaN or Inf, and the word for it."""
     parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
-    if all(np.isfinite(s.values).all() for s in parts):
-        return None
     steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
     odd = ~np.isfinite(values) & window.holds(steps)
     if not odd.any():
