@@ -13,11 +13,12 @@ faults that led to the act are its reasons, the findings that followed it its ou
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
-from itertools import dropwhile, groupby, islice, takewhile
+from itertools import groupby, takewhile
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -88,17 +89,17 @@ def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
     for month, days in by_month(kept):
         lines += [f"## {month}", ""]
         for day, same in days:
-            lines += [f"### {day}", "", *(f"- {_markdown_row(row)}" for row in same), ""]
+            lines += [f"### {day}", ""]
+            for row in same:
+                who = f", {row.event.who}" if row.event.who else ""
+                title, where, sentence = map(_escaped, (row.event.title, row.title + who, row.event.sentence))
+                lines.append(f"- {row.hour} **{title}** ({where}): {sentence}")
+            lines.append("")
     return "\n".join(lines) if kept else "# Chronicle\n\nNo dated event.\n"
 
 
-def _markdown_row(row: RunEvent) -> str:
-    event = row.event
-    title, where, sentence = (
-        "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in plain(text))
-        for text in (event.title, row.title + (f", {event.who}" if event.who else ""), event.sentence)
-    )
-    return f"{row.hour} **{title}** ({where}): {sentence}"
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", plain(text))
 
 
 def atom(site: SiteData) -> str:
@@ -108,26 +109,19 @@ def atom(site: SiteData) -> str:
     address = escape(site.site_url or "./")
     home = f'<link rel="alternate" href="{address}"/>'
     own = f'<link rel="self" href="{address}{ATOM}"/>' if site.site_url else ""
-    return "\n".join([
-        '<?xml version="1.0" encoding="utf-8"?>',
-        '<feed xmlns="http://www.w3.org/2005/Atom">',
-        f"<id>{_id(site, '')}</id><title>{title}</title><updated>{newest}</updated>",
-        f"{home}{own}<author><name>{title}</name></author><generator>chronicle</generator>",
-        *map(_atom_entry, items),
-        "</feed>\n",
-    ])  # fmt: skip
+    head = f"""<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom">
+<id>{_id(site, "")}</id><title>{title}</title><updated>{newest}</updated>
+{home}{own}<author><name>{title}</name></author><generator>chronicle</generator>"""
+    return "\n".join([head, *map(_atom_entry, items), "</feed>\n"])
 
 
 def _atom_entry(item: Mapping[str, Any]) -> str:
     names = "".join(f"<author><name>{escape(who['name'])}</name></author>" for who in item.get("authors", ()))
-    title, text, url, tag = (
-        escape(v) for v in (item["title"], item["content_text"], item["url"], item["tags"][0])
-    )
-    return (
-        f"<entry><id>{item['id']}</id><title>{title}</title><updated>{item['date_published']}</updated>"
-        f'<link href="{url}"/>{names}<category term="{tag}"/>'
-        f"<content>{text}</content></entry>"
-    )
+    title, text, url = (escape(item[name]) for name in ("title", "content_text", "url"))
+    head = f"<id>{item['id']}</id><title>{title}</title><updated>{item['date_published']}</updated>"
+    tag = f'<category term="{escape(item["tags"][0])}"/>'
+    return f'<entry>{head}<link href="{url}"/>{names}{tag}<content>{text}</content></entry>'
 
 
 def json_feed(site: SiteData) -> str:
@@ -191,10 +185,6 @@ class _Act:
     @property
     def finding(self) -> Event | None:
         return next((event for event in self.done if event.kind is EventKind.FINDING), None)
-
-    def is_cause_of(self, finding: Event) -> bool:
-        words = [f"the {event_name(event)}" for event in self.done]
-        return self.is_experiment and any(word in cause for word in words for cause in finding.causes)
 
 
 def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
@@ -272,7 +262,8 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
         elif event.kind is EventKind.FINDING and not event.shows(OVERALL):
             last.followed.append(event)
             decided = any(note.note_kind in _KINDS_OF_ACTS for note in notes.get(event.id, ()))
-            if decided and not is_planned and not last.is_cause_of(event):
+            names = [f"the {event_name(done)}" for done in last.done] if last.is_experiment else []
+            if decided and not is_planned and not any(name in c for name in names for c in event.causes):
                 acts.append(_Act([event]))
         earlier.append(event)
     return acts
@@ -305,19 +296,17 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
             why.append(note.event.sentence)
         elif note.note_kind in _KINDS_OF_OUTCOMES:
             came.append(note)
+    is_noted, came = bool(came), [*act.replies, *came]
+    kinds = ["" if note.note_kind == "outcome" else f"{note.event.title}: " for note in came]
+    said = (f"{kind}{note.event.sentence}" for kind, note in zip(kinds, came, strict=True))
     return Experiment(
         entry,
         act.done[0] if act.done else act.notes[0].event,
         tuple(changed or ["The run as a whole."]),
         tuple(why),
-        (*_consequences(entry, act, bool(came)), *map(_with_kind, [*act.replies, *came])),
+        (*_consequences(entry, act, is_noted), *said),
         _hours(entry, act),
     )
-
-
-def _with_kind(note: RunEvent) -> str:
-    kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
-    return f"{kind}{note.event.sentence}"
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
@@ -328,16 +317,13 @@ def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     is_over = act.finding is None or act.finding.end_step is not None
     if not act.done or is_noted or not is_over:
         return []
-    return [f"No finding followed up to {_last_place(entry, act.done[-1])}."]
-
-
-def _last_place(entry: Entry, event: Event) -> str:
-    later = islice(dropwhile(lambda other: other is not event, entry.events), 1, None)
-    restart = next((other for other in later if other.kind in JOINS), None)
+    later = entry.events[entry.events.index(act.done[-1]) + 1 :]
+    restart = next((event for event in later if event.kind in JOINS), None)
     joins = {event_id(join): join.from_step for join in entry.diagnosis.joins}
-    ends = (e.step for e in entry.events if e.kind is EventKind.END)
-    last = joins.get(restart.id) if restart else next(ends, None)
-    return axis_named({row["axis"] for row in entry.attempts}).place(last or event.step or 0)
+    ends = (event.step for event in entry.events if event.kind is EventKind.END)
+    last = (joins.get(restart.id) if restart else next(ends, None)) or act.done[-1].step or 0
+    place = axis_named({row["axis"] for row in entry.attempts}).place(last)
+    return [f"No finding followed up to {place}."]
 
 
 def _hours(entry: Entry, act: _Act) -> str:

@@ -7,14 +7,14 @@ are not listed for a rising loss, nor the other way round.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.metrics.values import clipped
-from chronicle.model import Entry, Event, Finding, Verdict
+from chronicle.model import Entry, Event, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Cause, Page, PatternPage, RunEvent, SiteData, figure
 from chronicle.pages.lists import precedents
@@ -37,9 +37,13 @@ def runs(site: SiteData, render: Render) -> Iterator[Page]:
     """A page for each run, made of its entry and of similar events in other runs."""
     of = cache(partial(precedents, site))
     for entry in site.entries:
-        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_similar_events(entry, of))
+        leads = (e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns)
+        alike: list[RunEvent] = []
+        for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
+            alike += islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
         known = site.known.get(entry.run_id)
         text = partial(_run_page, site, render, entry, alike)
+        path = f"runs/{slug(entry.run_id)}/index.md"
         yield site.page(path, known and [known, *(row.content for row in alike)], text)
 
 
@@ -53,6 +57,9 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
+    findings = {finding.id: finding for finding in entry.diagnosis.findings if finding.criteria}
+    grave = gravest(entry.events, entry.verdict)
+    reasons = ((event, [findings[part] for part in event.parts if part in findings]) for event in grave)
     values = {
         "base": "../../",
         "site": site,
@@ -72,7 +79,7 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "unlisted": len(listed[EVENTS:]),
         "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
-        "reasons": _reasons(entry),
+        "reasons": [reason for reason in reasons if reason[1]][:TABLES],
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
         "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
         "costs": [fact for fact in entry.costs if fact.value != 0],
@@ -83,19 +90,6 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
     }
     return render("run.md.j2", values)
-
-
-def _similar_events(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
-    leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
-    for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
-        yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
-
-
-def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
-    by_id = {finding.id: finding for finding in entry.diagnosis.findings}
-    parts = [(event, map(by_id.get, event.parts)) for event in gravest(entry.events, entry.verdict)]
-    reasons = ((event, [f for f in part if f is not None and f.criteria]) for event, part in parts)
-    return [reason for reason in reasons if reason[1]][:TABLES]
 
 
 def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
