@@ -75,15 +75,8 @@ class Panel(NamedTuple):
     role: Role
     lines: Sequence[Line]
 
-    @property
-    def metrics(self) -> set[str]:
-        return {line.metric for line in self.lines}
-
     def segments(self) -> list[Segment]:
         return [segment for line in self.lines for segment in line.segments]
-
-
-Panels = dict[str, Panel]
 
 
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
@@ -116,27 +109,28 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
     more = [track for f in diagnosis.findings for track in _named_or_needed(f, tracks)]
-    return [first, *_single(more, first.metrics, {})][:3]
+    return [first, *_single(more, [first], {})][:3]
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     """The panels of the run, then one for each other metric that is no counter, the longest first."""
     first = run_panels(timeline, diagnosis)
-    shown = {metric for panel in first for metric in panel.metrics}
-    return [*first, *_single(_longest_first(_drawable(timeline)), shown, {})]
+    return [*first, *_single(_longest_first(_drawable(timeline)), first, {})]
 
 
 def _longest_first(tracks: dict[str, Track]) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
-def finding_panels(timeline: Timeline, first: Panel, finding: Finding, single: Panels) -> Iterator[Panel]:
+def finding_panels(
+    timeline: Timeline, first: Panel, finding: Finding, single: dict[str, Panel]
+) -> Iterator[Panel]:
     """The first panel, then the metrics that the finding names or needs, then its context. ``single`` keeps
     panels of single metrics from one finding to the next."""
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
     yield first
-    yield from _single([*_named_or_needed(finding, tracks), *context], first.metrics, single)
+    yield from _single([*_named_or_needed(finding, tracks), *context], [first], single)
 
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
@@ -166,7 +160,8 @@ def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
 
 
-def _single(tracks: Iterable[Track], shown: set[str], single: Panels) -> Iterator[Panel]:
+def _single(tracks: Iterable[Track], first: Sequence[Panel], single: dict[str, Panel]) -> Iterator[Panel]:
+    shown = {line.metric for panel in first for line in panel.lines}
     for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
         if metric not in single:
             single[metric] = _panel([track])

@@ -115,8 +115,7 @@ _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sa
 Places = Sequence[float] | Floats
 Box = tuple[float, float, float, float]
 """Left, top, width and height."""
-Outline = tuple[Path, str, float]
-"""A path, the token of its colour, and the width of the line; 0 fills the area inside."""
+Outline = tuple[Path, str, float]  # the token of its colour, and the width of the line; 0 fills the area
 
 
 class Ink(NamedTuple):
@@ -144,11 +143,9 @@ class Ink(NamedTuple):
     def svg(self, clips: Mapping[Box, int]) -> str:
         place = f' clip-path="url(#c{clips[self.within]})"' if self.within else ""
         style = f' opacity="{self.alpha:g}"' if self.alpha < 1 else ""
-        name = self.token
-        if self.px:
-            name += " d" if self.dots else " s"
-            style += f' stroke-width="{self.px:g}"' if self.px != 1 else ""
-            style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
+        name = self.token + (" d" if self.dots else " s") * bool(self.px)
+        style += f' stroke-width="{self.px:g}"' if self.px not in (0, 1) else ""
+        style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
         return f'<path class="{name}"{style}{place} d="{_path_data(self.path(), self.dots)}"/>\n'
 
     def outlines(self) -> Iterator[Outline]:
@@ -176,11 +173,9 @@ class Words(NamedTuple):
         anchor = f' text-anchor="{self.anchor}"' if self.anchor != "start" else ""
         size = f' font-size="{self.size_px:g}"' if self.size_px != LABEL_PX else ""
         weight = ' font-weight="700"' if self.bold else ""
-        name = self.token + " h" * self.halo
+        name, words = self.token + " h" * self.halo, escape(self.words, quote=False)
         place = f'x="{_tenths(round(10 * self.x))}" y="{_tenths(round(10 * self.y))}"'
-        return (
-            f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words, quote=False)}</text>\n'
-        )
+        return f'<text class="{name}" {place}{anchor}{size}{weight}>{words}</text>\n'
 
     def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")
@@ -223,13 +218,11 @@ class Sheet:
         across, down = (np.hstack([places, gap]).ravel() for places in rows)
         self.line(across, down, token, z, px, **style)
 
-    def crosses(
-        self, x: Floats, y: float, half: float, px: float, token: str, within: Box | None = None
-    ) -> None:
+    def crosses(self, x: Floats, y: float, half: float, px: float, token: str, **style: Any) -> None:
         """Diagonal crosses at one height, which reach ``half`` to every side."""
         across = np.array([-half, half])
         for down in (across, -across):
-            self.lines(x[:, None] + across, y + down[None], token, 8, px, within=within)
+            self.lines(x[:, None] + across, y + down[None], token, 8, px, **style)
 
     def area(self, x: Places, y: Places, token: str, z: float, **style: Any) -> None:
         self.line(x, y, token, z, 0, **style)
@@ -253,10 +246,8 @@ class Sheet:
         items = self._items
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
         boxes = {box: i for i, box in enumerate(dict.fromkeys(item.within for item in items if item.within))}
-        clips = "".join(
-            f'<clipPath id="c{i}"><path d="M{_listed((x, y))}h{w:g}v{h:g}h{-w:g}z"/></clipPath>\n'
-            for (x, y, w, h), i in boxes.items()
-        )
+        frames = ((f"M{_listed((x, y))}h{w:g}v{h:g}h{-w:g}z", i) for (x, y, w, h), i in boxes.items())
+        clips = "".join(f'<clipPath id="c{i}"><path d="{frame}"/></clipPath>\n' for frame, i in frames)
         tokens = sorted({item.token for item in items})
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" id="only-dark" {size} fill="currentColor" '
@@ -293,9 +284,8 @@ class Sheet:
 def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:
 
     def colours(where: str, theme: Tokens) -> str:
-        return "".join(f"{where}.{t}{{color:{theme[t]}}}" for t in tokens) + (
-            f"{where}.h{{stroke:{theme['page']}}}\n" if "page" in tokens else "\n"
-        )
+        halo = f"{where}.h{{stroke:{theme['page']}}}" if "page" in tokens else ""
+        return "".join(f"{where}.{t}{{color:{theme[t]}}}" for t in tokens) + f"{halo}\n"
 
     forms = (
         ".s,.d{fill:none;stroke:currentColor;stroke-linejoin:round}.d{stroke-linecap:round}"

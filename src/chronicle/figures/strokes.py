@@ -170,7 +170,7 @@ class Curves:
         room = Room(pane, self.strokes, taken)
         if self.missing:
             x, y = pane.x(self.missing[0]), pane.top + 0.08 * pane.height
-            pane.sheet.crosses(x, y, 2.5, 1.3, "bad", pane.box)
+            pane.sheet.crosses(x, y, 2.5, 1.3, "bad", within=pane.box)
             room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
             ends = x[0] - 8 - label_px(self.missing[1]), x[-1] + 8, x[0] - 3
             places = [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends]
