@@ -178,9 +178,8 @@ _SCRIPT_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for chara
 
 
 def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) -> str:
-    """The script of a run, ``chronicleView({...})``, safe in any page and the same for the same run. It has
-    every axis on which all attempts can be placed. Headline, facts and costs serve comparisons with other
-    runs."""
+    """The script of a run, ``chronicleView({...})``, safe in any page, over every axis on which all attempts
+    can be placed. Headline, facts and costs serve comparisons with other runs."""
     panels = all_panels(timeline, entry.diagnosis)[:MOST_PANELS]
     axes: dict[str, OnAxis] = {}
     for name in ("time", "tokens", "samples"):

@@ -1,6 +1,5 @@
-"""What is drawn over and below the curves: findings, joins, faults of machines, and attempts.
-
-Each kind is placed as a whole, in CSS pixels from the left end of a panel, so that its parts do not overlap.
+"""What is drawn over and below the curves, in CSS pixels from the left end of a panel, so that nothing
+overlaps.
 """
 
 from __future__ import annotations
@@ -191,9 +190,8 @@ def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
 
 
 def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, rows: int = 4) -> list[Mark]:
-    """Marks near their wanted places, in order, and at least ``gap_px`` apart on a row. If a mark would have
-    to move far, more rows are used in turn, so that the leader of an upper mark passes between two lower
-    ones."""
+    """Marks near their wanted places, in order, and at least ``gap_px`` apart on a row. Rather than move far,
+    marks use more rows in turn, so that the leader of an upper one passes between two lower ones."""
     order = sorted(wanted)
     places, at_px = list[float](), [at for at, _ in order]
     for n in range(1, rows + 1):
@@ -307,8 +305,7 @@ class FaultLane:
 
 
 def bars(timeline: Timeline) -> Mapping[int, Sequence[Segment]]:
-    """The longest track of each attempt that logged a point, by the index of the attempt; if there are very
-    many, the last `MOST_BARS`."""
+    """The longest track of each attempt that logged a point, by its index, of the last `MOST_BARS`."""
     number, tracks = len(timeline.attempts), list(timeline.series.values())
     points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
     logged = np.flatnonzero(points.any(axis=0)).tolist()

@@ -1,6 +1,5 @@
-"""A run as figures show it (panels, axis, findings, zooms), and the plan of a figure.
-
-A plan places all parts of a figure for one width, in CSS pixels, without colours.
+"""A run as figures show it, and the plan of a figure: its parts for one width, in CSS pixels, without
+colours.
 """
 
 from __future__ import annotations

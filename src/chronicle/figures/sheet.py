@@ -1,9 +1,8 @@
 """The canvas of a figure: lines, shapes and words in CSS pixels, as one SVG for both themes, or as PNG.
 
-A file opened as ``whole.svg#only-dark`` or ``#only-light`` shows that theme; without these it follows the
-system. matplotlib simplifies the paths and renders the PNG; its own artists and SVG backend would take nine
-times the CPU time and four times the bytes. The design tokens define the colours of style sheet and figures:
-blue is live data, grey is dead data, and four hues are verdicts, which also have a shape and a word.
+A file opened as ``whole.svg#only-dark`` or ``#only-light`` shows that theme; else it follows the system.
+matplotlib simplifies the paths and renders the PNG; its own SVG backend takes nine times the CPU time. Blue
+is live data, grey is dead data, and four hues are verdicts, which also have a shape and a word.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
-"""The curves of a panel: computed in data units, then painted.
-
-If there are many samples per pixel column, a curve is the minimum, median and maximum of each column.
+"""The curves of a panel, in data units: of many samples per pixel column minimum, median and maximum are
+drawn.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The Markdown pages of the site, made from entries and pattern pages, and the index of the search.
 
-A page kind is a function ``kind(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. A template comes
-from the first folder of ``SiteData.templates`` that has it. The index of the search is loaded on demand, and
-has at most `A_RUN` bytes for a run, so that the search stays fast in an archive of any size.
+A page kind is a function ``kind(site, render) -> Iterator[Page]``. A template comes from the first folder of
+``SiteData.templates`` that has it. A run has at most `A_RUN` bytes in the index of the search.
 """
 
 from __future__ import annotations
@@ -69,8 +68,7 @@ _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
 
 def search_js(site: SiteData) -> str:
     """The script ``chronicleSearch``. A pattern has id, title, verdict, and other names · words that people
-    type; a run has id, title, badge, project, the indices of its patterns, and words of its notes, tags and
-    events."""
+    type; a run has id, title, badge, project, indices of patterns, and words of notes, tags and events."""
     pages = []
     for page in site.patterns:
         names = f"{', '.join(map(plain, page.also_called))} · {plain(page.typed)}"

@@ -201,8 +201,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``. ``typed`` has more
-    words that people type into the search to find it."""
+    """gallery/<verdict>/<id>.md: front matter, and ``body``; ``typed`` has more words to find it by."""
 
     id: Text
     title: Text
@@ -260,13 +259,10 @@ class Case:
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it.
-
-    Entries may have been shortened by `listed`; ``full_entry`` returns the whole one. ``site_url`` and
-    ``edit_url`` end in a slash, or are empty. Pages that are up to date are found by ``known``, a hash of
-    each entry by its run, ``shared``, a hash of all else, and ``standing``, the pages with their
-    `Page.made_of`.
-    """
+    """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it. Entries
+    may have been shortened by `listed`; ``full_entry`` returns the whole one. ``site_url`` and ``edit_url``
+    end in a slash, or are empty. Pages that are up to date are found by ``known``, a hash of each entry by
+    its run, ``shared``, a hash of all else, and ``standing``, the pages with their `Page.made_of`."""
 
     entries: Sequence[Entry]
     patterns: Sequence[PatternPage]

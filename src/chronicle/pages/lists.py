@@ -1,8 +1,4 @@
-"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run.
-
-Home shows a team which runs need attention, what is new and what is in training; in the reference gallery it
-has a large figure instead.
-"""
+"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Times, facts, criteria and names in words, as plain text; and how text becomes HTML.
-
-Templates escape every value that they print, so that no text of a log is interpreted as markup.
+"""Times, facts, criteria and names in words, as plain text; and how text becomes HTML, with every value
+escaped.
 """
 
 from __future__ import annotations

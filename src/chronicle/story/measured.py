@@ -1,11 +1,9 @@
 """Findings grouped into events, and the numbers of each event, measured against one baseline.
 
-Two findings belong to one event if they lie in one attempt and their onsets are no further apart than the log
-can tell, or if both are about the loss and one began before the other was over; a finding that is not over
-counts up to its peak. A later divergence of the same metric continues one that kept most of its height.
-
-The baseline of a rise is the lower of two medians, before its onset and at its onset. A peak that is cut off
-by a picture, or that ends in NaN, is a lower bound. A duration is never more precise than the log.
+Two findings are one event if their onsets in one attempt are no further apart than the log can tell, or if
+both are about the loss and one began before the other was over (or before its peak, if it is not over). The
+baseline of a rise is the lower of two medians, before and at its onset. A peak that is cut off by a picture,
+or that ends in NaN, is a lower bound. A duration is never more precise than the log.
 """
 
 from __future__ import annotations

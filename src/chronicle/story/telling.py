@@ -1,7 +1,6 @@
-"""The events of a run, from its timeline, diagnosis and notes, in the order in which they happened.
+"""The events of a run, from its timeline, diagnosis and notes, ordered by attempt, then by step.
 
-They are ordered by attempt, then by step: events of a discarded branch come before the rollback. A change of
-schedule or batch inside an attempt is an event; one at a restart belongs to the event of the restart.
+A change of schedule or batch inside an attempt is an event; one at a restart belongs to its event.
 """
 
 from __future__ import annotations

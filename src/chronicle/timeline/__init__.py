@@ -1,11 +1,7 @@
 """Stitching: makes one timeline of the logs of a training.
 
-`stitch` takes attempts in any order and returns a `Timeline`: it cuts logs that hold several attempts, sets
-copies of one log in two formats aside, orders and joins the attempts, and marks every point as live or dead.
-Each stage is a module of its own; docs/timeline.md states the rules.
-
-A pandas DataFrame or plain arrays are converted to attempts here. A table with a column of seeds becomes one
-attempt for each seed.
+`stitch` cuts logs that hold several attempts, sets copies aside, orders and joins the attempts, and marks
+every point as live or dead. Each stage is a module of its own; docs/timeline.md states the rules.
 """
 
 from __future__ import annotations
@@ -84,8 +80,7 @@ def stitch(
 
 
 def _attempts_from(what: Any) -> list[Attempt]:
-    """The attempts in the argument of `stitch`. Raises UsageError for an argument that is none of its types,
-    or that holds several runs."""
+    """The attempts in ``what``. Raises UsageError if it is none of the types, or holds several runs."""
     attempts = _attempts(what)
     stated: dict[tuple[str, ...], dict[str, None]] = {}
     for attempt in attempts:
@@ -174,8 +169,7 @@ def _from_frame(table: Any) -> list[Attempt]:
 
 def _logged(values: Floats) -> Mask:
     """Which cells of a column were logged. A NaN may mean "not measured", or be a loss that is NaN: it is
-    data at the end of a column that has values in most rows, if there are more of them than in any gap
-    before."""
+    data at the end of a column with values in most rows, if no gap before has as many."""
     logged = ~np.isnan(values)
     filled = np.flatnonzero(logged)
     if len(filled):

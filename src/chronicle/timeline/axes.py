@@ -1,8 +1,7 @@
 """Axes other than steps for a timeline: samples, tokens or wall clock.
 
-Runs with different batch sizes agree over samples and not over steps, and so do two parts of one run whose
-batch grew. Every attempt gets a table from steps to places on the axis, made of the best that it logged. The
-table is interpolated, and extrapolated with its mean slope.
+Every attempt gets a table from steps to places on the axis, made of the best that it logged. The table is
+interpolated, and extrapolated with its mean slope.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ _NEEDED_SERIES = {
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Maps steps (ascending, float64[n]) to places on another axis (not descending). ``how`` names what it
-    was made of."""
+    """Maps ascending steps to places on another axis that never descend; ``how`` says what it is made of."""
 
     steps: Floats
     places: Floats

@@ -101,8 +101,7 @@ class _Logs:
 
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
         """Which logs differ in more than three of eight values at the probed steps: copies differ in one of
-        twenty, noisy seeds in six of seven. A log that counts from 0 where this one counts from 1, or the
-        reverse, is never ruled out."""
+        twenty, noisy seeds in six of seven. A log that begins a step earlier or later is never ruled out."""
         clock, rows = self._clocks[rank], first_rows(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
         steps, values, by_rank = self._points
@@ -118,8 +117,7 @@ class _Logs:
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
-    """The keeper with the series that only the other log has (under any name), and with the other's times
-    where the keeper has none."""
+    """The keeper with the series that only the other log has, and with its times where it has none itself."""
     new = {}
     for metric, s in other.series.items():
         # One file may call validation loss what the other calls loss.

@@ -53,9 +53,8 @@ _CLOCK_SHARE = 0.05  # a loss with a smaller share of the points is too sparse f
 
 @dataclass(frozen=True)
 class Course:
-    """An attempt with points; ``index`` is its place in the timeline. Its span is that of the clock and of
-    every series about as dense: a hyperparameter that every process logs at step 0 would make each resume a
-    new start."""
+    """An attempt with points; ``index`` is its place in the timeline. Its span is that of every series about
+    as dense as the clock: a value that every process logs at step 0 would make each resume a new start."""
 
     attempt: Attempt
     clock: Series
@@ -188,8 +187,7 @@ def _no_step_twice(courses: Sequence[Course]) -> bool:
 
 
 def _numbered(names: Sequence[str]) -> bool:
-    """Whether a number is the first difference between the names, as in run-5-blue and run-6: people often
-    number what they launch."""
+    """Whether the names first differ in a number, as run-5-blue and run-6: people number what they launch."""
     words = [re.split(r"(\d+)", name) for name in names]
     apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
     return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)

@@ -114,8 +114,7 @@ def side_by_side(a: Any, b: Course) -> Mask:
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
-    """Whether both have the same values, up to rounding, at the same steps and times. Unknown times do not
-    matter, unless ``timed``."""
+    """Whether values are equal up to rounding at the same steps and times; ``timed``: times must be known."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
     a, b = at_common_steps(a, b)
     if len(a) < need or np.count_nonzero(are_same(a.values, b.values)) < max(need, _AGREEING_SHARE * len(a)):
@@ -133,8 +132,7 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
 
 
 def pairs_of_role(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
-    """A pair of series to compare, if both attempts have one of this role: the first two of equal name, else
-    the first of each."""
+    """The first two series of this role that have one name, else the first of each, if both have one."""
     old, new = ([s for s in attempt.by_role(role) if len(s)] for attempt in (before, after))
     if old and new:
         by_name = {s.metric: s for s in new}
@@ -271,8 +269,7 @@ class Pair:
 
     @cached_property
     def compared(self) -> tuple[Series, Series] | None:
-        """The same metric of both: the clock of one of them if possible, else the clocks if they have one
-        role, else None."""
+        """One metric of both: the clock of either, else the clocks if they have one role, else None."""
         old, new = self.before.attempt.series, self.after.attempt.series
         clocks = self.before.clock, self.after.clock
         same = next((c.metric for c in clocks if c.metric in old and c.metric in new), None)

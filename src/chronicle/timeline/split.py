@@ -53,9 +53,8 @@ def split(
     attempts: Sequence[Attempt], *, relation_given: bool
 ) -> tuple[list[Attempt], list[str], list[StepBack]]:
     """All attempts in the logs, with their rows sorted by step; the doubts; and where rows were out of order
-    or a step was logged again. Several attempts of one log are named ``name#1``, ``name#2`` in the order of
-    its rows. With ``relation_given`` (by run.toml) a log is also cut where blocks of rows may be out of
-    order."""
+    or a step was logged again. Several attempts of one log are named ``name#1``, ``name#2`` in its order.
+    With ``relation_given`` (by run.toml) a log is also cut where blocks of rows may be out of order."""
     parts: list[Attempt] = []
     doubts: list[str] = []
     backs: list[StepBack | None] = []
@@ -207,8 +206,7 @@ def _most_cuts(steps: Steps) -> float:
 def process_starts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     """Rows of the clock, other than the ``cuts``, at which a new process continued where one had ended: a
     clock of the process starts again, or leaps at a step that is logged again, or there is a pause half as
-    long as that of a launch and ten times longer than any other. A hang as long as a launch is also taken for
-    a resume; this changes no verdict."""
+    long as that of a launch and ten times longer than any other, which may also be a hang."""
     elapsed = _elapsed(attempt, ticks)
     restarts = _clock_restarts(attempt, ticks, elapsed, cuts) + _clock_leaps(ticks, elapsed)
     return sorted({*_pauses(ticks.times, cuts), *restarts})
@@ -233,8 +231,7 @@ def _elapsed(attempt: Attempt, ticks: Series) -> Floats:
 
 
 def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:
-    """Rows that repeat a step and at which the elapsed seconds change far more than at any other row: the new
-    process counts them from another moment."""
+    """Rows that repeat a step where the elapsed seconds leap: a new process counts from another moment."""
     again = np.flatnonzero(ticks.steps[1:] == ticks.steps[:-1]) if len(elapsed) else np.empty(0, np.intp)
     if not 0 < len(again) <= _rare_returns(ticks):
         return []
@@ -261,8 +258,7 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
 
 
 def _are_disorder(series: Series, down: Index) -> list[bool]:
-    """Which falls of the step are clearly disorder: few rows nearby have higher steps, and no step after the
-    fall has two values."""
+    """Which falls are disorder: few rows nearby have higher steps, and no step after has two values."""
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
     windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
@@ -324,9 +320,8 @@ def _piece_of_rows(series: Series, ticks: Series, cuts: list[int]) -> Index:
 
 
 def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]], gap: float) -> Iterator[int]:
-    """The numbers of the pieces, found row by row, for a series without times that is logged at other steps
-    than the clock. The next piece that covers a step is taken where the step goes back, or where it is beyond
-    the current piece."""
+    """The numbers of the pieces, found row by row, for a series without times at other steps than the clock.
+    The next piece that covers a step is taken where the step goes back, or is beyond the current piece."""
     k = 0
     for row, step in enumerate(steps.tolist()):
         later = range(k + 1, len(pieces))

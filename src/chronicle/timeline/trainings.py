@@ -1,8 +1,7 @@
 """Which attempts belong to one training, and which of their points are live.
 
-The attempts of a training form a tree: each attempt continues the latest earlier one that reached its first
-step. The path from the root to the latest attempt is the live course; abandoned branches are dead.
-A track, one metric over all attempts, marks each of its points as live or dead.
+The attempts of a training form a tree: each continues the latest earlier one that reached its first step. The
+path from the root to the latest attempt is the live course; abandoned branches are dead.
 """
 
 from __future__ import annotations
@@ -78,8 +77,7 @@ def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple
 
 
 def _related(courses: Sequence[Course], relation: str, order_given: bool, several: bool) -> list[Training]:
-    """Assigns each attempt to a training. If ``several``, the second attempt begins a training of its own,
-    unless the first one died."""
+    """Assigns each attempt to a training; if ``several``, the second begins its own unless the first died."""
     trainings: list[Training] = []
     latest = LatestAttempts(len(courses))
     chosen: int | None
@@ -240,8 +238,7 @@ class Training:
         return [join for join in self.joins.values() if join.kind is JoinKind.RELAUNCH]
 
     def live(self) -> Iterator[Piece]:
-        """The live course from the latest attempt back to the root, each attempt up to where a rollback
-        overtook it."""
+        """The live course from the latest attempt back to the root, each up to where it was overtaken."""
         bound = None
         for course in reversed(self.path):
             yield Piece(course, course.first, bound)
