@@ -247,15 +247,6 @@ class FindingView:
         rows = track.live if self.at is None else track.attempt == self.at
         return track.steps[rows], track.values[rows]
 
-    def _values_before(self) -> Floats:
-        """The values before the finding; if its attempt begins with it, those of the attempt before."""
-        (steps, values), track, start = self.samples, self.track, self.finding.start_step
-        earlier = values[steps < start]
-        join = next((j for j in self.run.timeline.joins if j.after == self.at), None)
-        if not len(earlier) and track is not None and join is not None:
-            earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
-        return np.asarray(earlier[np.isfinite(earlier)][-BEFORE:], np.float64)
-
     @property
     def last_step(self) -> float:
         """The last step; for a finding that is not over, the step before the next finding in its series."""
@@ -272,9 +263,13 @@ class FindingView:
     def rise(self) -> Rise | None:
         """The rise of the metric; None if there is no value before it, or if nothing rises."""
         sign = -1.0 if self.falls else 1.0
-        steps, values = self.samples[0], sign * self.samples[1]
-        inside = (steps >= self.finding.start_step) & (steps <= self.last_step)
-        before, rows = sign * self._values_before(), np.flatnonzero(np.isfinite(values) & inside)
+        start, steps, values = self.finding.start_step, self.samples[0], sign * self.samples[1]
+        rows = np.flatnonzero(np.isfinite(values) & (steps >= start) & (steps <= self.last_step))
+        before, track = values[steps < start], self.track
+        join = next((j for j in self.run.timeline.joins if j.after == self.at), None)
+        if not len(before) and track is not None and join is not None:  # its attempt begins with it
+            before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
+        before = before[np.isfinite(before)][-BEFORE:]
         if not len(before) or not len(rows):
             return None
         top = int(rows[np.argmax(values[rows])])

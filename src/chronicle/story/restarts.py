@@ -66,11 +66,15 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         sentence = f"The run went on at {axis.place(join.to_step)}{later}"
         sentence += f", and a branch of {axis.span(lost)} was given up" if lost else ""
         short = f"at {axis.place(join.to_step)}"
+    changed = [_change_words(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
+    if rest := len(join.changes[_SHOWN_CHANGES:]):
+        changed.append(f"{plural(rest, 'more value')} changed")
+    moved = f" {changed[0][:1].upper()}{listed(changed)[1:]}." if changed else ""
     return Event(
         event_id(join),
         EventKind(join.kind.value),
         join.kind.value.capitalize(),
-        f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{_move_words(axis, join)}",
+        f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}",
         short,
         letter,
         step=join.to_step,
@@ -78,14 +82,6 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         attempt=name,
         severity=min(1.0, lost / max(1, join.from_step)),
     )
-
-
-def _move_words(axis: Axis, join: Join) -> str:
-    phrases = [_change_words(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
-    if rest := len(join.changes[_SHOWN_CHANGES:]):
-        phrases.append(f"{plural(rest, 'more value')} changed")
-    sentence = listed(phrases)
-    return f" {sentence[:1].upper()}{sentence[1:]}." if sentence else ""
 
 
 def _change_words(axis: Axis, join: Join, change: Change) -> str:

@@ -259,10 +259,6 @@ class Sign(StrEnum):
         sign._value_, sign.holds, sign.fails, sign.needs = word, holds, fails, needs
         return sign
 
-    def in_context(self, context: EventContext) -> bool | None:
-        answer: bool | None = getattr(context, self.value.replace("-", "_"))()
-        return None if answer is None else bool(answer)
-
     # fmt: off
     RESUMED = "resumed", "it begins at a restart", "it begins at no restart"
     AFTER_RESUME = "after-resume", "a restart shortly before", "no restart shortly before"
@@ -309,6 +305,6 @@ def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:
     if event.kind is not EventKind.FINDING or event.step is None or not run.views:
         return event
     context = EventContext(run, event, others, run.views[at or 0])
-    answers = {sign.value: sign.in_context(context) for sign in Sign}
-    signs = {word: answer for word, answer in answers.items() if answer is not None}
+    answers = {sign.value: getattr(context, sign.value.replace("-", "_"))() for sign in Sign}
+    signs = {word: bool(answer) for word, answer in answers.items() if answer is not None}
     return replace(event, causes=context.causes(), signs=signs)

@@ -7,7 +7,7 @@ the earlier series is extrapolated from its last samples to the step at which th
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
+from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Timeline, Track
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, wall_clock
 from chronicle.timeline.relation import Pair, Relation, at_common_steps, both_finite
@@ -322,7 +322,12 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
 def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
     """All faults except those of reading, in order. A fault without a step gets the last step that was logged
     before its time. Of a host's log, faults more than an hour before or after the run are left out."""
-    times, steps = _times_and_steps(series.values())
+    times, steps = np.empty(0), np.empty(0, np.int64)
+    longest = max(one_of_each(series.values()), key=lambda t: np.isfinite(t.times).sum(), default=None)
+    if longest is not None:
+        known = np.flatnonzero(np.isfinite(longest.times))
+        order = known[np.argsort(longest.times[known], kind="stable")]
+        times, steps = longest.times[order], longest.steps[order]
     first, last = (times[0], times[-1]) if len(times) else (math.nan, math.nan)
     faults: dict[Fault, None] = {}
     for log in logs:
@@ -373,13 +378,3 @@ def _sort_key(fault: Fault) -> tuple[bool, float, float, str, int, str]:
     timeless = not math.isfinite(fault.at_time)
     place = fault.place
     return timeless, step if timeless else fault.at_time, step, place.source, place.line or 0, fault.what
-
-
-def _times_and_steps(tracks: Collection[Track]) -> tuple[model.Floats, Steps]:
-    """Times and steps of the track that has most times, in the order of time."""
-    longest = max(one_of_each(tracks), key=lambda track: np.isfinite(track.times).sum(), default=None)
-    if longest is None:
-        return np.empty(0), np.empty(0, np.int64)
-    known = np.isfinite(longest.times)
-    order = np.argsort(longest.times[known], kind="stable")
-    return longest.times[known][order], longest.steps[known][order]

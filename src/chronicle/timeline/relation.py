@@ -154,10 +154,15 @@ class Pair:
 
     @cached_property
     def copied(self) -> Relation | None:
-        """SAME or PART if both are logs of one process, else None."""
+        """SAME or PART (the same steps and time, no metric in common) if one process wrote both, else None."""
         if self.shift is not None:
             return Relation.SAME
-        return Relation.PART if self._parts_of_one_process() else None
+        a, b = self.before, self.after
+        shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
+        mostly = shared > 0 and shared >= _COMMON_SHARE * longer and a.attempt.axis == b.attempt.axis
+        apart = bool(together_s(a, b) < 0)  # false where a time is unknown
+        parts = mostly and not apart and a.attempt.series.keys().isdisjoint(b.attempt.series)
+        return Relation.PART if parts else None
 
     @cached_property
     def course(self) -> Relation:
@@ -167,8 +172,11 @@ class Pair:
             return Relation.CONTINUES
         # A training whose log begins at a later step started from a checkpoint, and may do so again.
         from_zero = min(self.root.first, self.after.first) <= self.start_steps
-        anew = (from_zero and self.begins_at_root) or self._counter_restarts()
-        return Relation.ANEW if anew else Relation.OVERTAKES
+        # Another counter may be back at its first value: an agent's first episode may end at any step.
+        old, new = self.root.attempt.series, self.after.attempt.series
+        both = ((s, new[m]) for m, s in old.items() if m in new and s is not self.root.clock)
+        again = (is_counter(a) and is_counter(b) and a.values[0] == b.values[0] for a, b in both)
+        return Relation.ANEW if (from_zero and self.begins_at_root) or any(again) else Relation.OVERTAKES
 
     def reasons_apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later attempt is a separate training: keys of `trainings.APART_REASONS`, none if it is not.
@@ -205,7 +213,10 @@ class Pair:
         logging_interval = a.gap if len(a.clock) > _SHORT_SAMPLES else 0
         if abs(a.last - b.last) <= max(logging_interval, _SAME_END_SHARE * length):
             yield "same end"
-        if self._in_one_file() and not self._died_early():
+        # A later attempt in one file replaces one that says that it died, or failed at its start.
+        ended, few = a.attempt.facts.get("ended"), len(first_rows(a.clock.steps)) <= _FAILED_SAMPLES
+        died_early = ended not in (None, "finished") or few or not np.isfinite(a.clock.values[-1])
+        if self._in_one_file() and not died_early:
             yield "appended"
         if not sure:
             yield "undecided"
@@ -213,12 +224,6 @@ class Pair:
     def _in_one_file(self) -> bool:
         sources = self.before.attempt.sources
         return bool(sources) and sources == self.after.attempt.sources
-
-    def _died_early(self) -> bool:
-        """Whether the earlier attempt says that it died, or failed at its start: it is then replaced."""
-        ended, clock = self.before.attempt.facts.get("ended", "finished"), self.before.clock
-        few = len(first_rows(clock.steps)) <= _FAILED_SAMPLES
-        return ended != "finished" or few or not np.isfinite(clock.values[-1])
 
     @cached_property
     def shift(self) -> int | None:
@@ -310,21 +315,6 @@ class Pair:
         """Whether the later attempt begins where the log of the training began, whatever that step is."""
         return self.after.first - self.root.first <= self.start_steps
 
-    def _counter_restarts(self) -> bool:
-        """Whether another counter is back at its first value, such as the episodes of an agent, the first of
-        which may end at any step."""
-        old, new = self.root.attempt.series, self.after.attempt.series
-        both = [(s, new[m]) for m, s in old.items() if m in new and s is not self.root.clock]
-        return any(is_counter(a) and is_counter(b) and a.values[0] == b.values[0] for a, b in both)
-
-    def _parts_of_one_process(self) -> bool:
-        """Whether both cover mostly the same steps at the same time, with no metric in common."""
-        a, b = self.before, self.after
-        shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
-        mostly = shared > 0 and shared >= _COMMON_SHARE * longer and a.attempt.axis == b.attempt.axis
-        apart = bool(together_s(a, b) < 0)  # false where a time is unknown
-        return mostly and not apart and a.attempt.series.keys().isdisjoint(b.attempt.series)
-
     def same_fact(self, name: str) -> bool | None:
         """Whether both logs state the same value of a fact; None where one of them does not state it."""
         stated = [course.attempt.facts.get(name) for course in (self.before, self.after)]
@@ -333,7 +323,9 @@ class Pair:
     def same_writer(self, *, host_only: bool = False) -> bool | None:
         """Whether host and process id are the same; None where one of the logs does not name them."""
         old, new = process(self.before.attempt), process(self.after.attempt)
-        return (old[0] == new[0] if host_only else old == new) if old and new else None
+        if old is None or new is None:
+            return None
+        return old[0] == new[0] if host_only else old == new
 
 
 def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:

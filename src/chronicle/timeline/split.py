@@ -207,7 +207,8 @@ def process_starts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list
     """Rows of the clock, other than the ``cuts``, at which a new process continued where one had ended: a
     clock of the process starts again, or leaps at a step that is logged again, or there is a pause half as
     long as that of a launch and ten times longer than any other, which may also be a hang."""
-    elapsed = _elapsed(attempt, ticks)
+    clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
+    elapsed = next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
     restarts = _clock_restarts(attempt, ticks, elapsed, cuts) + _clock_leaps(ticks, elapsed)
     return sorted({*_pauses(ticks.times, cuts), *restarts})
 
@@ -222,12 +223,6 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
     if launch < _LEAST_PAUSE_S or not 0 < len(long) <= _RESUMES_PER_LAUNCH * len(cuts):
         return []
     return long.tolist() if pause[long].min() >= _FAR_ABOVE * np.delete(pause, long).max() else []
-
-
-def _elapsed(attempt: Attempt, ticks: Series) -> Floats:
-    """The seconds since the start of the process at each row of the clock; empty if they are not logged."""
-    clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
-    return next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
 
 
 def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:
