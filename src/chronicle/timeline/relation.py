@@ -154,7 +154,7 @@ class Pair:
 
     @cached_property
     def copied(self) -> Relation | None:
-        """SAME or PART (the same steps and time, no metric in common) if one process wrote both, else None."""
+        """SAME or PART (the same steps and times, no common metric) if one process wrote both, else None."""
         if self.shift is not None:
             return Relation.SAME
         a, b = self.before, self.after
