@@ -41,7 +41,6 @@ _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is 
 _KINDS_OF_ACTS = ("tried", "decision")
 _KINDS_OF_OUTCOMES = ("outcome", "lesson", "decision")
 _NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
-_FIRST_AND_LAST = (EventKind.LAUNCH, EventKind.END)
 
 Notes = Mapping[str, list[RunEvent]]
 
@@ -77,8 +76,8 @@ def events_js(site: SiteData) -> str:
     for row in site.happened:
         event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST_SENTENCE)
         about = event.verdict or "", event.mark, event.title, sentence, event.who
-        texts = row.time, row.kind, *about, row.run, row.title, row.href, row.entry.about.get("project", "")
-        lines.append(as_json([plain(text) for text in texts]))
+        run = row.entry.run_id, row.title, row.href, row.entry.about.get("project", "")
+        lines.append(as_json([plain(text) for text in (row.time, row.kind, *about, *run)]))
     return "window.chronicleEvents = [\n{}\n];\n".format(",\n".join(lines))
 
 
@@ -198,11 +197,10 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
     notes: dict[str, list[RunEvent]] = {}
-    of_whole_run = (e.id for e in entry.events if e.kind in _FIRST_AND_LAST or e.shows(COURSE))
-    on_run = {"", *of_whole_run}
-    for event in entry.events:
-        if event.kind in BY_PEOPLE:
-            notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
+    ends = (EventKind.LAUNCH, EventKind.END)
+    on_run = {"", *(event.id for event in entry.events if event.kind in ends or event.shows(COURSE))}
+    for event in (event for event in entry.events if event.kind in BY_PEOPLE):
+        notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
     of_run = notes.pop("", [])
     plan = _plan(of_run)
     acts = _acts(entry, notes, is_planned=plan is not None)
@@ -216,7 +214,7 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
         act.notes += [note for e in (*act.done, *act.led) for note in notes.pop(e.id, ())]
     for act in acts:
         act.replies = [note for e in act.followed for note in notes.pop(e.id, ())]
-    yield from (_experiment(entry, act) for act in acts)
+        yield _experiment(entry, act)
 
 
 def _plan(notes: Sequence[RunEvent]) -> _Act | None:
@@ -329,11 +327,10 @@ def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
 def _hours(entry: Entry, act: _Act) -> str:
     """Hours that were discarded, passed until the run went on, or were trained after a lasting failure."""
     lost = [span for join in act.joins for span in (join.evidence.get("discarded_s"), join.gap_s)]
-    for event in (*act.done, *act.followed):
-        if event.live and event.verdict is Verdict.BAD and event.end_step is None:
-            end = next((e.elapsed_s for e in entry.events if e.kind is EventKind.END), None)
-            lost.append(None if end is None or event.elapsed_s is None else end - event.elapsed_s)
-            break
+    failures = (event for event in (*act.done, *act.followed) if event.live and event.verdict is Verdict.BAD)
+    if (failure := next((event for event in failures if event.end_step is None), None)) is not None:
+        end = next((e.elapsed_s for e in entry.events if e.kind is EventKind.END), None)
+        lost.append(None if end is None or failure.elapsed_s is None else end - failure.elapsed_s)
     if (lost and not any(lost)) or all(event.elapsed_s is None for event in entry.events):
         return ""
     hours = sum(span for span in lost if span) / 3600

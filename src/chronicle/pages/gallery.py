@@ -36,16 +36,12 @@ class RunEvent:
         return self.event.time
 
     @property
-    def run(self) -> str:
-        return self.entry.run_id
-
-    @property
     def title(self) -> str:
         return self.entry.title or self.entry.run_id
 
     @property
     def href(self) -> str:
-        return f"{place(self.run)}#{self.event.id}"
+        return f"{place(self.entry.run_id)}#{self.event.id}"
 
     @property
     def day(self) -> str:
@@ -82,14 +78,13 @@ class RunEvent:
     @property
     def after(self) -> str:
         """The next restart or the end of the run, after no finding also the next finding that is not good."""
-        is_finding = self.event.kind is EventKind.FINDING
         later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
         next(later)  # the event itself
         for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
             # The plain end of a log is no consequence of anything.
             is_end = other.kind is EventKind.END and other.ending not in ("", "in NaN")
-            if is_end or other.kind in JOINS or (is_bad and not is_finding):
+            if is_end or other.kind in JOINS or (is_bad and self.event.kind is not EventKind.FINDING):
                 return other.sentence
         return ""
 
@@ -101,14 +96,12 @@ def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
 
 
 def _listed_events(entry: Entry) -> Iterator[RunEvent]:
-    events = [event for event in entry.events if not event.shows(OVERALL)]
-    dated = [event for event in events if event.time]
-    ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
+    rows = [RunEvent(entry, event) for event in reversed(entry.events) if not event.shows(OVERALL)]
+    ends = [row for row in rows if row.event.kind is EventKind.END]
+    ended = {row.day for row in ends}
     # If a run ends on the day of its launch, the launch says nothing more.
-    dated = [event for event in dated if event.kind is not EventKind.LAUNCH or event.time[:10] not in ended]
-    if not dated:
-        dated = [event for event in events if event.kind is EventKind.END]
-    yield from (RunEvent(entry, event) for event in reversed(dated))
+    told = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
+    yield from [row for row in told if row.time] or ends
 
 
 def last_time(entry: Entry) -> str:
@@ -323,9 +316,7 @@ class SiteData:
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
     """The pattern pages of all folders, each from the first folder that has it, in the order of the patterns.
     Raises ConfigError: front matter that is wrong, with its file and key."""
-    pages: dict[str, PatternPage] = {}
-    for folder in folders:
-        pages = {page.id: page for page in load(folder)} | pages
+    pages = {page.id: page for folder in reversed(folders) for page in load(folder)}
     order = {pattern.id: i for i, pattern in enumerate(PATTERNS)}
     return sorted(pages.values(), key=lambda page: (order.get(page.id, len(order)), page.id))
 
@@ -351,8 +342,7 @@ def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
 def _page(kind: type[P], text: str, name: str, file: str, **known: Any) -> P:
     import yaml
 
-    parts = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
-    if parts is None:
+    if (parts := _FRONT_MATTER.match(text.replace("\r\n", "\n"))) is None:
         raise ConfigError(file, "", "must begin with front matter between two lines of ---")
     try:
         table = yaml.load(parts[1], getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # ten times faster in C

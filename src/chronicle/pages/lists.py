@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
-from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
+from chronicle.model import VERDICTS, Entry, EventKind, Verdict
 from chronicle.pages.chronology import day_words
 from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain
@@ -97,18 +97,16 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     """reviews.md: what people judged, disagreements first; nothing if there is no review."""
     if not has_reviews(site):
         return
-    runs = []
+    runs, stances = [], []  # a stance: (finding, last review of it, whether that confirms it)
     for entry in site.entries:
         if (review := last_review(entry.notes)) and (verdict := verdict_of(review)):
             runs.append((entry, review, verdict, verdict is entry.diagnosis.verdict))
-    runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
-    stances = []  # (finding, last review of it, whether that confirms it)
-    for entry in site.entries:
         findings = {event.id: event for event in entry.events if event.patterns}
         by_time = sorted(entry.events, key=lambda event: moment(event.time))
         last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-        words = ((RunEvent(entry, findings[of]), review) for of, review in last.items())
-        stances += [(row, review, review.title.lower() == STANCES[0]) for row, review in words]
+        for of, event in last.items():
+            stances.append((RunEvent(entry, findings[of]), event, event.title.lower() == STANCES[0]))
+    runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
@@ -317,16 +315,11 @@ def week(rows: Sequence[RunEvent]) -> tuple[list[RunEvent], int]:
 
 def in_training(entries: Sequence[Entry]) -> list[Entry]:
     """Runs whose log states no end and continues to within a day of the newest log."""
-    ends = [(entry, end) for entry in entries if (end := _end(entry))]
-    newest = max((moment(end.time) for _, end in ends), default=0.0)
-    return [entry for entry, end in ends if end.ending in _OPEN_ENDS and newest - moment(end.time) <= _DAY_S]
-
-
-def _end(entry: Entry) -> Event | None:
-    if entry.about.get("data", "log") != "log" or entry.about.get("synthetic"):
-        return None
-    ends = (event for event in entry.events if event.kind is EventKind.END)
-    return next((event for event in ends if len(event.time) > len("2026-11-18")), None)
+    logs = (e for e in entries if e.about.get("data", "log") == "log" and not e.about.get("synthetic"))
+    ends = [(log, event) for log in logs for event in log.events if event.kind is EventKind.END]
+    timed = [(log, end.ending, moment(end.time)) for log, end in ends if len(end.time) > len("2026-11-18")]
+    newest = max((at for *_, at in timed), default=0.0)
+    return [log for log, ending, at in timed if ending in _OPEN_ENDS and newest - at <= _DAY_S]
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:
