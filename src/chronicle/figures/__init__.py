@@ -29,8 +29,6 @@ from chronicle.story.measured import Axis
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
 
-__all__ = ["draw", "picture"]
-
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _MOST_FINDINGS = 6  # findings in an alt text; the key below the figure has all of them
 _NO_METRIC = "No metric to draw: the log holds no values."

@@ -28,8 +28,6 @@ _FILL_SHARE = 0.8  # of the panel: a wider band is not filled
 _DEEPEST = 2  # tints of one verdict over each other
 _MOVED_PX = 2  # a badge so far from its place has a leader line
 _BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 24, 4.5, 3.5, 3
-_TINT = 0.13
-_DOTTED = (1, 2.2)
 _FAULTS_APART_PX = 16.0  # faults nearer to each other share one mark
 _CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
 _MOST_FAULT_LINES = 12  # if there are more faults, none has a line through the panels
@@ -110,7 +108,7 @@ class FindingMarks:
         for pane in panes:
             for fill in fills(self.bands):
                 box = pane.left + fill.left_px, pane.top, fill.right_px - fill.left_px, pane.height
-                sheet.box(box, fill.verdict, 1, alpha=round(_TINT * fill.depth, 2))
+                sheet.box(box, fill.verdict, 1, alpha=round(0.13 * fill.depth, 2))
         for band in self.bands:
             left, right, cap = top.left + band.left_px, top.left + band.right_px, top.top - band.lift
             sheet.line([left, right], [cap, cap], band.verdict, 6, _CAP_PX)
@@ -239,7 +237,7 @@ class JoinMarks:
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
         for pane in panes:
-            pane.uprights(self.lines, 1, 2.5, dash=_DOTTED)
+            pane.uprights(self.lines, 1, 2.5, dash=(1, 2.2))
 
     def boxes(self, pane: Pane) -> list[Box]:
         return [(pane.left + mark.at_px - 9, pane.foot - 18 - 17 * mark.row, 18, 18) for mark in self.letters]

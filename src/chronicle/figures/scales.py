@@ -194,7 +194,6 @@ _TICK_PX, _PAD_PX = 4, 5
 
 _START_SHARE = 0.04  # of the samples of an attempt, left out of its body because a loss begins high
 _WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # their beginning is of interest
-_BODY_QUANTILES = (0.002, 0.985)
 _REACH_SPANS = 0.5  # everything is shown if nothing is further from the body, in spans of the body
 _PEAK_SPANS = 1.6  # the peak of a finding is shown if it is no further above the body
 # From this ratio of the largest to the smallest value on, an axis is logarithmic. It is never logarithmic for
@@ -270,7 +269,7 @@ def y_scale(
     if not whole and role not in _WITH_START:
         later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
         body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
-        low, high = map(float, np.quantile(body if len(body) else known, _BODY_QUANTILES))
+        low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
     is_wide = low > 1e-290 and high / low > _LOG_FROM_RATIO.get(role, _LOG_FROM_RATIO_ELSE)
     if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))

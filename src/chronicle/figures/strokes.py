@@ -33,7 +33,6 @@ _APART_PX = 3  # the least distance between two labels
 ROW_PX = 13  # the height of a label
 _NAME_ROWS = 3  # how many label heights a name may be away from its line
 _SHORT_NAME = 12  # characters
-_DEAD_DASH = (3.2, 2.2)
 
 
 class Stroke(NamedTuple):
@@ -62,7 +61,7 @@ class Stroke(NamedTuple):
                 sheet.area(*edges, token, z - 0.2, alpha=0.30, within=pane.box)
             ends = np.column_stack([low, high])[self.tall]
             sheet.lines(x[self.tall, None], ends, token, z - 0.1, 1.1, within=pane.box)
-        dash, px = (self.dash, px) if self.live else (_DEAD_DASH, 1.5)
+        dash, px = (self.dash, px) if self.live else ((3.2, 2.2), 1.5)
         if np.isfinite(mid[:-1] + mid[1:]).any():
             sheet.line(x, mid, token, z, px, dash=dash, within=pane.box)
         sheet.dots(x[self.dots], mid[self.dots], token, z, 3.6, within=pane.box)

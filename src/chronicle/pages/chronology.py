@@ -39,10 +39,7 @@ TRIED_ROWS = 200  # rows in the table of experiments
 _MOST_FOLLOWED = 2  # findings in an outcome: the gravest ones
 _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is to try
 _KINDS_OF_ACTS = ("tried", "decision")
-_KINDS_OF_OUTCOMES = ("outcome", "lesson", "decision")
 _NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
-
-Notes = Mapping[str, list[RunEvent]]
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
@@ -237,7 +234,7 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
     return [act for act in acts if any(note.note_kind in _KINDS_OF_ACTS for note in act.notes)]
 
 
-def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
+def _acts(entry: Entry, notes: Mapping[str, list[RunEvent]], is_planned: bool) -> list[_Act]:
     """The launch and the acts after it, in order; ``is_planned`` if the run as a whole is an experiment."""
     joins = {event_id(join): join for join in entry.diagnosis.joins}
     acts, earlier = [_Act(is_experiment=False)], list[Event]()
@@ -292,7 +289,7 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
             changed.append(note.event.sentence)
         elif note.note_kind == "hypothesis" or (note.note_kind == "outcome" and act.finding and not changed):
             why.append(note.event.sentence)
-        elif note.note_kind in _KINDS_OF_OUTCOMES:
+        elif note.note_kind in ("outcome", "lesson", "decision"):
             came.append(note)
     is_noted, came = bool(came), [*act.replies, *came]
     kinds = ["" if note.note_kind == "outcome" else f"{note.event.title}: " for note in came]

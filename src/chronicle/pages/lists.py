@@ -32,9 +32,7 @@ _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs
 FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # on Home: rows, rows, projects, cards of a project
-_ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)  # badges of runs that need attention
 _DAY_S = 86_400
-_OPEN_ENDS = ("", "cut off")
 
 
 class Card(NamedTuple):
@@ -298,7 +296,7 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
 
 def needs_attention(entry: Entry) -> bool:
     """Whether a run is bad, worrying or undecided, and no decision or review came after its findings."""
-    if entry.badge not in _ASKS:
+    if entry.badge not in (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL):
         return False
     decided = (event for event in entry.events if event.kind is EventKind.DECISION)
     reviewed = (event for event in entry.events if event.kind is EventKind.REVIEW and not event.of)
@@ -319,7 +317,7 @@ def in_training(entries: Sequence[Entry]) -> list[Entry]:
     ends = [(log, event) for log in logs for event in log.events if event.kind is EventKind.END]
     timed = [(log, end.ending, moment(end.time)) for log, end in ends if len(end.time) > len("2026-11-18")]
     newest = max((at for *_, at in timed), default=0.0)
-    return [log for log, ending, at in timed if ending in _OPEN_ENDS and newest - at <= _DAY_S]
+    return [log for log, ending, at in timed if ending in ("", "cut off") and newest - at <= _DAY_S]
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:

@@ -24,13 +24,10 @@ Render = Callable[[str, Mapping[str, Any]], str]
 """Renders the template of a name with the values given."""
 
 _ROLES: dict[str, str] = {
-    Role.LOSS: "training loss",
-    Role.PART_LOSS: "part of the loss",
-    Role.DATASET_LOSS: "loss by data set",
-    Role.GRAD_NORM: "gradient norm",
-    Role.POLICY_KL: "divergence from the reference",
+    Role.LOSS: "training loss", Role.PART_LOSS: "part of the loss", Role.DATASET_LOSS: "loss by data set",
+    Role.GRAD_NORM: "gradient norm", Role.POLICY_KL: "divergence from the reference",
     "attempts": "a second attempt",
-}
+}  # fmt: skip
 _CRITERION_STATES = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}

@@ -16,24 +16,16 @@ from chronicle.timeline.joins import Ending
 
 _SHOWN_CHANGES = 4
 _OUTCOMES = {
-    "in NaN": "ended in NaN",
-    "rolled back": "back to",
-    "empty": "logged no point",
-    "apart": "a training of its own",
-    "evaluation": "an evaluation",
-}
+    "in NaN": "ended in NaN", "rolled back": "back to", "empty": "logged no point",
+    "apart": "a training of its own", "evaluation": "an evaluation",
+}  # fmt: skip
 # Why a piece of a log is a training of its own, if neither the times nor the ends of the pieces decide it.
 _CAUSES = {
-    "told": "run.toml says so",
-    "evaluation": "an evaluation",
-    "finished": "the one before had finished",
-    "seed": "another seed",
-    "sweep": "of the same sweep",
-    "trial": "another fold, seed or run",
-    "appended": "nothing says that the one before died",
-    "goes on": "the loss or the data go on",
+    "told": "run.toml says so", "evaluation": "an evaluation", "finished": "the one before had finished",
+    "seed": "another seed", "sweep": "of the same sweep", "trial": "another fold, seed or run",
+    "appended": "nothing says that the one before died", "goes on": "the loss or the data go on",
     "undecided": "nothing shows which training it begins again",
-}
+}  # fmt: skip
 
 
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:

@@ -55,8 +55,8 @@ class EventContext:
         if self.event.shows(OVERALL):
             return []
         others = (o for o in self.events if o.title != self.event.title and not o.shows(_NO_CAUSE))
-        others = (o for o in others if o.attempt in ("", self.event.attempt))
         before = ((self.step - o.step, o) for o in others if o.step is not None)
+        before = (pair for pair in before if pair[1].attempt in ("", self.event.attempt))
         near = (pair for pair in before if 0 <= pair[0] <= cause_window_steps(self.run))
         causes = (pair for pair in near if pair[1].kind not in (EventKind.LAUNCH, EventKind.END))
         return sorted(causes, key=itemgetter(0))

@@ -50,7 +50,6 @@ _END_SENTENCES = {
     "cut off": "The last record, at {}, is incomplete: the training is still running, or it was killed.",
     **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
 }
-_EVENT_KINDS = list(EventKind)
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
 _LEAST_RATE_LOG, _LEAST_BATCH_LOG = math.log(1.2), math.log(1.01)  # smaller jumps are part of a schedule
 _STANDS_OUT_FACTOR = 8.0  # a jump is so many times the moves around it; a warm-up or a decay has no jumps
@@ -285,7 +284,7 @@ def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[boo
     step = math.inf if event.step is None else float(event.step)
     kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # these two by time alone
     is_last = event.kind is EventKind.END or event.step is None
-    return is_last, owner(event.attempt, step), step, _EVENT_KINDS.index(kind), event.time
+    return is_last, owner(event.attempt, step), step, list(EventKind).index(kind), event.time
 
 
 def changes(run: RunView) -> Iterator[Event]:

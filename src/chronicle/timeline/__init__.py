@@ -31,7 +31,6 @@ __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
 _FILLED_SHARE = 0.5  # a column with values in a larger share of its rows is logged in every row
 _TAIL_SAMPLES = 3  # up to this many NaN at the end of a column are "not measured", whatever precedes them
 _MOST_NAMED = 4  # runs that a message lists
-_SEED_COLUMNS = ("seed", "random_seed")
 _MOST_SEEDS = 1000  # in a table; a column with more values does not hold seeds of trainings
 
 
@@ -207,7 +206,7 @@ def _from_long(table: Any) -> list[Attempt]:
 def _by_seed(attempt: Attempt) -> list[Attempt]:
     """One attempt for each seed, named ``table.csv, seed 3``, if a column holds the seed of each row, every
     metric has a value in every row, and each seed has several rows; else the attempt as it is."""
-    column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
+    column = next((attempt.series[name] for name in ("seed", "random_seed") if name in attempt.series), None)
     rest = {m: s for m, s in attempt.series.items() if s is not column}
     if column is None or attempt.axis == "item" or not rest:
         return [attempt]

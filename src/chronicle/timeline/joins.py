@@ -24,22 +24,19 @@ from chronicle.timeline.relation import Pair, Relation, at_common_steps, both_fi
 # Costs of discarded pieces, and the role of the series that counts each; None is the wall clock.
 COSTS = {"discarded_s": None, "discarded_tokens": Role.TOKENS, "discarded_samples": Role.SAMPLES}
 KINDS = {
-    Relation.CONTINUES: JoinKind.RESUME,
-    Relation.OVERTAKES: JoinKind.ROLLBACK,
+    Relation.CONTINUES: JoinKind.RESUME, Relation.OVERTAKES: JoinKind.ROLLBACK,
     Relation.ANEW: JoinKind.RELAUNCH,
-}
+}  # fmt: skip
 _TREND_SAMPLES = 6  # a series is extrapolated from this many last samples
 _CHANGE_AT_EQUAL_STEP = 0.01  # relative difference that is a change, where both logged the same step
 _CHANGE_EXTRAPOLATED = 0.05  # the same, where the earlier value had to be extrapolated
 _MOST_CHANGED_FACTS = 100  # of a join: the others are in the logs
 _LONGEST_FACT = 200  # characters
 _QUANTITIES = {  # what is compared, and its unit where the log declares none
-    Role.LEARNING_RATE: ("learning rate", None),
-    Role.BATCH_SIZE: ("batch size", None),
-    Role.SAMPLES: ("samples read", "samples"),
-    Role.TOKENS: ("tokens read", "tokens"),
+    Role.LEARNING_RATE: ("learning rate", None), Role.BATCH_SIZE: ("batch size", None),
+    Role.SAMPLES: ("samples read", "samples"), Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
-}
+}  # fmt: skip
 _EVERY_PROCESS_DIFFERS = frozenset(
     {"run", "pid", "started_at", "exit_code", "ended", "format", "summary", "step_counter"}
 )

@@ -33,7 +33,6 @@ _FAR_ABOVE = 10.0  # a pause or a leap of a clock stands out if it is this many 
 _RESUMES_PER_LAUNCH = 2  # pauses that are more frequent are evaluations or checkpoints
 _CLOCK_SHARE = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
-_FACTS_OF_THE_END = ("ended", "exit_code")  # they belong to the last attempt of a log
 
 _BLOCKS = (
     "Blocks of rows of {name} are out of order, and no step is in two of them, so they were sorted as one "
@@ -100,7 +99,7 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
         for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
             if len(rows):
                 series[k][metric] = _by_step(points.pick(rows))
-    facts = {name: value for name, value in attempt.facts.items() if name not in _FACTS_OF_THE_END}
+    facts = {name: value for name, value in attempt.facts.items() if name not in ("ended", "exit_code")}
     early = replace(attempt, facts=facts, faults=(), truncated=False)
     pieces = zip([early] * len(cuts) + [attempt], series, strict=True)
     return [replace(log, name=f"{log.name}#{n}", series=own) for n, (log, own) in enumerate(pieces, 1)]

@@ -30,13 +30,8 @@ _NAMED_FIELDS = ("kind", "run", "seed", "trial", "folder", "host")  # see `Lates
 
 # Why attempts over the same steps are separate trainings, and the words of the doubt ("": there is no doubt).
 APART_REASONS = {
-    "told": "",
-    "evaluation": "",
+    **dict.fromkeys(("told", "evaluation", "finished", "seed", "sweep", "trial"), ""),
     "together": "ran at the same time",
-    "finished": "",
-    "seed": "",
-    "sweep": "",
-    "trial": "",
     "goes on": "the loss or the data go on where the step starts again (a next stage, or a new counter?)",
     "same end": "end at the same step",
     "appended": "stand one after the other in one log, and nothing says that the earlier one died",
