@@ -66,16 +66,11 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
         numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
         shown = {"specimens": _cards_of(site, page.specimens), "numbers": numbers, "runs": runs}
         values = {
-            "base": "../",
-            "site": site,
-            "page": page,
-            "body": Html(_linked(page.body, "")),
+            "base": "../", "site": site, "page": page, "events": happened[:SHOWN_EVENTS], **shown,
+            "body": Html(_linked(page.body, "")), "own_drawing": _drawing(page.id, "small"),
             "drawing": Html(_drawing(page.id, "wide") + _drawing(page.id, "narrow")),
             "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
-            "own_drawing": _drawing(page.id, "small"),
-            "events": happened[:SHOWN_EVENTS],
-            **shown,
-        }
+        }  # fmt: skip
         content = [row.content for row in happened[:SHOWN_EVENTS]], shown
         yield site.page(f"patterns/{page.id}.md", content, partial(render, "pattern.md.j2", values))
 
@@ -109,14 +104,12 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
     values = {
-        "runs": runs[:LISTED_ROWS],
-        "reviewed": len(runs),
+        "runs": runs[:LISTED_ROWS], "reviewed": len(runs),
         "disagreements": sum(not agrees for *_, agrees in runs),
-        "stances": stances[:LISTED_ROWS],
-        "judged": len(stances),
+        "stances": stances[:LISTED_ROWS], "judged": len(stances),
         "confirmed": sum(confirms for *_, confirms in stances),
         "patterns": [(p, site.pattern_title(p), tally[p, True], tally[p, False]) for p in judged],
-    }
+    }  # fmt: skip
     yield Page("reviews.md", render("reviews.md.j2", values))
 
 
@@ -150,22 +143,15 @@ def entries_js(site: SiteData) -> str:
 def _row(entry: Entry) -> list[object]:
     shown = card(entry)
     return [
-        plain(entry.run_id),
-        shown.title,
-        entry.badge,
+        plain(entry.run_id), shown.title, entry.badge,
         [plain(pattern) for pattern in entry.diagnosis.patterns],
         plain(entry.about.get("project") or "no project"),
         sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
         "synthetic" if entry.about.get("synthetic") else plain(entry.about.get("data") or "log"),
-        n_points(entry),
-        shown.measure,
-        shown.meta,
-        shown.href,
-        shown.thumb,
-        last_time(entry)[:10],
+        n_points(entry), shown.measure, shown.meta, shown.href, shown.thumb, last_time(entry)[:10],
         sum(join.discarded_steps for join in entry.diagnosis.joins),
         [[_caption(f.quantity), _caption(value_words(f.value))] for f in entry.facts if f.how == "run.toml"],
-    ]
+    ]  # fmt: skip
 
 
 def card(entry: Entry) -> Card:
@@ -274,23 +260,17 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     urgent = [entry for entry in site.worst_first if needs_attention(entry)]
     news, more = week(site.happened)
     values = {
-        "site": site,
-        "teaching": teaching,
+        "site": site, "teaching": teaching, "news": news, "more_news": more,
         "tally": [(badge, tally[badge]) for badge in (*VERDICTS, CANNOT_TELL) if tally[badge]],
-        "hero": shown,
-        "hero_card": card(shown) if shown else None,
+        "hero": shown, "hero_card": card(shown) if shown else None,
         "figure": figure(shown, "whole") if shown else None,
         "folder": place(shown.run_id).removesuffix("index.html") if shown else "",
-        "attention": [card(entry) for entry in urgent[:ATTENTION]],
-        "urgent": len(urgent),
-        "news": news,
-        "more_news": more,
+        "attention": [card(entry) for entry in urgent[:ATTENTION]], "urgent": len(urgent),
         "until": f"{day_words(news[0].day)} {news[0].day[:4]}" if news else "",
         "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
         "shelves": [] if teaching else shelves(site.entries),
-        "reviewed": has_reviews(site),
-        **columns(site),
-    }
+        "reviewed": has_reviews(site), **columns(site),
+    }  # fmt: skip
     yield Page("index.md", render("home.md.j2", values))
 
 

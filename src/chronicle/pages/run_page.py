@@ -61,22 +61,13 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     grave = gravest(entry.events, entry.verdict)
     reasons = ((event, [findings[part] for part in event.parts if part in findings]) for event in grave)
     values = {
-        "base": "../../",
-        "site": site,
-        "entry": entry,
-        "facts": facts,
-        "config": config,
+        "base": "../../", "site": site, "entry": entry, "facts": facts, "config": config, "words": words,
+        "enumerated": enumerated, "axis": axis, "similar": alike, "rows": ROWS,
         "about": dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about),
-        "words": words,
-        "enumerated": enumerated,
-        "whole": figure(entry, "whole"),
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
-        "axis": axis,
-        "address": words.address(entry.run_id),
-        "key": marked[:KEY],
-        "marked": len(marked),
-        "listed": listed[:EVENTS],
-        "unlisted": len(listed[EVENTS:]),
+        "address": words.address(entry.run_id), "whole": figure(entry, "whole"),
+        "key": marked[:KEY], "marked": len(marked),
+        "listed": listed[:EVENTS], "unlisted": len(listed[EVENTS:]),
         "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
         "reasons": [reason for reason in reasons if reason[1]][:TABLES],
@@ -84,11 +75,9 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
         "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _advice_for_run(site, entry),
-        "similar": alike,
-        "rows": ROWS,
         "description": clipped(words.plain(entry.headline), DESCRIPTION_CHARACTERS),
         "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
-    }
+    }  # fmt: skip
     return render("run.md.j2", values)
 
 

@@ -253,14 +253,9 @@ def renderer(folders: Sequence[Path]) -> Render:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(
-        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
-        autoescape=True,
-        finalize=as_html,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]), undefined=jinja2.StrictUndefined,
+        autoescape=True, finalize=as_html, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
     filters = (cited, coded, count, lines, linked, place, plain, plural)
     environment.filters.update({function.__name__: function for function in filters}, yaml=yaml_string)
     environment.globals.update(base="", verdicts=VERDICTS)

@@ -210,15 +210,11 @@ class FindingView:
         self.falls = self.track is not None and self.track.role in _OUGHT_TO_RISE
         self.what = run.name(finding.metric)  # the metric in words
         self.start = run.axis.place(finding.start_step)  # ``step 250``
+        joins = (join for join in run.timeline.joins if join.after == self.at)
+        begins = any(join.to_step == finding.start_step for join in joins)
+        self.onset = f"the restart at {self.start}" if begins else self.start
         self.span = run.axis.place(finding.start_step, finding.end_step or finding.start_step)
         self.course = f"from {self.start} on" if finding.end_step is None else f"over {self.span}"
-
-    @property
-    def onset(self) -> str:
-        """Where it starts: ``step 500``, or ``the restart at step 500`` if an attempt begins with it."""
-        start = self.finding.start_step
-        begins = any(j.after == self.at and j.to_step == start for j in self.run.timeline.joins)
-        return f"the restart at {self.start}" if begins else self.start
 
     def is_measured(self, key: str) -> bool:
         return math.isfinite(evidence_number(self.finding, key))

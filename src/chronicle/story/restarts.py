@@ -62,18 +62,11 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
     if rest := len(join.changes[_SHOWN_CHANGES:]):
         changed.append(f"{plural(rest, 'more value')} changed")
     moved = f" {changed[0][:1].upper()}{listed(changed)[1:]}." if changed else ""
+    told = f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}", short, letter
     return Event(
-        event_id(join),
-        EventKind(join.kind.value),
-        join.kind.value.capitalize(),
-        f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}",
-        short,
-        letter,
-        step=join.to_step,
-        duration_s=join.gap_s,
-        attempt=name,
-        severity=min(1.0, lost / max(1, join.from_step)),
-    )
+        event_id(join), EventKind(join.kind.value), join.kind.value.capitalize(), *told, step=join.to_step,
+        duration_s=join.gap_s, attempt=name, severity=min(1.0, lost / max(1, join.from_step)),
+    )  # fmt: skip
 
 
 def _change_words(axis: Axis, join: Join, change: Change) -> str:

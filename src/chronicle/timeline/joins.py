@@ -49,17 +49,11 @@ def join_of(pair: Pair, discarded: int, lost: Mapping[str, float]) -> Join:
     gap_s = after.started - before.ended
     facts = islice(_changed_facts(before.attempt.facts, after.attempt.facts), _MOST_CHANGED_FACTS)
     return Join(
-        kind=KINDS[pair.course],
-        before=before.index,
-        after=after.index,
-        from_step=before.last,
-        to_step=after.first,
-        discarded_steps=discarded,
-        gap_s=None if math.isnan(gap_s) else gap_s,
+        KINDS[pair.course], before=before.index, after=after.index, from_step=before.last,
+        to_step=after.first, discarded_steps=discarded, gap_s=None if math.isnan(gap_s) else gap_s,
         at_time=None if math.isnan(after.started) else after.started,
-        evidence={**_evidence(pair), **lost},
-        changes=(*_changed_quantities(pair), *facts),
-    )
+        evidence={**_evidence(pair), **lost}, changes=(*_changed_quantities(pair), *facts),
+    )  # fmt: skip
 
 
 def _evidence(pair: Pair) -> dict[str, Any]:

@@ -113,7 +113,6 @@ def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
 
 
 def _by_step(series: Series) -> Series:
-    """The rows sorted by step; rows of equal steps keep the order of the log."""
     return series.pick(np.argsort(series.steps, kind="stable")) if len(steps_back(series.steps)) else series
 
 
@@ -341,7 +340,6 @@ def _disorder(name: str, logged: Series, by_time: Series, cuts: int) -> StepBack
 
 
 def _repeats(attempt: Attempt) -> StepBack | None:
-    """Rows of an attempt whose step is that of the row before."""
     ticks = clock(attempt)
     if ticks is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
         return None
