@@ -135,14 +135,12 @@ def json_feed(site: SiteData) -> str:
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
     for row in [row for row in site.happened if moment(row.time)][:MOST]:
         yield {
-            "id": _id(site, row.href),
-            "url": site.site_url + row.href,
-            "title": plain(f"{row.event.title}: {row.title}"),
-            "content_text": plain(row.event.sentence),
+            "id": _id(site, row.href), "url": site.site_url + row.href,
+            "title": plain(f"{row.event.title}: {row.title}"), "content_text": plain(row.event.sentence),
             "date_published": _time(moment(row.time)),
             **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
             "tags": [plain(row.kind)],
-        }
+        }  # fmt: skip
 
 
 def _id(site: SiteData, href: str) -> str:
@@ -291,17 +289,13 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
             why.append(note.event.sentence)
         elif note.note_kind in ("outcome", "lesson", "decision"):
             came.append(note)
-    is_noted, came = bool(came), [*act.replies, *came]
-    kinds = ["" if note.note_kind == "outcome" else f"{note.event.title}: " for note in came]
-    said = (f"{kind}{note.event.sentence}" for kind, note in zip(kinds, came, strict=True))
-    return Experiment(
-        entry,
-        act.done[0] if act.done else act.notes[0].event,
-        tuple(changed or ["The run as a whole."]),
-        tuple(why),
-        (*_consequences(entry, act, is_noted), *said),
-        _hours(entry, act),
-    )
+    outcome = _consequences(entry, act, bool(came))
+    for note in (*act.replies, *came):
+        kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
+        outcome.append(f"{kind}{note.event.sentence}")
+    what = tuple(changed or ["The run as a whole."]), tuple(why), tuple(outcome)
+    first = act.done[0] if act.done else act.notes[0].event
+    return Experiment(entry, first, *what, _hours(entry, act))
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:

@@ -66,16 +66,13 @@ def stitch(
     trainings, join_doubts = relate(courses, relation or "", order_given=bool(order))
     attempts = [*(c.attempt for c in courses), *empty]
     series = tracks(attempts, trainings)
+    joins = sorted((join for t in trainings for join in t.joins.values()), key=lambda join: join.after)
     return Timeline(
-        run_id=run_id,
-        attempts=as_parts_of_tracks(series, attempts),
-        joins=tuple(sorted((j for t in trainings for j in t.joins.values()), key=lambda j: j.after)),
-        series=series,
-        copies=tuple(copies),
+        run_id, as_parts_of_tracks(series, attempts), tuple(joins), series, copies=tuple(copies),
         doubts=(*split_doubts, *order_doubts, *join_doubts),
         step_backs=(*backs, *(t.departure for t in trainings if t.departure is not None)),
         faults=faults_in_order([*attempts, *copies, *machines], series),
-    )
+    )  # fmt: skip
 
 
 def _attempts_from(what: Any) -> list[Attempt]:
