@@ -254,12 +254,10 @@ class Scale(NamedTuple):
         return end + share * (self.high - self.low)
 
 
-def y_scale(
-    segments: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False
-) -> Scale:
+def y_scale(parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False) -> Scale:
     """The range of a panel of the whole run: its body, and the peaks of findings that are near enough. With
     ``whole``, that of a zoom, all values count. The axis of a learning rate starts at 0."""
-    known = finite_values(segment.values for segment in segments)
+    known = finite_values(segment.values for segment in parts)
     if not len(known):
         return Scale(0, 1)
     lowest, highest = float(known.min()), float(known.max())
@@ -267,7 +265,7 @@ def y_scale(
         return _widened(0, highest * 1.12)
     low, high = lowest, highest
     if not whole and role not in _WITH_START:
-        later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
+        later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in parts)
         body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
         low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
     is_wide = low > 1e-290 and high / low > _LOG_FROM_RATIO.get(role, _LOG_FROM_RATIO_ELSE)

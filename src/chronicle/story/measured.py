@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -52,8 +52,7 @@ _NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overf
 _ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so many samples apart
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
 
     noun: str = "step"

@@ -91,8 +91,6 @@ def _attempts_from(what: Any) -> list[Attempt]:
 
 
 def _attempts(what: Any) -> list[Attempt]:
-    if isinstance(what, Attempt):
-        return [what]
     if isinstance(what, Mapping):
         return [_data([_as_series(str(metric), given) for metric, given in what.items()])]
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported

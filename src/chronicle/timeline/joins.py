@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,9 +37,7 @@ _QUANTITIES = {  # what is compared, and its unit where the log declares none
     Role.SAMPLES: ("samples read", "samples"), Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
 }  # fmt: skip
-_EVERY_PROCESS_DIFFERS = frozenset(
-    {"run", "pid", "started_at", "exit_code", "ended", "format", "summary", "step_counter"}
-)
+_OF_EACH_PROCESS = {"run", "pid", "started_at", "exit_code", "ended", "format", "summary", "step_counter"}
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 
@@ -112,7 +110,7 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
 def _changed_facts(old: model.Facts, new: model.Facts) -> Iterator[model.Change]:
     """Facts of which both state another value, and hyperparameters that only one configuration has."""
     configured = all(any(name.startswith("config/") for name in facts) for facts in (old, new))
-    names = [name for name in {**old, **new} if name not in _EVERY_PROCESS_DIFFERS]
+    names = [name for name in {**old, **new} if name not in _OF_EACH_PROCESS]
     for name in sorted(names, key=lambda n: "/" in n):
         if (name in old and name in new) or (configured and name.startswith("config/")):
             values = (old.get(name), new.get(name))
@@ -162,8 +160,7 @@ def separate_training(pair: Pair, because: str) -> StepBack:
     return StepBack("seeds", (before.name, after.name), 1, evidence)
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """The steps of an attempt from ``first`` up to, but without, ``bound`` (None: to its end)."""
 
     course: Course
@@ -222,8 +219,7 @@ AROUND_S = 3600.0  # a host's log spans months: only faults this close to the ru
 _VERBS = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.RELAUNCH: "started again"}
 
 
-@dataclass(frozen=True)
-class Ending:
+class Ending(NamedTuple):
     """How an attempt ended, and what followed.
 
     ``how`` is one of `LOGGED_ENDINGS`, "in NaN", the fault that ended it ("node failure"), "cut off" where

@@ -262,7 +262,7 @@ class Training:
         relaunched = pair.course is Relation.ANEW
         begin = min(self.root.first, after.first) if relaunched else after.first
         for piece in self.live() if pair.course is not Relation.CONTINUES else ():
-            pieces.append(replace(piece, first=max(begin, piece.first)))
+            pieces.append(piece._replace(first=max(begin, piece.first)))
             if piece.first <= begin and not relaunched:  # earlier pieces stay live
                 break
         discarded = lost + max(0, before.last - begin)
