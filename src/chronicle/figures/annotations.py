@@ -1,6 +1,4 @@
-"""What is drawn over and below the curves, in CSS pixels from the left end of a panel, so that nothing
-overlaps.
-"""
+"""What is drawn over and below the curves, in CSS pixels from the left end of a panel, without overlaps."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A run as figures show it, and the plan of a figure: its parts for one width, in CSS pixels, without
-colours.
-"""
+"""A run as figures show it, and the plan of a figure: its parts for one width, in CSS pixels."""
 
 from __future__ import annotations
 

@@ -81,20 +81,18 @@ class Panel(NamedTuple):
 
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
     """The track, or one attempt of it, cut where the attempt changes and where a later one overtook it."""
-    which = np.unique(track.attempt).tolist() if attempt is None else [attempt]
-    return [part for k in which for part in _of_attempt(track, k) if len(part.steps)]
-
-
-def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
-    logged = track.attempt == attempt
-    rows: Any = slice(None) if logged.all() else logged  # avoids a copy of a long log
-    steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
-    if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
-        values = np.where(too_large, np.copysign(_LARGEST, values), values)
-    for a, b in pairwise([0, *(np.flatnonzero(np.diff(live)) + 1), len(live)]):
-        # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
-        part = slice(a if live[a] else max(0, a - 1), b)
-        yield Segment(steps[part], values[part], bool(live[a]), attempt)
+    parts = []
+    for k in np.unique(track.attempt).tolist() if attempt is None else [attempt]:
+        logged = track.attempt == k
+        rows: Any = slice(None) if logged.all() else logged  # avoids a copy of a long log
+        steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
+        if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
+            values = np.where(too_large, np.copysign(_LARGEST, values), values)
+        for a, b in pairwise([0, *(np.flatnonzero(np.diff(live)) + 1), len(live)]):
+            # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
+            part = slice(a if live[a] else max(0, a - 1), b)
+            parts.append(Segment(steps[part], values[part], bool(live[a]), k))
+    return parts
 
 
 def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:

@@ -1,6 +1,4 @@
-"""The curves of a panel, in data units: of many samples per pixel column minimum, median and maximum are
-drawn.
-"""
+"""The curves of a panel in data units; of many samples per pixel column, extremes and median are drawn."""
 
 from __future__ import annotations
 

@@ -243,9 +243,9 @@ def _acts(entry: Entry, notes: Mapping[str, list[RunEvent]], is_planned: bool) -
             led = _causes_of(earlier, join)
             if last.finding in led:  # this restart carries out what was decided about the finding
                 acts.pop()
-            undid = {"left_pattern", "inside_pattern"} & join.evidence.keys() if join else set()
-            is_noted = any(e.id in notes for e in (event, *led))
-            has_reason = bool(undid or (join and join.changes) or is_noted)
+            has_reason = any(e.id in notes for e in (event, *led))
+            if join and (join.changes or {"left_pattern", "inside_pattern"} & join.evidence.keys()):
+                has_reason = True
             acts.append(_Act([event], led, joins=[join] if join else [], is_experiment=has_reason))
         elif event.kind in CHANGES:
             if last.done and last.done[0].kind in CHANGES and last.done[0].attempt == event.attempt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile
@@ -91,17 +91,15 @@ class RunEvent:
 
 def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
     """The dated events of all runs, newest first; of a run without any date its end."""
-    logged = [row for entry in entries for row in _listed_events(entry)]
-    return sorted(logged, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
-
-
-def _listed_events(entry: Entry) -> Iterator[RunEvent]:
-    rows = [RunEvent(entry, event) for event in reversed(entry.events) if not event.shows(OVERALL)]
-    ends = [row for row in rows if row.event.kind is EventKind.END]
-    ended = {row.day for row in ends}
-    # If a run ends on the day of its launch, the launch says nothing more.
-    told = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
-    yield from [row for row in told if row.time] or ends
+    listed: list[RunEvent] = []
+    for entry in entries:
+        rows = [RunEvent(entry, event) for event in reversed(entry.events) if not event.shows(OVERALL)]
+        ends = [row for row in rows if row.event.kind is EventKind.END]
+        ended = {row.day for row in ends}
+        # If a run ends on the day of its launch, the launch says nothing more.
+        told = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
+        listed += [row for row in told if row.time] or ends
+    return sorted(listed, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
 
 def last_time(entry: Entry) -> str:

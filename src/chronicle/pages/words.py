@@ -1,6 +1,4 @@
-"""Times, facts, criteria and names in words, as plain text; and how text becomes HTML, with every value
-escaped.
-"""
+"""Times, facts, criteria and names in words, as plain text; and how text becomes escaped HTML."""
 
 from __future__ import annotations
 

@@ -226,9 +226,6 @@ class FindingView:
         self.numbers.append(Quantity(name, value, form(value)))
         return self.numbers[-1].words
 
-    def evidence_words(self, name: str, key: str, form: Callable[[float], str]) -> str:
-        return self.number_words(name, self.value(key), form)
-
     @cached_property
     def samples(self) -> tuple[Steps, Floats]:
         """Steps and values of its metric in its attempt (in several attempts: on the live course)."""
@@ -244,10 +241,9 @@ class FindingView:
         if finding.end_step is not None:
             return finding.end_step
         series = finding.metric, finding.attempt
-        alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
-        later = [other for other in alike if other.start_step > finding.start_step]
-        next_steps = (other.start_step for other in later if not _is_same_divergence(finding, other))
-        return min(next_steps, default=math.inf) - 1
+        alike = (other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series)
+        later = (other for other in alike if other.start_step > finding.start_step)
+        return min((f.start_step for f in later if not _is_same_divergence(finding, f)), default=math.inf) - 1
 
     @cached_property
     def rise(self) -> Rise | None:
@@ -298,7 +294,7 @@ class FindingView:
         if rise is not None:
             return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
         if self.is_measured("height_log"):
-            over = self.evidence_words("height", "height_log", percent)
+            over = self.number_words("height", self.value("height_log"), percent)
             return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
         return f"{verb} at {self.onset}", f"from {at}"
 
@@ -374,8 +370,7 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
 
 def gravest_first(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
     """The groups of this verdict first, then the others by their own verdict and severity."""
-    in_order = sorted(groups, key=lambda g: g.number)
-    return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
+    return sorted(groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
 
 
 def sample_gap(timeline: Timeline) -> float:

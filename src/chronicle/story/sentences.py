@@ -79,7 +79,8 @@ class Sentences(FindingView):
             key, words = match.groups()
             if words is None:
                 return str(getattr(self, key))
-            return self.evidence_words(key, key, _FORMATS.get(words) or getattr(self.run.axis, words))
+            form = _FORMATS.get(words) or getattr(self.run.axis, words)
+            return self.number_words(key, self.value(key), form)
 
         return _FIELD.sub(filled, _CHOICE.sub(chosen, form))
 
@@ -214,8 +215,6 @@ class Sentences(FindingView):
         """Tells logged values, which a reader can check, and not the smoothed ones of the evidence."""
         known = np.isfinite(self.samples[1])
         steps, values = self.samples[0][known], self.samples[1][known]
-        if not len(values):
-            return Words(f"{self.what} was best at {self.start}", f"best at {self.start}")
         extreme, turned = ("highest", "fell") if self.falls else ("lowest", "rose")
         row = values.argmax() if self.falls else values.argmin()
         best, last, at = float(values[row]), float(values[-1]), self.run.axis.place(int(steps[row]))
@@ -298,7 +297,7 @@ class Sentences(FindingView):
         sentence = f"{where}{self.what} {course}{unit} over {span}"
         sentence += self._best_before(steps[known], values[known])
         if self.finding.pattern == "noisy-healthy":
-            noise = self.evidence_words("noise", "noise_log", percent)
+            noise = self.number_words("noise", self.value("noise_log"), percent)
             sentence += f", scattering by about {noise} from value to value"
         short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
         return Words(f"{sentence}, and nothing disturbed it for long", short)

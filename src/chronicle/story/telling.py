@@ -87,11 +87,9 @@ def _fault_events(run: RunView) -> Iterator[Event]:
 
 def _fault_event(run: RunView, faults: Sequence[Fault]) -> Event:
     first = faults[0]
-    hosts = list(dict.fromkeys(fault.host for fault in faults if fault.host))
-    number = sum(fault.count for fault in faults)
-    often = f" {times_over(number)}" if number > 1 else ""
-    who, kind = clipped(", ".join(hosts), 80), fault_words(first.kind)
-    on = f" on {who}" if hosts else ""
+    who = clipped(", ".join(dict.fromkeys(fault.host for fault in faults if fault.host)), 80)
+    number, kind = sum(fault.count for fault in faults), fault_words(first.kind)
+    often, on = f" {times_over(number)}" if number > 1 else "", f" on {who}" if who else ""
     logged = f"a fault was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)

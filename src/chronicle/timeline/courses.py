@@ -29,14 +29,10 @@ T = TypeVar("T")
 
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Log = list["Course"]  # the attempts of one file, in the order of its rows
-
 PART = re.compile(r"#\d+$")  # at the end of the name of one of several attempts in a log, see `split`
 _ALL_PARTS = re.compile(r"(?:#\d+)+$")  # a log may hold several launches, and a launch several attempts
-SCHEDULES = frozenset(
-    (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
-)  # planned before the run, and so equal in two attempts that otherwise differ
-
+# Planned before the run, and so equal in two attempts that otherwise differ.
+SCHEDULES = {Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE}
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
 _DENSE_SHARE = 0.5  # a series with at least this share of the clock's points counts for the span
 _MISSING_SHARE = 0.1  # share of an attempt that may be missing at its end
@@ -162,7 +158,7 @@ def in_order(
 
 
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
-    logs: dict[tuple[tuple[str, ...], str], Log] = {}
+    logs: dict[tuple[tuple[str, ...], str], list[Course]] = {}  # of one file, in the order of its rows
     for course in courses:
         logs.setdefault((course.attempt.sources, _ALL_PARTS.sub("", course.name)), []).append(course)
     by_step = list(chain(*sorted(logs.values(), key=lambda log: min(c.first for c in log))))

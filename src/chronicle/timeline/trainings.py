@@ -106,17 +106,16 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     backs = [(str(t.departure.evidence["because"]), t.departure.attempts) for t in trainings if t.departure]
     log_of = {course.name: course.attempt.sources for course in courses}
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # each gets only one doubt
-    backs = [
-        ("appended" if APART_REASONS[why] and all(log_of[name] in appended for name in names) else why, names)
-        for why, names in backs
-    ]
+    named: dict[str, list[str]] = {}
+    for why, names in backs:
+        is_appended = all(log_of[name] in appended for name in names)
+        named.setdefault("appended" if is_appended and APART_REASONS[why] else why, []).extend(names)
     for why, words in APART_REASONS.items():
-        names = [name for because, both in backs if because == why for name in both]
-        if names and words:
-            both = "both" if len(set(names)) == 2 else "all"
+        if words and (apart := named.get(why)):
+            both = "both" if len(set(apart)) == 2 else "all"
             taken = f"They were taken as separate trainings, {both} live."
             other = '`relation = "attempts"` in run.toml makes them attempts of one training.'
-            yield f"{_listed(names)} cover the same steps and {words}. {taken} {other}"
+            yield f"{_listed(apart)} cover the same steps and {words}. {taken} {other}"
     if again := [join for training in trainings for join in training.relaunches]:
         what, both = "relaunches, each in place of the one before", "all"
         if len(again) == 1:
