@@ -163,8 +163,7 @@ def fills(shown: Sequence[Band]) -> list[Fill]:
     cuts = sorted({edge for band in tinted for edge in (band.left_px, band.right_px)})
     merged: list[Fill] = []
     for left, right in pairwise(cuts):
-        over = [band.verdict for band in tinted if band.left_px <= left and right <= band.right_px]
-        if over:
+        if over := [band.verdict for band in tinted if band.left_px <= left and right <= band.right_px]:
             gravest = max(over, key=lambda verdict: verdict.rank)
             fill = Fill(gravest, left, right, min(over.count(gravest), _DEEPEST))
             if merged and fill._replace(left_px=merged[-1].left_px, right_px=left) == merged[-1]:

@@ -230,8 +230,7 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
         mid, tall = _clamped(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
     finite = np.isfinite(mid)
     isolated = finite & ~np.append(False, finite[:-1]) & ~np.append(finite[1:], False)
-    few = low is None and len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
-    dots = finite if few else isolated
+    dots = finite if low is None and len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x) else isolated
     return Stroke(x, mid, low, high, dots, tall, part.live, line.token, line.dash)
 
 
@@ -244,8 +243,7 @@ def _joined(parts: list[Stroke]) -> Stroke:
         gap = [False] if arrays[0].dtype == bool else [np.nan]
         return np.concatenate([piece for array in arrays for piece in (array, gap)][:-1])
 
-    arrays = ("x", "mid", "low", "high", "dots", "tall")
-    return parts[0]._replace(**{name: joined(name) for name in arrays})
+    return parts[0]._replace(**{name: joined(name) for name in ("x", "mid", "low", "high", "dots", "tall")})
 
 
 def _clamped(values: Floats, scale: Scale) -> Floats:

@@ -100,8 +100,7 @@ def _run(entry: Entry, place: Mapping[str, int]) -> str:
     head = [*shown, clipped(plain(entry.about.get("project", "")), _TITLE), known]
     if slug(entry.run_id) != entry.run_id:
         head.append(slug(entry.run_id))
-    left = A_RUN - len(as_json(head).encode()) - 4
-    head.insert(5, _distinct_words(_texts(entry), left))
+    head.insert(5, _distinct_words(_texts(entry), A_RUN - len(as_json(head).encode()) - 4))
     return as_json(head)
 
 

@@ -294,14 +294,12 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
         kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
         outcome.append(f"{kind}{note.event.sentence}")
     what = tuple(changed or ["The run as a whole."]), tuple(why), tuple(outcome)
-    first = act.done[0] if act.done else act.notes[0].event
-    return Experiment(entry, first, *what, _hours(entry, act))
+    return Experiment(entry, act.done[0] if act.done else act.notes[0].event, *what, _hours(entry, act))
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
-    shown = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
-    if shown:
+    if shown := {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}:
         return [event.sentence for event in act.followed if event.id in shown]
     is_over = act.finding is None or act.finding.end_step is not None
     if not act.done or is_noted or not is_over:

@@ -104,8 +104,7 @@ def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
 
 def last_time(entry: Entry) -> str:
     """The time of the last event in a run's logs, as logged; empty if they have none."""
-    logged = (event.time for event in entry.events if event.kind not in BY_PEOPLE)
-    return max(logged, key=moment, default="")
+    return max((event.time for event in entry.events if event.kind not in BY_PEOPLE), key=moment, default="")
 
 
 def listed(entry: Entry) -> Entry:

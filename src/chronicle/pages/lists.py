@@ -54,8 +54,7 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
     for (number, name), part in zip(numbers, parts, strict=True):
         groups = [(badge, list(cards)) for badge, cards in groupby(map(card, part), lambda c: c.verdict)]
         values = {"number": number, "parts": numbers, "groups": groups, "runs": len(ranked)}
-        template = "browse.md.j2" if number == 1 else "browse-more.md.j2"
-        yield Page(f"{name}.md", render(template, values))
+        yield Page(f"{name}.md", render("browse.md.j2" if number == 1 else "browse-more.md.j2", values))
 
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:

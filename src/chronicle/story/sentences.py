@@ -258,8 +258,7 @@ class Sentences(FindingView):
 
     def grokking(self) -> Words:
         if self.is_measured("train_saturated_step"):
-            steps = self.finding.start_step, self.finding.end_step or 0
-            ends = np.interp(steps, *self.samples).tolist()
+            ends = np.interp((self.finding.start_step, self.finding.end_step or 0), *self.samples).tolist()
             low, high = (self.number_words(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
             learned = self.formatted("the training data had been learned at {train_saturated_step:place}")
             sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"

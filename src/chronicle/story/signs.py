@@ -41,8 +41,7 @@ class EventContext:
     def __init__(self, run: RunView, event: Event, events: Sequence[Event], view: AttemptView) -> None:
         self.run, self.event, self.events, self.view = run, event, events, view
         self.step = event.step or 0
-        of_attempt = (int(s.steps[0]) for s in view.series.values() if len(s))
-        self.first_step = min(of_attempt, default=self.step)
+        self.first_step = min((int(s.steps[0]) for s in view.series.values() if len(s)), default=self.step)
         # Whether the log contains the beginning of the training; a picture of it may begin a little later.
         self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
 
@@ -175,8 +174,7 @@ class EventContext:
         return float(earlier[-1]) <= float(earlier.max()) / 4 if len(earlier) else None
 
     def epoch_ended(self) -> bool | None:
-        epoch = self.view.first(Role.EPOCH)
-        if epoch is None:
+        if (epoch := self.view.first(Role.EPOCH)) is None:
             return None
         ends = [value_at(epoch, self.step + side * self.as_steps(2)) for side in (-1, 1)]
         return bool(np.floor(ends[1]) > np.floor(ends[0]))

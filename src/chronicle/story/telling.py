@@ -277,8 +277,7 @@ def changes(run: RunView) -> Iterator[Event]:
     """The jumps of the learning rate and of the batch size; many jumps of one series are one event."""
     rate = Role.LEARNING_RATE, EventKind.SCHEDULE, _LEAST_RATE_LOG
     for role, kind, least in (rate, (Role.BATCH_SIZE, EventKind.BATCH, _LEAST_BATCH_LOG)):
-        track = max(run.timeline.by_role(role), key=len, default=None)
-        if track is not None:
+        if (track := max(run.timeline.by_role(role), key=len, default=None)) is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
             if len(groups) > _MOST_CHANGES:
                 groups = [list(chain.from_iterable(groups))]

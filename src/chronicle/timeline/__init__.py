@@ -97,8 +97,7 @@ def _attempts(what: Any) -> list[Attempt]:
     if pandas is not None and isinstance(what, pandas.DataFrame):
         return _from_frame(what)
     attempts = list(what) if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
-    strange = next((a for a in attempts if not isinstance(a, Attempt)), None)
-    if strange is not None:
+    if (strange := next((a for a in attempts if not isinstance(a, Attempt)), None)) is not None:
         takes = "attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to values"
         raise UsageError(f"stitch takes {takes} or (steps, values); not {type(strange).__name__}")
     return attempts

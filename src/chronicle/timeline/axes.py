@@ -60,8 +60,7 @@ class OnAxis:
     def place(self, attempt: int | None, step: int) -> int:
         """The place of a step of an attempt (None: of the latest one that begins at or before the step)."""
         if attempt is None:
-            begun = [k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]
-            attempt = [0, *begun][-1]
+            attempt = [0, *[k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]][-1]
         return int(_placed(np.array([step]), self.tables[attempt])[0])
 
     def finding(self, finding: Finding) -> Finding:

@@ -52,8 +52,7 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
         if original := originals.get(Relation.SAME, originals.get(Relation.PART)):
             rank, shift = original
             series = {m: relation.with_steps_moved(s, shift) for m, s in log.attempt.series.items()}
-            other = replace(log.attempt, series=series)
-            log = course(with_series_of(kept[rank].attempt, other)) or log
+            log = course(with_series_of(kept[rank].attempt, replace(log.attempt, series=series))) or log
         kept[rank] = log
         logs.keep(rank, log)
     return list(kept.values()), copies
@@ -184,5 +183,4 @@ def _with_rows_of(whole: Attempt, parts: Sequence[Part]) -> Iterator[Course]:
     for number, (_, _, log) in enumerate(parts):
         rows = {m: np.searchsorted(begins, s.steps, "right") == number for m, s in whole.series.items()}
         own = {m: whole.series[m].pick(at) for m, at in rows.items() if at.any()}
-        rest = replace(whole, series=own, facts={}, faults=())
-        yield course(with_series_of(log.attempt, rest)) or log
+        yield course(with_series_of(log.attempt, replace(whole, series=own, facts={}, faults=()))) or log

@@ -77,8 +77,7 @@ class Course:
 
 def course(attempt: Attempt) -> Course | None:
     """The course of an attempt whose rows are sorted by step; None if it has no points."""
-    ticks = clock(attempt)
-    if ticks is None:
+    if (ticks := clock(attempt)) is None:
         return None
     dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE_SHARE * len(ticks))]
     started, ended = wall_clock(attempt)
@@ -109,8 +108,7 @@ def _cached(ask: Callable[[K], T]) -> Callable[[K], T]:
 @_cached
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time of any series [Unix s]; NaN without times."""
-    times = [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]
-    if not times:
+    if not (times := [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]):
         return math.nan, math.nan
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 
@@ -118,8 +116,7 @@ def wall_clock(attempt: Attempt) -> tuple[float, float]:
 @_cached
 def clock(attempt: Attempt) -> Series | None:
     """The series whose steps and times stand for the attempt: the judged loss, else the longest series."""
-    filled = [s for s in attempt.series.values() if len(s)]
-    if not filled:
+    if not (filled := [s for s in attempt.series.values() if len(s)]):
         return None
     worth = _CLOCK_SHARE * max(map(len, filled))
     longest = min(filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric))
@@ -149,8 +146,7 @@ def in_order(
     names = [c.name for c in ordered] + [a.name for a in others]
     place: dict[str, int] = {}
     for k, word in enumerate(order):
-        meant = [n for n in names if word in (n, PART.sub("", n))]
-        if not meant:
+        if not (meant := [n for n in names if word in (n, PART.sub("", n))]):
             raise UsageError(f"order names {word!r}, which is no attempt. Attempts: {', '.join(names)}")
         place = {**dict.fromkeys(meant, k), **place}
     ordered.sort(key=lambda c: place.get(c.name, len(order)))
@@ -191,8 +187,7 @@ def _numbered(names: Sequence[str]) -> bool:
 
 def one_of_each(series: Collection[AnySeries]) -> Collection[AnySeries]:
     """One series of all those that share their arrays of steps and times, as the columns of a table do."""
-    shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
-    return shared.values()
+    return {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}.values()
 
 
 @_cached

@@ -101,8 +101,7 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
                 # One logged point may be missing. A counter of whole epochs keeps its value for many points.
                 least = max(relation.median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
-                share = _CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED
-                least = share * max(abs(was), abs(now))
+                least = (_CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED) * max(abs(was), abs(now))
             if abs(was - now) > least:
                 yield model.Change(quantity, was, now, new.unit or unit, step)
 
@@ -186,8 +185,7 @@ def costs(pieces: Iterable[Piece]) -> dict[str, float]:
 def _used_by_piece(piece: Piece, role: Role | None) -> float | None:
     """By how much the wall clock or a counter grew since the last reading before the piece, else since its
     first reading; None where it was not logged."""
-    counters = [piece.course.clock] if role is None else piece.course.attempt.by_role(role)
-    if not counters:
+    if not (counters := [piece.course.clock] if role is None else piece.course.attempt.by_role(role)):
         return None
     series = max(counters, key=len)
     reading = series.times if role is None else series.values
@@ -287,8 +285,7 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
     """The attempts, and the machine logs among them. The facts of a job's machine log are added to the
     attempt that ran at its time. Where there are only machine logs, they are returned as the attempts."""
     machines = [log for log in attempts if not log.series and log.facts.get("format") == MACHINE_LOG]
-    trained = [log for log in attempts if log not in machines]
-    if not trained or not machines:
+    if not (trained := [log for log in attempts if log not in machines]) or not machines:
         return list(attempts), []
     spans = [wall_clock(log) for log in trained]
     known = [k for k, (first, _) in enumerate(spans) if math.isfinite(first)]

@@ -149,8 +149,7 @@ class Pair:
 
     @any_numbers
     def relation(self) -> Relation:
-        other = Relation.OTHER if next(self.reasons_apart(), None) else None
-        return self.copied or other or self.course
+        return self.copied or (Relation.OTHER if next(self.reasons_apart(), None) else self.course)
 
     @cached_property
     def copied(self) -> Relation | None:

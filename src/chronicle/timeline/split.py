@@ -84,8 +84,7 @@ def _ticks(attempt: Attempt) -> Series | None:
     """The clock of an attempt, or a loss that is logged more than twice as often: a clock with few points,
     such as a score of evaluations, would miss launches between them."""
     ticks = clock(attempt)
-    losses = (*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS))
-    longest = max(losses, key=len, default=ticks)
+    longest = max((*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS)), key=len, default=ticks)
     return longest if ticks and longest and len(ticks) < _CLOCK_SHARE * len(longest) else ticks
 
 
@@ -340,8 +339,7 @@ def _disorder(name: str, logged: Series, by_time: Series, cuts: int) -> StepBack
 
 
 def _repeats(attempt: Attempt) -> StepBack | None:
-    ticks = clock(attempt)
-    if ticks is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
+    if (ticks := clock(attempt)) is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
         return None
     a, b = ticks.values[1:][again], ticks.values[:-1][again]
     equal = int(np.count_nonzero(_equal(a, b)))

@@ -147,8 +147,7 @@ class LatestAttempts:
         self._latest[training] = latest
         for metric in latest.attempt.series:
             self._logging.setdefault(metric, np.zeros(self._rows.shape[1], bool))[training] = True
-        span = [getattr(latest, name) for name in _SPAN_FIELDS]
-        self._rows[:, training] = span + self._numbers_of(latest)
+        self._rows[:, training] = [getattr(latest, name) for name in _SPAN_FIELDS] + self._numbers_of(latest)
 
     def logging_metrics_of(self, after: Course) -> Index:
         """The trainings that log at least one of the attempt's metrics."""
@@ -204,8 +203,7 @@ def _nearest_at_seam(candidates: Sequence[Course], after: Course) -> int | None:
             return None
         distances.append(abs(now - before) / max(abs(before), abs(now)))
     nearest, second = np.argsort(distances, kind="stable")[:2].tolist()
-    clear = distances[second] > max(_CLEARLY_FARTHER * distances[nearest], _LEAST_APART)
-    return nearest if clear else None
+    return nearest if distances[second] > max(_CLEARLY_FARTHER * distances[nearest], _LEAST_APART) else None
 
 
 @dataclass
@@ -264,8 +262,7 @@ class Training:
             pieces.append(piece._replace(first=max(begin, piece.first)))
             if piece.first <= begin and not relaunched:  # earlier pieces stay live
                 break
-        discarded = lost + max(0, before.last - begin)
-        self.joins[after.index] = joins.join_of(pair, discarded, joins.costs(pieces))
+        self.joins[after.index] = joins.join_of(pair, lost + max(0, before.last - begin), joins.costs(pieces))
         self.roots[after.index] = after if relaunched else self.root
         self.path.append(after)
 
