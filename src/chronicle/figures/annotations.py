@@ -126,7 +126,7 @@ def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> N
     size_px = 11 if small else 10
     baseline = y + CAPITAL * size_px
     if verdict is Verdict.GOOD:
-        sheet.dots([x], [y], verdict, 9, 19 if small else 20)
+        sheet.line([x], [y], verdict, 9, 19 if small else 20, dots=True)
     elif verdict is Verdict.WORRYING:  # the triangle is wider for two digits
         half, foot = (11, y + 9) if small else (15, y + 10)
         sheet.area([x - half, x, x + half], [foot, foot - (20 if small else 24), foot], verdict, 9)

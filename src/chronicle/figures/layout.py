@@ -66,8 +66,7 @@ class Scene:
         return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
-        """The findings that get a zoom, the gravest first: it is narrower than the run or, for a finding that
-        is not good, has more panels."""
+        """The gravest findings with a zoom: narrower than the run or, if not good, with more panels."""
         shown = []
         for item in sorted(self.findings, key=lambda item: item.rank):
             first, last = self.window(item)

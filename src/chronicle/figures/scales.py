@@ -1,7 +1,6 @@
 """The panels of a figure (the judged loss, and the metrics of the findings), their y ranges, ticks and panes.
 
-A range shows most of the curve, without its first steps and without a single point at 1e30. Ticks are at
-round values; their labels are short and differ from each other.
+A range shows most of the curve, without its first steps and without a single point at 1e30.
 """
 
 from __future__ import annotations

@@ -112,8 +112,7 @@ _depth = attrgetter("z")
 _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sans-serif"
 
 Places = Sequence[float] | Floats
-Box = tuple[float, float, float, float]
-"""Left, top, width and height."""
+Box = tuple[float, float, float, float]  # left, top, width and height
 Outline = tuple[Path, str, float]  # the token of its colour, and the width of the line; 0 fills the area
 
 
@@ -230,9 +229,6 @@ class Sheet:
         left, top, width, height = box
         across, down = [left, left + width, left + width, left], [top, top, top + height, top + height]
         self.area(across, down, token, z, alpha=alpha)
-
-    def dots(self, x: Places, y: Places, token: str, z: float, px: float, **style: Any) -> None:
-        self.line(x, y, token, z, px, dots=True, **style)
 
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
         insort(self._items, Words(10, token, words, x, y, **style), key=_depth)

@@ -62,7 +62,7 @@ class Stroke(NamedTuple):
         dash, px = (self.dash, px) if self.live else ((3.2, 2.2), 1.5)
         if np.isfinite(mid[:-1] + mid[1:]).any():
             sheet.line(x, mid, token, z, px, dash=dash, within=pane.box)
-        sheet.dots(x[self.dots], mid[self.dots], token, z, 3.6, within=pane.box)
+        sheet.line(x[self.dots], mid[self.dots], token, z, 3.6, dots=True, within=pane.box)
 
 
 def _stretches(mask: Mask) -> Iterator[tuple[int, int]]:

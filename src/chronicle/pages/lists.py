@@ -26,8 +26,8 @@ from chronicle.workspace.notes import STANCES, last_review, verdict_of
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
 LISTED_ROWS = 150  # rows of a plain list, which stays far below 100 KB even with long titles
 _CAPTION = 160  # characters of a title or a measure on a card
+# For each verdict its patterns: the page, the first sentence of its lead, and the number of runs.
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
-"""For each verdict its patterns: the page, the first sentence of its lead, and the number of runs."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
 _Z = 1.96  # of a normal distribution, for an interval of 95 %

@@ -1,8 +1,7 @@
 """The page of a run: its figure, its story and its events, then the facts and the evidence.
 
 Causes of an event are ranked by the signs around it: one that a sign speaks against goes to the end, the
-others are ordered by how many signs speak for them, then as on the pattern's page. Causes of a falling reward
-are not listed for a rising loss, nor the other way round.
+others are ordered by how many speak for them, then as on the pattern's page.
 """
 
 from __future__ import annotations
@@ -127,19 +126,14 @@ def advice(event: Event, page: PatternPage) -> Advice:
 
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
     """The causes ranked by the signs (see the module); those for the other kind of metric are left out."""
-    reward = signs.get(Sign.OBJECTIVE.value)
-    fits = (c for c in causes if reward is None or Sign.OBJECTIVE not in (c.unless if reward else c.when))
-    weighed = (_by_signs(cause, signs) for cause in fits)
-    return tuple(sorted(weighed, key=lambda row: (bool(row.against), -len(row.speaks_for))))
-
-
-def _by_signs(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
-    holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
-    against = [sign for sign in cause.when if holds[sign] is False]
-    against += [sign for sign in cause.unless if holds[sign]]
-    return Ranked(
-        cause,
-        tuple(sign.holds for sign in cause.when if holds[sign]),
-        tuple(sign.holds if holds[sign] else sign.fails for sign in against),
-        tuple(dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)),
-    )
+    reward, rows = signs.get(Sign.OBJECTIVE.value), []
+    for cause in causes:
+        holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
+        against = [sign for sign in cause.when if holds[sign] is False]
+        against += [sign for sign in cause.unless if holds[sign]]
+        speaks_for = tuple(sign.holds for sign in cause.when if holds[sign])
+        phrases = tuple(sign.holds if holds[sign] else sign.fails for sign in against)
+        unknown = dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)
+        if reward is None or Sign.OBJECTIVE not in (cause.unless if reward else cause.when):
+            rows.append(Ranked(cause, speaks_for, phrases, tuple(unknown)))
+    return tuple(sorted(rows, key=lambda row: (bool(row.against), -len(row.speaks_for))))

@@ -18,8 +18,7 @@ from chronicle.metrics.values import clipped, count, duration, plural, share, un
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
 from chronicle.story.restarts import gap as gap
 
-Render = Callable[[str, Mapping[str, Any]], str]
-"""Renders the template of a name with the values given."""
+Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given
 
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss", Role.PART_LOSS: "part of the loss", Role.DATASET_LOSS: "loss by data set",
@@ -169,9 +168,7 @@ def plain(text: Any) -> str:
 
 def as_html(value: Any) -> Html:
     """A value escaped for HTML and Markdown; `Html` and rendered templates stay as they are."""
-    if hasattr(value, "__html__"):
-        return Html(value.__html__())
-    return Html(plain(value).translate(_MARKUP))
+    return Html(value.__html__() if hasattr(value, "__html__") else plain(value).translate(_MARKUP))
 
 
 def lines(text: str, longest: int = 0) -> Html:

@@ -1,8 +1,7 @@
 """A sentence for each finding, with the numbers of this run: past tense, plain units, ratios.
 
-The sentence of a pattern is in its row (`chronicle.classify.patterns`). If it depends on more than which
-numbers were measured, a method of `Sentences` with the pattern's name makes it. A number is put into words
-once, by `FindingView.number_words`, for the sentence and its short form.
+The sentence of a pattern is in its row (`chronicle.classify.patterns`), or made by the method of `Sentences`
+with its name. A number is put into words once, for the sentence and its short form.
 """
 
 from __future__ import annotations

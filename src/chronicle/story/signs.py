@@ -1,7 +1,6 @@
 """Evidence around an event: what came shortly before it, and signs of a cause.
 
-A sign holds, does not hold, or is unknown because the series that it needs was not logged. The causes on a
-pattern's page (gallery/<verdict>/) name the signs for and against them, and `pages.run_page` ranks them so.
+A sign holds, does not, or is unknown if its series was not logged; `pages.run_page` ranks causes by them.
 """
 
 from __future__ import annotations

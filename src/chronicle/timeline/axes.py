@@ -73,11 +73,10 @@ class OnAxis:
 
 @any_numbers
 def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:
-    """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point).
-    Samples and tokens come from a logged counter, else from the cumulated sizes of steps, else from the batch
-    size in the configuration or ``tokens_per_step``. An attempt without a counter continues from the place
-    that the attempt before it had at the same step. The live mask does not change. Raises UsageError for
-    another axis, or if an attempt logged nothing to derive the axis from."""
+    """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point),
+    from a logged counter, else the cumulated sizes of steps, else the configuration or ``tokens_per_step``.
+    An attempt without a counter continues from the place of the one before it at the same step. Raises
+    UsageError for another axis, or if an attempt logged nothing to derive it from."""
     if axis not in AXES:
         raise UsageError(f"axis must be one of {', '.join(map(repr, AXES))}, not {axis!r}")
     if axis == "step":

@@ -1,8 +1,4 @@
-"""The clock and the span of an attempt, and the order in which attempts ran.
-
-A `Course` is an attempt with its clock series, the steps it spans and when it ran. The order is the one in
-run.toml, else that of the wall clock, else that of steps and names.
-"""
+"""The clock and the span of an attempt, and the order in which attempts ran: by run.toml, times or steps."""
 
 from __future__ import annotations
 
@@ -124,8 +120,7 @@ def clock(attempt: Attempt) -> Series | None:
 
 
 def process(attempt: Attempt) -> tuple[str, str] | None:
-    """Host and process id, from the facts or from the name of an event file; None where neither has them.
-    Different ones are two processes; equal ones may still be two, in containers of one name."""
+    """Host and process id, by the facts or the name of an event file, if known; containers may share both."""
     if "host" in attempt.facts and "pid" in attempt.facts:
         return str(attempt.facts["host"]), str(attempt.facts["pid"])
     match = _EVENT_FILE.search(PART.sub("", attempt.name))

@@ -270,8 +270,7 @@ def last_ending(timeline: Timeline) -> Ending | None:
 
 
 def how_ended(attempt: Attempt, fault: str = "") -> str:
-    """How a process ended: what its log states, else a last loss of NaN, else ``fault``, else a last record
-    that is cut off; "" if nothing tells."""
+    """How a process ended: by its log, else a last loss of NaN, ``fault``, or a cut off record; else ""."""
     stated = attempt.facts.get("ended")
     ticks = clock(attempt)
     if stated in LOGGED_ENDINGS:

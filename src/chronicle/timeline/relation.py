@@ -1,7 +1,6 @@
 """How two attempts relate: the comparison on which all stages of stitching rely.
 
-A `Pair` compares what two attempts logged at equal steps, where their steps and times lie, and which facts
-they state. Everything is computed only when it is needed: thousands of attempts make millions of pairs.
+A `Pair` compares values, steps, times and facts, each only when needed: there may be millions of pairs.
 """
 
 from __future__ import annotations

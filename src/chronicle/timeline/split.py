@@ -276,8 +276,7 @@ def _equal(a: Floats, b: Floats) -> Mask:
 
 
 def _are_blocks(steps: Steps, cuts: list[int]) -> bool:
-    """Whether the pieces are blocks of rows of one attempt in a wrong order: no two of them have a step in
-    common, and each begins where another one ends."""
+    """Whether the pieces are blocks in a wrong order: none overlap, and each begins where another ends."""
     ranges = sorted(_ranges(steps, cuts))
     longest = max(high - low for low, high in ranges)
     return all(0 < b[0] - a[1] <= longest for a, b in pairwise(ranges))

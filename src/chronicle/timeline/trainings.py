@@ -134,8 +134,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class LatestAttempts:
-    """The latest attempts of up to ``most`` trainings, one in each column of an array, so that one numpy
-    operation compares an attempt with all of them."""
+    """The latest attempts of up to ``most`` trainings, as columns of an array that are compared at once."""
 
     def __init__(self, most: int) -> None:
         self._latest: dict[int, Course] = {}
@@ -285,8 +284,7 @@ _Attempts = NDArray[np.int32]  # for each point the index of the attempt that lo
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
-    """One track for each metric: the points of all attempts and which are live. Metrics that were logged at
-    the same steps share their arrays."""
+    """One track for each metric, and which points are live; metrics of the same steps share arrays."""
     live_points = _live_course(len(attempts), trainings)
     known: dict[tuple[int, ...], tuple[Steps, _Attempts, Mask]] = {}  # by attempts and numbers of points
     logged: dict[str, dict[int, Series]] = {}
@@ -365,8 +363,7 @@ def live(track: Track) -> tuple[Steps, Floats]:
 
 
 def numbers_of(timeline: Timeline) -> list[int]:
-    """For each attempt the number of its training, counted from 1; 0 for attempts that logged nothing and for
-    evaluations, which train nothing."""
+    """The number of each attempt's training, from 1; 0 if it logged nothing, or only evaluated."""
     source = {join.after: join.before for join in timeline.joins}
     evaluations = joins.names_of_evaluations(timeline)
     numbers, latest = list[int](), 0
