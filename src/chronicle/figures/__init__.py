@@ -41,12 +41,10 @@ def draw(
     timeline: Timeline, diagnosis: Diagnosis, folder: Path, events: Sequence[Event], *, title: str,
     x: OnAxis | None = None, edge: float = math.inf,
 ) -> tuple[Figure, ...]:  # fmt: skip
-    """Draws a run into ``folder`` as SVG; the texts of the figures use the words of its ``events``.
-
-    With ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis. Returns
-    "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a PNG
-    for link previews; for a run without any value only a "whole" that says so.
-    """
+    """Draws a run into ``folder`` as SVG; the texts of the figures use the words of its ``events``. With
+    ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis. Returns "whole",
+    "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a PNG for link
+    previews; for a run without any value only a "whole" that says so."""
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
         blank = {variant: Sheet(width, 80) for variant, width in _WIDTHS.items()}

@@ -120,8 +120,7 @@ class Room:
             return False
         left, top, *_ = best
         self.taken.append(best)
-        style: Any = {"size_px": SMALL_PX, "bold": True, "halo": True}
-        self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, **style)
+        self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, size_px=SMALL_PX, bold=True, halo=True)
         return True
 
 

@@ -236,8 +236,6 @@ class Sentences(FindingView):
             sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
             return self.words(sentence, sentence)
         known = self.samples[1][np.isfinite(self.samples[1])]
-        if len(known) < 2:
-            return Words("the run did not learn", "did not learn")
         ends = ("first", np.median(known[:8])), ("last", np.median(known[-8:]))
         first, last = (self.number_words(name, float(value), plainly) for name, value in ends)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
@@ -282,8 +280,6 @@ class Sentences(FindingView):
     def near_perfect(self) -> Words:
         where, (steps, values) = self._longest_training()
         known = np.flatnonzero(np.isfinite(values))
-        if not len(known):
-            return Words("nothing stood out", "nothing stood out")
         first, last = values[known[[0, -1]]].tolist()
         cut, unit = is_cut_off(values, int(known[0]), self.run.edge), self.unit
         start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")

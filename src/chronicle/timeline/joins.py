@@ -218,13 +218,11 @@ _VERBS = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind
 
 
 class Ending(NamedTuple):
-    """How an attempt ended, and what followed.
-
-    ``how`` is one of `LOGGED_ENDINGS`, "in NaN", the fault that ended it ("node failure"), "cut off" where
-    its last record is incomplete, or "". ``then`` is "resumed", "rolled back" or "started again" (by
-    ``join``), "given up" (a later attempt continued an earlier one), "latest", "evaluation", "apart" (a
-    training without joins beside others), or "empty" (nothing was logged).
-    """
+    """How an attempt ended, and what followed. ``how`` is one of `LOGGED_ENDINGS`, "in NaN", the fault that
+    ended it ("node failure"), "cut off" where its last record is incomplete, or "". ``then`` is "resumed",
+    "rolled back" or "started again" (by ``join``), "given up" (a later attempt continued an earlier one),
+    "latest", "evaluation", "apart" (a training without joins beside others), or "empty" (nothing was
+    logged)."""
 
     attempt: int
     how: str
@@ -291,13 +289,10 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
     for machine in filter(_of_job, machines):
         moments = [fault.at_time for fault in machine.faults if math.isfinite(fault.at_time)]
         facts = {name: value for name, value in machine.facts.items() if name in ("nodes", "job")}
-        if len(trained) == 1:
-            at = 0
-        elif known and moments:  # the attempt that ran then, or next to that time
-            last = max(moments)
-            at = min(known, key=lambda k: max(spans[k][0] - last, last - spans[k][1], 0.0))
-        else:
+        if len(trained) > 1 and not (known and moments):
             continue  # it may belong to any attempt
+        last = max(moments, default=0.0)  # it belongs to the attempt that ran then, or next to that time
+        at = min(known, key=lambda k: max(spans[k][0] - last, last - spans[k][1], 0.0), default=0)
         trained[at] = replace(trained[at], facts={**facts, **trained[at].facts})
     return trained, machines
 
@@ -328,11 +323,9 @@ def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tup
 
 
 def ended_by(timeline: Timeline) -> list[str]:
-    """The fault that ended each attempt, such as "node failure"; "" if no fault tells.
-
-    Faults count from a minute before the attempt's last record up to the first record of the next attempt;
-    without times, those that its own log has after its last step. Of several, `_ENDS` gives the first.
-    """
+    """The fault that ended each attempt, such as "node failure", else "". Faults count from a minute before
+    the attempt's last record up to the first record of the next attempt; without times, those that its own
+    log has after its last step. Of several, `_ENDS` gives the first."""
     if not timeline.faults:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]

@@ -135,8 +135,7 @@ def _count_not_growing(steps: Steps) -> int:
 
 def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
     """Rows of the clock at which another counter that is logged with it starts again, if the step goes back
-    at no other row. A relaunched program counts an agent's episodes from the first again (or from the 100th,
-    if it logs every 100th), while its steps start wherever that episode ends."""
+    at no other row: a relaunched program counts an agent's episodes from the first (or the 100th) again."""
     down = steps_back(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values
@@ -186,8 +185,7 @@ def attempt_starts(series: Series) -> list[int]:
 
 def _begins_again(series: Series) -> Index:
     """Rows whose step is lower than the row before, and in a log that has such rows also those that repeat
-    the first step of the log, where the launch before stopped after one row. Where other steps are repeated,
-    too, or each launch repeats its first step, or no time passes, repeated rows are samples of one step."""
+    its first step, after a launch of one row. If others repeat as well, or no time passes, it is one step."""
     steps, times = series.steps, series.times
     down, repeats = steps_back(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
     if not 0 < len(repeats) <= len(down) or (steps[repeats] != steps[0]).any():

@@ -156,9 +156,8 @@ class LatestAttempts:
         return np.flatnonzero(found)
 
     def best_training(self, among: Index, after: Course) -> tuple[int, bool]:
-        """Which of these trainings (at least one) ``after`` belongs to, and whether the logs decide it. The
-        evidence is compared from the strongest on, the loss at the seam last; the latest training is taken
-        where nothing decides."""
+        """Which of these trainings (at least one) ``after`` belongs to by the strongest evidence that tells
+        them apart, the loss at the seam last; and whether anything does: else it is the latest training."""
         if len(among) == 1:
             return int(among[0]), True
         best = np.arange(len(among))
