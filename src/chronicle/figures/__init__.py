@@ -32,7 +32,6 @@ from chronicle.timeline.axes import OnAxis, on_axis
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _MOST_FINDINGS = 6  # findings in an alt text; the key below the figure has all of them
 _NO_METRIC = "No metric to draw: the log holds no values."
-
 Marked = Mapping[str, Event]  # the events of findings, by their marks
 Axes = Mapping[str, OnAxis]
 

@@ -188,7 +188,6 @@ def _names(tracks: Sequence[Track]) -> list[str]:
 SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.axes
 RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
-
 _START_SHARE = 0.04  # of the samples of an attempt, left out of its body because a loss begins high
 _WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # their beginning is of interest
 _REACH_SPANS = 0.5  # everything is shown if nothing is further from the body, in spans of the body
@@ -200,7 +199,6 @@ _LOG_FROM_RATIO = {
 }  # fmt: skip
 _LOG_FROM_RATIO_ELSE = 1e3
 _MOST_SAMPLED = 100_000  # values for a quantile; more do not move it by a pixel
-
 _TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance between ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120  # a lower panel has fewer ticks
@@ -208,7 +206,6 @@ _CLOCK = (
     (1, "s", (1, 2, 5, 10, 20, 30)), (60, "min", (1, 2, 5, 10, 20, 30)), (3600, "h", (1, 2, 3, 6, 12)),
     (86_400, "d", (1, 2, 5, 10, 20, 50)),
 )  # fmt: skip
-
 Ticks = Sequence[tuple[float, str]]
 Pair = tuple[float, float]
 Number = TypeVar("Number", float, Floats)

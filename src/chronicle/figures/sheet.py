@@ -32,9 +32,7 @@ WIDE, NARROW = 900, 344  # for a page and for a phone, where the text of a scale
 FONT = "DejaVu Sans"  # in which texts are measured: it comes with matplotlib and is wider than usual fonts
 _SHOWN_AS = {"Cc": " ", "Zl": " ", "Zp": " ", "Cf": "", "Cn": "□", "Co": "□", "Cs": "□"}  # by category
 _SHORTEST, _WIDEST_PX = 9, 12.0  # the characters that a name keeps, and the width of the widest character
-
 Tokens = Mapping[str, str]
-
 _COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
     "page": ("#FFFFFF", "#11161D"), "panel": ("#F5F6F8", "#1A212B"), "ink": ("#18212D", "#E7EBF1"),
     "ink2": ("#4A5666", "#A9B4C2"), "line": ("#D5DAE1", "#313B48"), "grid": ("#E9ECF0", "#222A35"),
@@ -110,7 +108,6 @@ _SHORTEST_PX = 0.01  # the length of a dot, which is a line with round ends
 _PALETTE = 64  # colours of a PNG
 _depth = attrgetter("z")
 _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sans-serif"
-
 Places = Sequence[float] | Floats
 Box = tuple[float, float, float, float]  # left, top, width and height
 Outline = tuple[Path, str, float]  # the token of its colour, and the width of the line; 0 fills the area

@@ -18,7 +18,6 @@ from chronicle.model import Floats
 from chronicle.story.measured import is_cut_off
 
 Mask = NDArray[np.bool_]
-
 _DOTS_BELOW, _DOT_PX = 60, 5  # a segment with fewer points has dots, if there is so much room for each
 _TALL_MEDIANS = 6.0  # a column so many times the median height is drawn at full strength
 _CLIP_GAP_PX = 60  # of clipped values that are closer, only the most extreme one is marked
@@ -246,7 +245,6 @@ def _joined(parts: list[Stroke]) -> Stroke:
 
 
 def _clamped(values: Floats, scale: Scale) -> Floats:
-    """Values far outside the frame, moved nearer so that nothing overflows."""
     if scale.log:
         return np.clip(values, scale.low / 1e9, scale.high * 1e9)
     span = scale.high - scale.low

@@ -22,7 +22,6 @@ from chronicle.workspace.folders import shipped_file
 __all__ = (
     "PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_cases", "load_gallery", "pages",
 )  # fmt: skip
-
 PAGE_KINDS = (
     home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns,
     lists.cases, lists.reviews, lists.unreadable, lists.missing,

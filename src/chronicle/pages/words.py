@@ -19,7 +19,6 @@ from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
 from chronicle.story.restarts import gap as gap
 
 Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given
-
 _ROLES: dict[str, str] = {
     Role.LOSS: "training loss", Role.PART_LOSS: "part of the loss", Role.DATASET_LOSS: "loss by data set",
     Role.GRAD_NORM: "gradient norm", Role.POLICY_KL: "divergence from the reference",
@@ -135,7 +134,6 @@ def steps(row: Mapping[str, Any]) -> str:
 
 
 LONGEST = 2_000  # characters of a text on a page; entry.json has the whole text
-
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
 _UNSEEN = re.compile(
@@ -151,8 +149,6 @@ _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
 
 class Html(str):
     """Text that is HTML already. Only this package makes it."""
-
-    __slots__ = ()
 
     def __html__(self) -> str:
         return self

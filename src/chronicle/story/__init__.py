@@ -19,7 +19,7 @@ from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note
 from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
-from chronicle.story.signs import cause_window_steps, event_name
+from chronicle.story.signs import CAUSE_SAMPLES, event_name
 from chronicle.story.telling import events
 from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig
@@ -280,7 +280,7 @@ def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Ev
                 least = (last.step or 0) - 2 * run.gap
                 nearby = [e for e in faults if e.attempt == last.attempt and (e.step or 0) >= least][:1]
         elif event.shows(RISES):
-            least = (event.step or 0) - cause_window_steps(run)
+            least = (event.step or 0) - run.as_steps(CAUSE_SAMPLES)
             changed = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt]
             nearby = [e for e in changed[-1:] if (e.step or 0) >= least]
         causes |= {e.id: e for e in nearby if e not in shown}

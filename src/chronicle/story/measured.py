@@ -114,6 +114,10 @@ class RunView:
         self.edge = picture_edge(timeline, self.config)
         self._index_of = attempt_places(timeline)
 
+    def as_steps(self, samples: int) -> float:
+        """How many steps so many logged samples span."""
+        return samples * max(self.gap, 1.0)
+
     def index(self, attempt: str | None) -> int | None:
         """The index of the attempt of this name; for None that of the only attempt, if there is one alone."""
         if attempt is None:

@@ -23,7 +23,7 @@ from chronicle.story.sentences import listed, noun
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _TOGETHER_SAMPLES = 8  # two things that are no further apart may belong to one event
 _USUAL_SAMPLES = 50  # so many samples before an event show what was usual
-_CAUSE_SAMPLES = 50  # something that happened at most so long before an event may have caused it
+CAUSE_SAMPLES = 50  # something that happened at most so long before an event may have caused it
 _RESTART_SAMPLES = 300  # for so long after a restart, the restart may be the cause
 _YOUNG_STEPS = 20_000  # all known instabilities of initial weights came earlier
 _JUMP_FACTOR = 3.0  # of the usual gradient norm, or of the second largest rise among the data sets
@@ -44,9 +44,6 @@ class EventContext:
         # Whether the log contains the beginning of the training; a picture of it may begin a little later.
         self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
 
-    def as_steps(self, samples: int) -> float:
-        return samples * max(self.run.gap, 1.0)
-
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
         """Earlier events within the window of causes, the nearest first, with their distance in steps."""
@@ -55,7 +52,7 @@ class EventContext:
         others = (o for o in self.events if o.title != self.event.title and not o.shows(_NO_CAUSE))
         before = ((self.step - o.step, o) for o in others if o.step is not None)
         before = (pair for pair in before if pair[1].attempt in ("", self.event.attempt))
-        near = (pair for pair in before if 0 <= pair[0] <= cause_window_steps(self.run))
+        near = (pair for pair in before if 0 <= pair[0] <= self.run.as_steps(CAUSE_SAMPLES))
         causes = (pair for pair in near if pair[1].kind not in (EventKind.LAUNCH, EventKind.END))
         return sorted(causes, key=itemgetter(0))
 
@@ -86,7 +83,7 @@ class EventContext:
             return np.empty(0)
         start = int(np.searchsorted(series.steps, self.step))
         if self.event.end_step is not None:
-            last = max(self.event.end_step, self.step + self.as_steps(2))
+            last = max(self.event.end_step, self.step + self.run.as_steps(2))
             samples = min(samples, int(np.searchsorted(series.steps, last, side="right")) - start)
         return series.values[start : start + samples]
 
@@ -97,12 +94,12 @@ class EventContext:
         return any(f.start_step <= self.step and f.attempt in (None, self.view.name) for f in findings)
 
     def is_near(self, *kinds: EventKind, samples: int = _TOGETHER_SAMPLES) -> bool:
-        around = self.as_steps(samples)
+        around = self.run.as_steps(samples)
         steps = [o.step for o in self.events if o.kind in kinds and o.step is not None]
         return any(abs(self.step - step) <= around for step in steps)
 
     def resumed(self, samples: int = _TOGETHER_SAMPLES) -> bool:
-        return not self.has_start and self.step - self.first_step <= self.as_steps(samples)
+        return not self.has_start and self.step - self.first_step <= self.run.as_steps(samples)
 
     def every_resume(self) -> bool | None:
         if len(self.run.diagnosis.joins) < 2 or not self.resumed():
@@ -175,11 +172,10 @@ class EventContext:
     def epoch_ended(self) -> bool | None:
         if (epoch := self.view.first(Role.EPOCH)) is None:
             return None
-        ends = [value_at(epoch, self.step + side * self.as_steps(2)) for side in (-1, 1)]
+        ends = [value_at(epoch, self.step + side * self.run.as_steps(2)) for side in (-1, 1)]
         return bool(np.floor(ends[1]) > np.floor(ends[0]))
 
     def validation_still(self) -> bool | None:
-        """Compares the levels of both losses before and after the event."""
         kept, loss = self.view.validation_loss, self.view.loss
         if kept is None or loss is None:
             return None
@@ -289,11 +285,6 @@ class Sign(StrEnum):
         "the training loss itself fell"
     OBJECTIVE = "objective", "it is a reward that was lost or never earned", "it is a loss"
     # fmt: on
-
-
-def cause_window_steps(run: RunView) -> float:
-    """How many steps before an event its cause may lie."""
-    return _CAUSE_SAMPLES * max(run.gap, 1.0)
 
 
 def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:

@@ -26,7 +26,6 @@ _FEW_LOGS = 8  # up to this many logs are compared one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log; golden ratio: no period matches
 _COVERED_SHARE = 0.95  # share of the steps of the whole that its attempts must have, and none of them alone
 _UNEQUAL_ROW_SCORE = -9  # an equal row scores 1, so about one value in ten may differ
-
 Part = tuple[int, int, Course]  # an attempt, and the first and last step that it shares with the whole
 
 
@@ -81,7 +80,6 @@ class _Logs:
         return steps[order], values[order], ranks[order]
 
     def keep(self, rank: int, log: Course) -> None:
-        """Keeps a log, in place of an earlier one with this rank."""
         self._changed[rank] = log.clock is not self._clocks[rank]
         self._first[rank], self._last[rank], self._kept[rank] = log.first, log.last, True
         self._kind[rank] = self._kinds.setdefault(frozenset(log.attempt.series), len(self._kinds))

@@ -22,7 +22,6 @@ from chronicle.model import Attempt, Role, Series, Timeline
 
 K = TypeVar("K")
 T = TypeVar("T")
-
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 PART = re.compile(r"#\d+$")  # at the end of the name of one of several attempts in a log, see `split`

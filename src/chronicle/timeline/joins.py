@@ -249,10 +249,8 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
             return "evaluation" if attempt.name in evaluations else alone
         return "latest" if k in with_live_points else "given up"
 
-    return tuple(
-        Ending(k, how_ended(attempt, fault), then(k, attempt), next_join.get(k))
-        for k, (attempt, fault) in enumerate(zip(timeline.attempts, ended_by(timeline), strict=True))
-    )
+    ends = enumerate(zip(timeline.attempts, ended_by(timeline), strict=True))
+    return tuple(Ending(k, how_ended(a, fault), then(k, a), next_join.get(k)) for k, (a, fault) in ends)
 
 
 def names_of_evaluations(timeline: Timeline) -> set[str]:
@@ -269,11 +267,9 @@ def last_ending(timeline: Timeline) -> Ending | None:
 
 def how_ended(attempt: Attempt, fault: str = "") -> str:
     """How a process ended: by its log, else a last loss of NaN, ``fault``, or a cut off record; else ""."""
-    stated = attempt.facts.get("ended")
-    ticks = clock(attempt)
-    if stated in LOGGED_ENDINGS:
+    if (stated := attempt.facts.get("ended")) in LOGGED_ENDINGS:
         return str(stated)
-    if ticks is not None and not np.isfinite(ticks.values[-1]):
+    if (ticks := clock(attempt)) is not None and not np.isfinite(ticks.values[-1]):
         return "in NaN"
     return fault or ("cut off" if attempt.truncated else "")
 

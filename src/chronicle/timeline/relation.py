@@ -24,7 +24,6 @@ SAME_DIFFERENCE = 2e-3  # two loggers may round one value to values with this re
 _AGREEING_SHARE = 0.95  # share of the common points of two copies that must be equal
 SEAM_SAMPLES = 5  # the level at a seam is the median of this many samples
 START_SAMPLES = 8  # the logging interval at the start is the mean over this many samples
-
 _COMMON_SAMPLES = 8  # fewer equal points may be chance
 _COMMON_SHARE = 0.6  # share of the shorter log that two copies must have in common
 _EXACT_DIFFERENCE = 1e-4  # as SAME_DIFFERENCE, but for short logs, where all values must be equal

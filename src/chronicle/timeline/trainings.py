@@ -27,7 +27,6 @@ _CLEARLY_FARTHER = 3.0  # the second nearest loss at a seam must be this many ti
 _LEAST_APART = 0.02  # relative difference of losses at a seam below which they tell nothing
 _SPAN_FIELDS = ("started", "ended", "first", "last", "gap", "slack")  # fields of `Course`
 _NAMED_FIELDS = ("kind", "run", "seed", "trial", "folder", "host")  # see `LatestAttempts._numbers_of`
-
 # Why attempts over the same steps are separate trainings, and the words of the doubt ("": there is no doubt).
 APART_REASONS = {
     **dict.fromkeys(("told", "evaluation", "finished", "seed", "sweep", "trial"), ""),
@@ -306,8 +305,7 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The concatenated parts; a single one is not copied."""
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]  # a single one is not copied
 
 
 def as_parts_of_tracks(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
