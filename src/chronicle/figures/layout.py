@@ -166,10 +166,9 @@ class Plan:
 
     def paint(self) -> Sheet:
         sheet = Sheet(self.width, self.height)
-        panes = [
-            Pane(sheet, LEFT_PX, top, part.height, self.window, getattr(part, "scale", None))
-            for top, part in zip(self.tops, (*self.curves, *self.strips), strict=False)
-        ]
+        placed = zip(self.tops, (*self.curves, *self.strips), strict=False)
+        frames = ((top, part.height, self.window, getattr(part, "scale", None)) for top, part in placed)
+        panes = [Pane(sheet, LEFT_PX, *frame) for frame in frames]
         panels, below = panes[: len(self.curves)], panes[len(self.curves) :]
         for curves, pane in zip(self.curves, panels, strict=True):
             taken = self.joins.boxes(pane) if pane is panels[-1] else ()

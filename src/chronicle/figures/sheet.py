@@ -43,7 +43,6 @@ _COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
 }  # fmt: skip
 LIGHT: Tokens = {name: light for name, (light, _) in _COLOURS.items()}
 DARK: Tokens = {name: dark for name, (_, dark) in _COLOURS.items()}
-
 # A thumbnail is transparent and serves both themes: its colours stand out on all four backgrounds.
 THUMBNAIL: Tokens = {"live": "#3B7DBF", "dead": "#808080"}
 

@@ -301,8 +301,7 @@ def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
     if shown := {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}:
         return [event.sentence for event in act.followed if event.id in shown]
-    is_over = act.finding is None or act.finding.end_step is not None
-    if not act.done or is_noted or not is_over:
+    if not act.done or is_noted or (act.finding is not None and act.finding.end_step is None):
         return []
     later = entry.events[entry.events.index(act.done[-1]) + 1 :]
     restart = next((event for event in later if event.kind in JOINS), None)

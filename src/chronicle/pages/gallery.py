@@ -297,8 +297,7 @@ class SiteData:
         """The page at ``path``; its text is made unless the page there was made of the same ``content``."""
         of = f"{self.shared}{content}".encode("utf-8", "surrogatepass")
         made_of = hashlib.sha256(of).hexdigest() if self.shared and content else ""
-        stands = made_of and self.standing.get(path) == made_of
-        return Page(path, None if stands else text(), made_of)
+        return Page(path, None if made_of and self.standing.get(path) == made_of else text(), made_of)
 
     def pattern_title(self, pattern: str) -> str:
         """The title of a pattern, by its page or the fixed list; its id, if it has neither."""

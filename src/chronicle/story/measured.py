@@ -69,8 +69,7 @@ class Axis(NamedTuple):
 
     def way(self, first: int, last: int) -> str:
         """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
-        start = count(first) if self.noun.endswith("s") else self.place(first)
-        return f"{start} to {self.place(last)}"
+        return f"{count(first) if self.noun.endswith('s') else self.place(first)} to {self.place(last)}"
 
     def span(self, number: float) -> str:
         """``240 steps``, ``1 step``, ``145 million tokens``."""

@@ -108,11 +108,10 @@ class EventContext:
         return len({o.attempt for o in alike}) > 1
 
     def first_sample(self) -> bool | None:
-        if self.run.config.data == "digitised picture":  # a drawn line has no samples
-            return None
         values = self.values_from(self.view.loss, 2 * _TOGETHER_SAMPLES)
         values = values[np.isfinite(values)]
-        return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
+        has_samples = self.run.config.data != "digitised picture" and len(values) > 1
+        return bool(np.argmax(values) == 0) if has_samples and self.resumed() else None
 
     def calm_before(self) -> bool:
         findings = (o for o in self.events if o.kind is EventKind.FINDING and o.attempt == self.event.attempt)

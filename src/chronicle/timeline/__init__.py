@@ -27,7 +27,6 @@ from chronicle.timeline.trainings import as_parts_of_tracks, discarded, live, re
 from chronicle.workspace.config import RELATIONS
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
-
 _FILLED_SHARE = 0.5  # a column with values in a larger share of its rows is logged in every row
 _TAIL_SAMPLES = 3  # up to this many NaN at the end of a column are "not measured", whatever precedes them
 _MOST_NAMED = 4  # runs that a message lists

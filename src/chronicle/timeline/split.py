@@ -33,7 +33,6 @@ _FAR_ABOVE = 10.0  # a pause or a leap of a clock stands out if it is this many 
 _RESUMES_PER_LAUNCH = 2  # pauses that are more frequent are evaluations or checkpoints
 _CLOCK_SHARE = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
-
 _BLOCKS = (
     "Blocks of rows of {name} are out of order, and no step is in two of them, so they were sorted as one "
     'attempt. `relation = "attempts"` in run.toml cuts the log where the step goes back.'

@@ -245,8 +245,7 @@ class Training:
         if before is not latest:
             self.doubts.append(_BRANCH_DOUBT.format(before=latest, after=after))
         start_steps = Pair(latest, after, root).start_steps
-        early = after.first < root.first - start_steps and after.started > root.started
-        if early and not chain:
+        if not chain and after.first < root.first - start_steps and after.started > root.started:
             self.doubts.append(_EARLY_DOUBT.format(before=root, after=after))
         if not chain and not reached(before, after):
             missing = after.first - before.last
