@@ -26,12 +26,12 @@ from chronicle.figures.annotations import (
     fills,
     spread,
 )
-from chronicle.figures.layout import GAP_PX, inner_px, scene, whole_plan
-from chronicle.figures.scales import Window
+from chronicle.figures.layout import GAP_PX, LEFT_PX, scene, whole_plan
+from chronicle.figures.scales import RIGHT_PX, Window
 from chronicle.figures.sheet import NARROW, WIDE, text_px
 from chronicle.model import Fault, Join, JoinKind, Place, Verdict
 
-WIDTHS = [inner_px(WIDE), inner_px(NARROW)]
+WIDTHS = [width - LEFT_PX - RIGHT_PX for width in (WIDE, NARROW)]
 PATTERNS = ("spike-fast-recovery", "spike-slow-recovery", "divergence-after-spike", "quantised-loss")
 PLACES = st.lists(st.floats(0, 1), max_size=MOST_BADGES)
 

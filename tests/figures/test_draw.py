@@ -197,7 +197,7 @@ def test_without_a_loss_the_metric_of_a_finding_is_drawn(tmp_path):
 
 def test_a_dot_is_seen_in_pixels_too():
     sheet = Sheet(20, 20)
-    sheet.dots([10], [10], "good", 1, 12)
+    sheet.line([10], [10], "good", 1, 12, dots=True)
     with Image.open(io.BytesIO(sheet.png(1))) as image:
         shown = np.asarray(image.convert("RGB"))
     assert tuple(shown[10, 10]) == (0x00, 0x80, 0x6B) and shown[1, 1].min() > 250

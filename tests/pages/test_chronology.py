@@ -17,7 +17,7 @@ def test_newest_first_whatever_the_zone_and_undated_last() -> None:
     undated = replace(rollback(), run_id="other", events=(EVENTS[0], EVENTS[-1]))
     listed = dated_events([replace(rollback(), events=events), undated])
     assert [row.time for row in listed] == [times[2], times[0], times[1], times[4], ""]
-    assert [(row.run, row.event.kind) for row in listed[-1:]] == [("other", EventKind.END)]
+    assert [(row.entry.run_id, row.event.kind) for row in listed[-1:]] == [("other", EventKind.END)]
 
 
 def test_a_run_of_one_day_is_told_by_its_end() -> None:

@@ -2,8 +2,7 @@
 
 A run becomes a `Scene`, a `Plan` places its parts for one width, and a `Sheet` is the file, for both themes.
 The data of the interactive view are a script, because a page that is opened from disk may not fetch. Its
-numbers are one block of binary columns, compressed and in base64. If a run is long, each bucket of samples
-keeps its lowest, its highest and its first non-finite one, so that no spike of one sample is lost.
+numbers are one block of binary columns, compressed and in base64.
 """
 
 from __future__ import annotations
@@ -14,22 +13,14 @@ import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chronicle.errors import UsageError
-from chronicle.figures.layout import (
-    Plan,
-    Scene,
-    empty_plan,
-    preview_plan,
-    scene,
-    thumbnail,
-    whole_plan,
-    zoom_plan,
-)
+from chronicle.figures.layout import Plan, Scene, preview_plan, scene, thumbnail, whole_plan, zoom_plan
 from chronicle.figures.scales import Panel, Segment, all_panels
 from chronicle.figures.sheet import DARK, LIGHT, NARROW, THUMBNAIL, WIDE, Sheet, one_line
 from chronicle.metrics.values import plural, with_unit
@@ -38,36 +29,26 @@ from chronicle.story.measured import Axis
 from chronicle.story.restarts import lettered
 from chronicle.timeline.axes import OnAxis, on_axis
 
-__all__ = ["draw", "picture"]
-
 _WIDTHS = {"wide": WIDE, "narrow": NARROW}
 _MOST_FINDINGS = 6  # findings in an alt text; the key below the figure has all of them
 _NO_METRIC = "No metric to draw: the log holds no values."
-
-Marked = Mapping[str, Event]
-"""The events of findings, by their marks."""
+Marked = Mapping[str, Event]  # the events of findings, by their marks
 Axes = Mapping[str, OnAxis]
 
 
 def draw(
-    timeline: Timeline,
-    diagnosis: Diagnosis,
-    folder: Path,
-    events: Sequence[Event],
-    *,
-    title: str,
-    x: OnAxis | None = None,
-    edge: float = math.inf,
-) -> tuple[Figure, ...]:
-    """Draws a run into ``folder`` as SVG; the texts of the figures use the words of its ``events``.
-
-    With ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis. Returns
-    "whole", "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a PNG
-    for link previews; for a run without any value only a "whole" that says so.
-    """
+    timeline: Timeline, diagnosis: Diagnosis, folder: Path, events: Sequence[Event], *, title: str,
+    x: OnAxis | None = None, edge: float = math.inf,
+) -> tuple[Figure, ...]:  # fmt: skip
+    """Draws a run into ``folder`` as SVG; the texts of the figures use the words of its ``events``. With
+    ``x``, the result of `chronicle.timeline.on_axis`, the whole run is drawn over that axis. Returns "whole",
+    "finding-N" for the gravest findings (N is the mark of their event), "thumb", and "share", a PNG for link
+    previews; for a run without any value only a "whole" that says so."""
     run = scene(timeline, diagnosis, edge=edge)
     if run is None:
-        blank = {variant: empty_plan(width, _NO_METRIC) for variant, width in _WIDTHS.items()}
+        blank = {variant: Sheet(width, 80) for variant, width in _WIDTHS.items()}
+        for sheet in blank.values():
+            sheet.write(_NO_METRIC, sheet.width / 2, 44, anchor="middle")
         return (Figure("whole", _written("whole", blank, folder), f"{one_line(title)}: {_NO_METRIC}"),)
     over = (scene(timeline, diagnosis, x, edge) if x is not None else None) or run
     marked = {event.mark: event for event in events if event.patterns}
@@ -106,9 +87,9 @@ def _zooms(run: Scene, folder: Path, marked: Marked) -> Iterator[Figure]:
         name = f"finding-{item.number}"
         plans = {variant: zoom_plan(run, item, width) for variant, width in _WIDTHS.items()}
         plan = plans["wide"]
-        shared = [f"All panels have the same {plan.axis} axis."] if len(plan.curves) > 1 else []
+        shared = f"All panels have the same {plan.axis} axis. " if len(plan.curves) > 1 else ""
         as_whole = "Bands and numbers are those of the figure of the whole run."
-        caption = " ".join([*shared, as_whole, *_how_to_read(*plans.values())])
+        caption = shared + " ".join([as_whole, *_how_to_read(*plans.values())])
         yield Figure(name, _written(name, plans, folder), zoom_alt(item.number, marked, plan), caption)
 
 
@@ -137,10 +118,10 @@ def whole_alt(title: str, run: Scene, plan: Plan, marked: Marked) -> str:
 
 def whole_caption(run: Scene, *plans: Plan) -> str:
     """How to read the figure of the whole run; ``plans`` are those of its widths, the widest first."""
-    unnumbered = sum(not item.badge for item in run.findings)
-    have = "has" if unnumbered == 1 else "have"
-    lesser = [f"{plural(unnumbered, 'lesser finding')} {have} no number."] if unnumbered else []
-    return " ".join([f"{_metrics(plans[0])} over the whole run.", *_how_to_read(*plans), *lesser])
+    caption = " ".join([f"{_metrics(plans[0])} over the whole run.", *_how_to_read(*plans)])
+    if lesser := sum(not item.badge for item in run.findings):
+        caption += f" {plural(lesser, 'lesser finding')} {'has' if lesser == 1 else 'have'} no number."
+    return caption
 
 
 def zoom_alt(number: int, marked: Marked, plan: Plan) -> str:
@@ -181,31 +162,30 @@ def _shown(plan: Plan) -> str:
 MOST_POINTS = 200_000  # of all curves of a run together: about 1 MB
 MOST_PANELS = 12
 _FEWEST_POINTS = 2_000  # of a curve, however many curves there are
-_OTHER_AXES = ("time", "tokens", "samples")
 _SCRIPT_ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"})
 
 
 def view_script(timeline: Timeline, entry: Entry, tokens_per_step: float = 0.0) -> str:
-    """The script of a run, ``chronicleView({...})``, safe in any page and the same for the same run. It has
-    every axis on which all attempts can be placed. Headline, facts and costs serve comparisons with other
-    runs."""
+    """The script of a run, ``chronicleView({...})``, safe in any page, over every axis on which all attempts
+    can be placed. Headline, facts and costs serve comparisons with other runs."""
     panels = all_panels(timeline, entry.diagnosis)[:MOST_PANELS]
-    axes, joins = dict(_axes(timeline, tokens_per_step)), dict(lettered(entry.diagnosis))
+    axes: dict[str, OnAxis] = {}
+    for name in ("time", "tokens", "samples"):
+        with suppress(UsageError):
+            axes[name] = on_axis(timeline, name, tokens_per_step=tokens_per_step)
     block, names = _Block(), [attempt.name for attempt in timeline.attempts]
+    joins = dict(lettered(entry.diagnosis))
     most = max(_FEWEST_POINTS, MOST_POINTS // max(sum(len(panel.segments()) for panel in panels), 1))
     facts, events = (*entry.facts, *entry.costs), [event for event in entry.events if event.step is not None]
     view = {
-        "title": entry.title,
-        "verdict": entry.diagnosis.verdict.value,
-        "headline": entry.headline,
+        "title": entry.title, "verdict": entry.diagnosis.verdict.value, "headline": entry.headline,
         "facts": [[f.quantity, with_unit(f.value, f.unit)] for f in facts if f.value is not None],
         "axes": [{"name": "step", "unit": timeline.attempts[0].axis if timeline.attempts else "step"}]
         + [{"name": name, "unit": f"{over.axis}s", "how": over.how} for name, over in axes.items()],
-        "attempts": names,
-        "panels": [_panel(panel, block, most, axes) for panel in panels],
+        "attempts": names, "panels": [_panel(panel, block, most, axes) for panel in panels],
         "events": [_event(event, joins.get(event.mark), names, axes) for event in events],
         "block": base64.b64encode(zlib.compress(block.getvalue(), 6)).decode(),
-    }
+    }  # fmt: skip
     data = json.dumps(view, ensure_ascii=False, allow_nan=False)
     return f"chronicleView({data.translate(_SCRIPT_ESCAPES)});\n"
 
@@ -221,14 +201,6 @@ class _Block(io.BytesIO):
         return [kind, place, len(column)]
 
 
-def _axes(timeline: Timeline, tokens_per_step: float) -> Iterator[tuple[str, OnAxis]]:
-    for name in _OTHER_AXES:
-        try:
-            yield name, on_axis(timeline, name, tokens_per_step=tokens_per_step)
-        except UsageError:
-            continue
-
-
 def _panel(panel: Panel, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
     lines = []
     for line in panel.lines:
@@ -240,19 +212,15 @@ def _panel(panel: Panel, block: _Block, most: int, axes: Axes) -> dict[str, Any]
 def _part(segment: Segment, block: _Block, most: int, axes: Axes) -> dict[str, Any]:
     rows = kept_rows(segment.values, most)
     sizes = np.abs(segment.finite())  # very large and very small numbers do not fit into float32
-    fine = bool(len(sizes)) and (sizes.max() > 1e30 or 0 < sizes[sizes > 0].min(initial=1.0) < 1e-30)
-    steps, attempt = segment.steps[rows], segment.attempt
-    places = {"step": steps}
-    for name, over in axes.items():
-        table = over.tables[attempt]
-        places[name] = steps if table is None else table.at(steps)
+    fine = sizes.max(initial=0.0) > 1e30 or sizes[sizes > 0].min(initial=1.0) < 1e-30
+    steps = segment.steps[rows]
+    tables = {name: over.tables[segment.attempt] for name, over in axes.items()}
+    places = {name: steps if table is None else table.at(steps) for name, table in tables.items()}
     return {
-        "attempt": attempt,
-        "live": segment.live,
-        "points": len(segment.steps),
-        "x": {name: block.add(column, "d") for name, column in places.items()},
+        "attempt": segment.attempt, "live": segment.live, "points": len(segment.steps),
+        "x": {name: block.add(column, "d") for name, column in {"step": steps, **places}.items()},
         "y": block.add(segment.values[rows], "d" if fine else "f"),
-    }
+    }  # fmt: skip
 
 
 def kept_rows(values: Floats, most: int) -> Any:

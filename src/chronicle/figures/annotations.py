@@ -1,7 +1,4 @@
-"""What is drawn over and below the curves: findings, joins, faults of machines, and attempts.
-
-Each kind is placed as a whole, in CSS pixels from the left end of a panel, so that its parts do not overlap.
-"""
+"""What is drawn over and below the curves, in CSS pixels from the left end of a panel, without overlaps."""
 
 from __future__ import annotations
 
@@ -29,8 +26,6 @@ _FILL_SHARE = 0.8  # of the panel: a wider band is not filled
 _DEEPEST = 2  # tints of one verdict over each other
 _MOVED_PX = 2  # a badge so far from its place has a leader line
 _BADGE_ROW_PX, _CAP_LANE_PX, _CAP_PX, _MOST_LANES = 24, 4.5, 3.5, 3
-_TINT = 0.13
-_DOTTED = (1, 2.2)
 _FAULTS_APART_PX = 16.0  # faults nearer to each other share one mark
 _CROSS_PX, _WORDS_PX, _PAD_PX = 8.0, 11.0, 6.0
 _MOST_FAULT_LINES = 12  # if there are more faults, none has a line through the panels
@@ -102,16 +97,16 @@ class FindingMarks:
         self.badge_base = 14 + 6 * any(badge.moved for badge in self.badges) + lanes_px
         # How far the first panel's label is above its frame, to leave room for caps and badges.
         lanes = min(_MOST_LANES, max((band.lane + 1 for band in self.bands), default=0))
-        rows = max((badge.row for badge in self.badges), default=0)
-        above = self.badge_base + 13 + _BADGE_ROW_PX * rows
-        self.lift = above if self.badges else 4 + _CAP_LANE_PX * lanes
+        self.lift = 4 + _CAP_LANE_PX * lanes
+        if self.badges:
+            self.lift = self.badge_base + 13 + _BADGE_ROW_PX * max(badge.row for badge in self.badges)
 
     def paint(self, panes: Sequence[Pane]) -> None:
         top, sheet = panes[0], panes[0].sheet
         for pane in panes:
             for fill in fills(self.bands):
                 box = pane.left + fill.left_px, pane.top, fill.right_px - fill.left_px, pane.height
-                sheet.box(box, fill.verdict, 1, alpha=round(_TINT * fill.depth, 2))
+                sheet.box(box, fill.verdict, 1, alpha=round(0.13 * fill.depth, 2))
         for band in self.bands:
             left, right, cap = top.left + band.left_px, top.left + band.right_px, top.top - band.lift
             sheet.line([left, right], [cap, cap], band.verdict, 6, _CAP_PX)
@@ -131,7 +126,7 @@ def _badge(sheet: Sheet, number: str, verdict: Verdict, x: float, y: float) -> N
     size_px = 11 if small else 10
     baseline = y + CAPITAL * size_px
     if verdict is Verdict.GOOD:
-        sheet.dots([x], [y], verdict, 9, 19 if small else 20)
+        sheet.line([x], [y], verdict, 9, 19 if small else 20, dots=True)
     elif verdict is Verdict.WORRYING:  # the triangle is wider for two digits
         half, foot = (11, y + 9) if small else (15, y + 10)
         sheet.area([x - half, x, x + half], [foot, foot - (20 if small else 24), foot], verdict, 9)
@@ -168,8 +163,7 @@ def fills(shown: Sequence[Band]) -> list[Fill]:
     cuts = sorted({edge for band in tinted for edge in (band.left_px, band.right_px)})
     merged: list[Fill] = []
     for left, right in pairwise(cuts):
-        over = [band.verdict for band in tinted if band.left_px <= left and right <= band.right_px]
-        if over:
+        if over := [band.verdict for band in tinted if band.left_px <= left and right <= band.right_px]:
             gravest = max(over, key=lambda verdict: verdict.rank)
             fill = Fill(gravest, left, right, min(over.count(gravest), _DEEPEST))
             if merged and fill._replace(left_px=merged[-1].left_px, right_px=left) == merged[-1]:
@@ -191,14 +185,13 @@ def badges(shown: Sequence[Band], width_px: float) -> list[Mark]:
 
 
 def spread(wanted: Iterable[tuple[float, str]], gap_px: float, width_px: float, rows: int = 4) -> list[Mark]:
-    """Marks near their wanted places, in order, and at least ``gap_px`` apart on a row. If a mark would have
-    to move far, more rows are used in turn, so that the leader of an upper mark passes between two lower
-    ones."""
+    """Marks near their wanted places, in order, and at least ``gap_px`` apart on a row. Rather than move far,
+    marks use more rows in turn, so that the leader of an upper one passes between two lower ones."""
     order = sorted(wanted)
-    places: list[float] = []
+    places, at_px = list[float](), [at for at, _ in order]
     for n in range(1, rows + 1):
-        places = _apart([at for at, _ in order], gap_px / n, gap_px / 2, width_px - gap_px / 2)
-        farthest = max((abs(place - at) for place, (at, _) in zip(places, order, strict=True)), default=0)
+        places = _apart(at_px, gap_px / n, gap_px / 2, width_px - gap_px / 2)
+        farthest = max((abs(place - at) for place, at in zip(places, at_px, strict=True)), default=0)
         if farthest <= 2 * gap_px and (len(order) - 1) * gap_px / n <= width_px - gap_px:
             break
     ends: list[float] = []  # of each row; a mark takes the lowest row that has room for it
@@ -241,7 +234,7 @@ class JoinMarks:
 
     def paint_lines(self, panes: Sequence[Pane]) -> None:
         for pane in panes:
-            pane.uprights(self.lines, 1, 2.5, dash=_DOTTED)
+            pane.uprights(self.lines, 1, 2.5, dash=(1, 2.2))
 
     def boxes(self, pane: Pane) -> list[Box]:
         return [(pane.left + mark.at_px - 9, pane.foot - 18 - 17 * mark.row, 18, 18) for mark in self.letters]
@@ -249,8 +242,7 @@ class JoinMarks:
     def paint_letters(self, pane: Pane) -> None:
         for mark in self.letters:
             x, y = pane.left + mark.at_px, pane.foot - 9 - 17 * mark.row
-            size_px = 10 if len(mark.text) == 1 else 8.5
-            half = 7 if len(mark.text) == 1 else 7.5
+            size_px, half = (10, 7) if len(mark.text) == 1 else (8.5, 7.5)
             pane.sheet.box((x - half, y - 7, 2 * half, 14), "ink2", 9)
             pane.sheet.mark(mark.text, x, y, size_px, "page", anchor="middle", bold=True)
 
@@ -277,7 +269,20 @@ class FaultLane:
             if not groups or at_px - groups[-1][1] >= _FAULTS_APART_PX:
                 groups.append((fault.at_step or 0, at_px, []))
             groups[-1][2].append(fault_words(fault.kind))
-        self.marks = _fault_marks(groups, window.width)
+        ends_px = [at_px - _CROSS_PX / 2 for _, at_px, _ in groups[1:]] + [window.width]
+        self.marks: list[FaultMark] = []
+        free_px = 0.0  # from here on there is room for words to the left of the next mark
+        for (step, at_px, kinds), end_px in zip(groups, ends_px, strict=False):
+            words, room, side = "", 0.0, 0
+            distinct = list(dict.fromkeys(kinds))
+            for most in (2, 1):  # ``Xid, NCCL +1``; if there is no room for that, ``Xid +2``
+                more = f" +{len(distinct) - most}" if len(distinct) > most else ""
+                words = one_line(", ".join(distinct[:most]) + more, 40)
+                room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
+                if side := 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0:
+                    break
+            free_px = at_px + (room if side == 1 else _CROSS_PX)
+            self.marks.append(FaultMark(step, at_px, words, side))
 
     def title(self, narrow: bool) -> str:
         return "faults beside the curves"
@@ -294,30 +299,8 @@ class FaultLane:
             panel.uprights([mark.step for mark in self.marks], 0.8, 2.4, alpha=0.45)
 
 
-def _fault_marks(groups: Sequence[tuple[float, float, list[str]]], width_px: float) -> list[FaultMark]:
-    marks: list[FaultMark] = []
-    free_px = 0.0  # from here on there is room for words to the left of the next mark
-    for number, (step, at_px, kinds) in enumerate(groups):
-        end_px = groups[number + 1][1] - _CROSS_PX / 2 if number + 1 < len(groups) else width_px
-        words, room, side = "", 0.0, 0
-        distinct = list(dict.fromkeys(kinds))
-        for most in (2, 1):  # ``Xid, NCCL +1``; if there is no room for that, ``Xid +2``
-            more = f" +{len(distinct) - most}" if len(distinct) > most else ""
-            words = one_line(", ".join(distinct[:most]) + more, 40)
-            room = text_px(words, _WORDS_PX) + _CROSS_PX / 2 + 2 * _PAD_PX
-            if side := 1 if at_px + room <= end_px else -1 if at_px - room >= free_px else 0:
-                break
-        free_px = at_px + (room if side == 1 else _CROSS_PX)
-        marks.append(FaultMark(step, at_px, words, side))
-    return marks
-
-
-Bars = Mapping[int, Sequence[Segment]]
-"""The segments of the longest track of each attempt, by the index of the attempt."""
-
-
-def bars(timeline: Timeline) -> Bars:
-    """A bar for each attempt that logged a point; if there are very many, the last `MOST_BARS`."""
+def bars(timeline: Timeline) -> Mapping[int, Sequence[Segment]]:
+    """The longest track of each attempt that logged a point, by its index, of the last `MOST_BARS`."""
     number, tracks = len(timeline.attempts), list(timeline.series.values())
     points = np.array([np.bincount(t.attempt, minlength=number) for t in tracks])
     logged = np.flatnonzero(points.any(axis=0)).tolist()
@@ -327,7 +310,7 @@ def bars(timeline: Timeline) -> Bars:
 class AttemptStrip(NamedTuple):
     """A strip with a bar for each attempt, hatched where it was overtaken, and an arrow at each rollback."""
 
-    bars: Bars
+    bars: Mapping[int, Sequence[Segment]]
     joins: JoinMarks
 
     @property

@@ -1,7 +1,4 @@
-"""A run as figures show it (panels, axis, findings, zooms), and the plan of a figure.
-
-A plan places all parts of a figure for one width, in CSS pixels, without colours.
-"""
+"""A run as figures show it, and the plan of a figure: its parts for one width, in CSS pixels."""
 
 from __future__ import annotations
 
@@ -13,19 +10,9 @@ from itertools import chain
 import numpy as np
 
 from chronicle.classify.report import drawn
+from chronicle.figures import scales
 from chronicle.figures.annotations import AttemptStrip, FaultLane, FindingMarks, JoinMarks, Occurrence, bars
-from chronicle.figures.scales import (
-    MOST_PANELS,
-    RIGHT_PX,
-    Pair,
-    Pane,
-    Panel,
-    Scale,
-    Window,
-    finding_panels,
-    run_panels,
-    y_scale,
-)
+from chronicle.figures.scales import Pair, Pane, Panel, Scale, Window, y_scale
 from chronicle.figures.sheet import WIDE, Sheet, one_line
 from chronicle.figures.strokes import Curves, strokes
 from chronicle.metrics.aliases import median_gap
@@ -49,7 +36,7 @@ class Scene:
 
     def __init__(self, timeline: Timeline, diagnosis: Diagnosis, x: OnAxis | None, edge: float) -> None:
         self.timeline, self.edge = timeline if x is None else x.timeline, edge
-        self.panels = run_panels(self.timeline, diagnosis)
+        self.panels = scales.run_panels(self.timeline, diagnosis)
         every = bars(self.timeline) if len(timeline.attempts) > 1 else {}
         self.bars = every if len(every) > 1 else {}
         seen = [s.steps[np.isfinite(s.values)] for panel in self.panels for s in panel.segments()]
@@ -72,27 +59,30 @@ class Scene:
         peaks = [
             float(known.max())
             for item in self.findings
-            for line in panel.lines
-            if item.finding.metric in (None, line.metric)
-            for segment in line.segments
-            if segment.meets(item.finding.start_step, item.end)
+            for line in panel.lines if item.finding.metric in (None, line.metric)
+            for segment in line.segments if segment.meets(item.finding.start_step, item.end)
             if len(known := segment.inside(item.finding.start_step, item.end).finite())
-        ]
+        ]  # fmt: skip
         return y_scale(panel.segments(), panel.role, peaks)
 
     def zooms(self) -> list[Occurrence]:
-        """The findings that get a zoom, the gravest first, without those that the whole run shows as well."""
-        order = sorted(self.findings, key=lambda item: item.rank)
-        return [item for item in order if self._shows_more(item)][:MOST_ZOOMS]
+        """The gravest findings with a zoom: narrower than the run or, if not good, with more panels."""
+        shown = []
+        for item in sorted(self.findings, key=lambda item: item.rank):
+            first, last = self.window(item)
+            is_narrower = last - first < _WHOLE_SHARE * (self.last - self.first)
+            is_good = item.verdict is Verdict.GOOD
+            if is_narrower or (not is_good and len(self.zoom_panels(item)) > len(self.panels)):
+                shown.append(item)
+        return shown[:MOST_ZOOMS]
 
     def window(self, item: Occurrence) -> tuple[float, float]:
         """The ends of a zoom: the finding with its context, and the rollback to which it led."""
         finding, start, end = item.finding, float(item.finding.start_step), item.end
         span, length = end - start, self.last - self.first
         longest = max(self.panels[0].segments(), key=lambda s: len(s.steps))
-        width = max(
-            span, _LEAST_SAMPLES * median_gap(longest.steps), min(_LEAST_RUN_SHARE * length, 3 * span)
-        )
+        least = min(_LEAST_RUN_SHARE * length, 3 * span)
+        width = max(span, _LEAST_SAMPLES * median_gap(longest.steps), least)
         over = finding.end_step is not None
         first = start - (_BEFORE if over else _BEFORE_OPEN) * width
         last = end + (_AFTER if over else 0.05) * width
@@ -108,20 +98,11 @@ class Scene:
 
     def zoom_panels(self, item: Occurrence) -> Sequence[Panel]:
         """The first panel, and the others that have at least two values in the window."""
-        first, *others = finding_panels(self.timeline, self.panels[0], item.finding, self._single)
+        first, *others = scales.finding_panels(self.timeline, self.panels[0], item.finding, self._single)
         window = self.window(item)
-
-        def seen(panel: Panel) -> bool:
-            return sum(len(segment.inside(*window).finite()) for segment in panel.segments()) >= 2
-
-        return [first, *filter(seen, others)][:MOST_PANELS]
-
-    def _shows_more(self, item: Occurrence) -> bool:
-        """Whether the zoom is narrower than the run or, for a finding that is not good, has more panels."""
-        first, last = self.window(item)
-        if last - first < _WHOLE_SHARE * (self.last - self.first):
-            return True
-        return item.verdict is not Verdict.GOOD and len(self.zoom_panels(item)) > len(self.panels)
+        parts = ((panel, (s.inside(*window) for s in panel.segments())) for panel in others)
+        seen = (panel for panel, inside in parts if sum(len(s.finite()) for s in inside) >= 2)
+        return [first, *seen][: scales.MOST_PANELS]
 
 
 def scene(
@@ -137,8 +118,7 @@ def _occurrences(
 ) -> list[Occurrence]:
     place_of, occurrences = attempt_places(timeline), []
     for rank, group in enumerate(gravest):
-        marked = drawn(group.lead)
-        finding = marked if x is None else x.finding(marked)
+        finding = drawn(group.lead) if x is None else x.finding(drawn(group.lead))
         end: float | None = finding.end_step
         if end is None:
             at = place_of.get(finding.attempt or "")
@@ -146,7 +126,7 @@ def _occurrences(
             kept = (t.steps[t.live if at is None else t.attempt == at] for t in tracks)
             end = max((steps.max(initial=finding.start_step) for steps in kept), default=last)
         occurrences.append(Occurrence(group.number, finding, float(end), rank, group.verdict))
-    return sorted(occurrences, key=lambda item: item.number)
+    return sorted(occurrences)
 
 
 LEFT_PX, BOTTOM_PX, GAP_PX = 54, 46, 34  # margins of a figure, and the gap between two panels
@@ -165,7 +145,8 @@ class Plan:
     def __init__(
         self, run: Scene, width: float, ends: Pair, panels: Iterable[PanelRow], with_bars: bool = False
     ) -> None:
-        self.width, self.axis, self.window = width, run.axis, Window(*ends, inner_px(width))
+        self.width, self.axis = width, run.axis
+        self.window = Window(*ends, width - LEFT_PX - scales.RIGHT_PX)
         self.curves = [Curves(*panel, self.window, run.edge) for panel in panels]
         self.findings = FindingMarks(run.findings, self.window)
         self.joins = JoinMarks(run.joins, self.window)
@@ -185,9 +166,9 @@ class Plan:
 
     def paint(self) -> Sheet:
         sheet = Sheet(self.width, self.height)
-        shown = zip(self.tops, (*self.curves, *self.strips), strict=False)
-        scales = ((top, part.height, getattr(part, "scale", None)) for top, part in shown)
-        panes = [Pane(sheet, LEFT_PX, top, height, self.window, scale) for top, height, scale in scales]
+        placed = zip(self.tops, (*self.curves, *self.strips), strict=False)
+        frames = ((top, part.height, self.window, getattr(part, "scale", None)) for top, part in placed)
+        panes = [Pane(sheet, LEFT_PX, *frame) for frame in frames]
         panels, below = panes[: len(self.curves)], panes[len(self.curves) :]
         for curves, pane in zip(self.curves, panels, strict=True):
             taken = self.joins.boxes(pane) if pane is panels[-1] else ()
@@ -204,27 +185,19 @@ class Plan:
         return sheet
 
 
-def inner_px(width: float) -> float:
-    """The width of a panel on a figure of this width."""
-    return width - LEFT_PX - RIGHT_PX
-
-
 def whole_plan(run: Scene, width: float) -> Plan:
     """The whole run at a width in CSS pixels: findings numbered, joins lettered, attempts as bars."""
     alone, first, other = (250, 200, 100) if width >= WIDE else (190, 170, 90)
     heights = [alone] if len(run.panels) == 1 else [first, *[other] * (len(run.panels) - 1)]
-    panels = [(p, run.body(p), float(height)) for p, height in zip(run.panels, heights, strict=True)]
+    panels = zip(run.panels, map(run.body, run.panels), map(float, heights), strict=True)
     return Plan(run, width, run.ends, panels, with_bars=True)
 
 
 def preview_plan(run: Scene) -> Plan:
     """The first panel with its findings, for link previews on other sites."""
-    first = run.panels[0]
-
-    def plan(height: float) -> Plan:
-        return Plan(run, SHARE_WIDTH, run.ends, [(first, run.body(first), height)])
-
-    return plan(SHARE_HEIGHT - plan(0).height)
+    first, width = (run.panels[0], run.body(run.panels[0])), SHARE_WIDTH
+    margins_px = Plan(run, width, run.ends, [(*first, 0)]).height
+    return Plan(run, width, run.ends, [(*first, SHARE_HEIGHT - margins_px)])
 
 
 def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
@@ -236,13 +209,6 @@ def zoom_plan(run: Scene, item: Occurrence, width: float) -> Plan:
         parts = [segment.inside(*window) for segment in panel.segments()]
         panels.append((panel, y_scale(parts, panel.role, whole=True), low if panels else high))
     return Plan(run, width, window, panels)
-
-
-def empty_plan(width: float, words: str) -> Sheet:
-    """A small figure with words, for a run that has nothing to draw."""
-    sheet = Sheet(width, 80)
-    sheet.write(words, width / 2, 44, anchor="middle")
-    return sheet
 
 
 def thumbnail(run: Scene) -> Sheet:

@@ -1,13 +1,12 @@
 """The panels of a figure (the judged loss, and the metrics of the findings), their y ranges, ticks and panes.
 
-A range shows most of the curve, without its first steps and without a single point at 1e30. Ticks are at
-round values; their labels are short and differ from each other.
+A range shows most of the curve, without its first steps and without a single point at 1e30.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,16 +23,12 @@ from chronicle.story.measured import finite_values
 
 MOST_PANELS = 4
 # Colour and dash of the lines of one panel; each line also has its name on it.
-_STYLES: Sequence[tuple[str, tuple[float, ...]]] = (
-    ("live", ()),
-    ("second", (5, 1.6)),
-    ("third", (1.2, 1.4)),
-    ("ink2", (5, 1.4, 1, 1.4)),
-)
+_STYLES: Mapping[str, tuple[float, ...]] = {
+    "live": (), "second": (5, 1.6), "third": (1.2, 1.4), "ink2": (5, 1.4, 1, 1.4),
+}  # fmt: skip
 _LOSSES = (Role.LOSS, Role.DATASET_LOSS, Role.VALIDATION_LOSS)
 _COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _CONTEXT = (Role.GRAD_NORM, Role.LEARNING_RATE, Role.RATIO, Role.VALIDATION_LOSS, Role.THROUGHPUT)
-_MOST_CUTS = 8  # an attempt that is cut more often is drawn as one live and one dead curve
 _LARGEST = 1e290  # larger values would overflow when a margin is added
 
 
@@ -79,41 +74,24 @@ class Panel(NamedTuple):
     role: Role
     lines: Sequence[Line]
 
-    @property
-    def metrics(self) -> set[str]:
-        return {line.metric for line in self.lines}
-
     def segments(self) -> list[Segment]:
         return [segment for line in self.lines for segment in line.segments]
 
 
-Panels = dict[str, Panel]
-
-
 def segments(track: Track, attempt: int | None = None) -> list[Segment]:
     """The track, or one attempt of it, cut where the attempt changes and where a later one overtook it."""
-    which = np.unique(track.attempt).tolist() if attempt is None else [attempt]
-    return [part for k in which for part in _of_attempt(track, k) if len(part.steps)]
-
-
-def _of_attempt(track: Track, attempt: int) -> Iterator[Segment]:
-    logged = track.attempt == attempt
-    rows: Any = slice(None) if logged.all() else logged  # avoids a copy of a long log
-    steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
-    if (np.diff(steps) < 0).any():
-        order = np.argsort(steps, kind="stable")
-        steps, values, live = steps[order], values[order], live[order]
-    if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
-        values = np.where(too_large, np.copysign(_LARGEST, values), values)
-    cuts = np.flatnonzero(np.diff(live)) + 1
-    if len(cuts) > _MOST_CUTS:
-        yield Segment(steps[~live], values[~live], False, attempt)
-        yield Segment(steps[live], values[live], True, attempt)
-        return
-    for a, b in pairwise([0, *cuts, len(live)]):
-        # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
-        part = slice(a if live[a] else max(0, a - 1), b)
-        yield Segment(steps[part], values[part], bool(live[a]), attempt)
+    parts = []
+    for k in np.unique(track.attempt).tolist() if attempt is None else [attempt]:
+        logged = track.attempt == k
+        rows: Any = slice(None) if logged.all() else logged  # avoids a copy of a long log
+        steps, values, live = track.steps[rows].astype(np.float64), track.values[rows], track.live[rows]
+        if (too_large := (np.abs(values) > _LARGEST) & np.isfinite(values)).any():
+            values = np.where(too_large, np.copysign(_LARGEST, values), values)
+        for a, b in pairwise([0, *(np.flatnonzero(np.diff(live)) + 1), len(live)]):
+            # A dead branch starts one sample before the cut, so that it visibly leaves the live line.
+            part = slice(a if live[a] else max(0, a - 1), b)
+            parts.append(Segment(steps[part], values[part], bool(live[a]), k))
+    return parts
 
 
 def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
@@ -128,27 +106,28 @@ def run_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
         return []
     first = _panel(_family(main, tracks, {track.metric for track in named}))
     more = [track for f in diagnosis.findings for track in _named_or_needed(f, tracks)]
-    return [first, *_single(more, first.metrics, {})][:3]
+    return [first, *_single(more, [first], {})][:3]
 
 
 def all_panels(timeline: Timeline, diagnosis: Diagnosis) -> list[Panel]:
     """The panels of the run, then one for each other metric that is no counter, the longest first."""
     first = run_panels(timeline, diagnosis)
-    shown = {metric for panel in first for metric in panel.metrics}
-    return [*first, *_single(_longest_first(_drawable(timeline)), shown, {})]
+    return [*first, *_single(_longest_first(_drawable(timeline)), first, {})]
 
 
 def _longest_first(tracks: dict[str, Track]) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role not in _COUNTERS), key=lambda t: -len(t))
 
 
-def finding_panels(timeline: Timeline, first: Panel, finding: Finding, single: Panels) -> Iterator[Panel]:
+def finding_panels(
+    timeline: Timeline, first: Panel, finding: Finding, single: dict[str, Panel]
+) -> Iterator[Panel]:
     """The first panel, then the metrics that the finding names or needs, then its context. ``single`` keeps
     panels of single metrics from one finding to the next."""
     tracks = _drawable(timeline)
     context = [track for role in _CONTEXT for track in _of_role(tracks, role)[:1]]
     yield first
-    yield from _single([*_named_or_needed(finding, tracks), *context], first.metrics, single)
+    yield from _single([*_named_or_needed(finding, tracks), *context], [first], single)
 
 
 def _family(main: Track, tracks: dict[str, Track], named: set[str]) -> list[Track]:
@@ -178,7 +157,8 @@ def _of_role(tracks: dict[str, Track], role: Role) -> list[Track]:
     return sorted((t for t in tracks.values() if t.role is role), key=lambda t: (-len(t), len(t.metric)))
 
 
-def _single(tracks: Iterable[Track], shown: set[str], single: Panels) -> Iterator[Panel]:
+def _single(tracks: Iterable[Track], first: Sequence[Panel], single: dict[str, Panel]) -> Iterator[Panel]:
+    shown = {line.metric for panel in first for line in panel.lines}
     for metric, track in {t.metric: t for t in tracks if t.metric not in shown}.items():
         if metric not in single:
             single[metric] = _panel([track])
@@ -191,7 +171,7 @@ def _drawable(timeline: Timeline) -> dict[str, Track]:
 
 def _panel(tracks: Sequence[Track]) -> Panel:
     names = _names(tracks)
-    styled = zip(tracks, names, _STYLES, strict=False)
+    styled = zip(tracks, names, _STYLES.items(), strict=False)
     lines = [Line(one_line(name, 24), t.metric, segments(t), *style) for t, name, style in styled]
     return Panel(" · ".join([tracks[0].metric, *names[1:]]), tracks[0].unit, tracks[0].role, lines)
 
@@ -208,10 +188,8 @@ def _names(tracks: Sequence[Track]) -> list[str]:
 SECONDS = "second"  # the name of an axis of wall clock, see chronicle.timeline.axes
 RIGHT_PX = 22  # margin at the right of a pane
 _TICK_PX, _PAD_PX = 4, 5
-
 _START_SHARE = 0.04  # of the samples of an attempt, left out of its body because a loss begins high
 _WITH_START = (Role.OBJECTIVE, Role.POLICY_ENTROPY, Role.EXPERT_LOAD)  # their beginning is of interest
-_BODY_QUANTILES = (0.002, 0.985)
 _REACH_SPANS = 0.5  # everything is shown if nothing is further from the body, in spans of the body
 _PEAK_SPANS = 1.6  # the peak of a finding is shown if it is no further above the body
 # From this ratio of the largest to the smallest value on, an axis is logarithmic. It is never logarithmic for
@@ -221,17 +199,13 @@ _LOG_FROM_RATIO = {
 }  # fmt: skip
 _LOG_FROM_RATIO_ELSE = 1e3
 _MOST_SAMPLED = 100_000  # values for a quantile; more do not move it by a pixel
-
 _TICK_STEPS = (1, 2, 2.5, 5, 10)  # the distance between ticks is one of these times a power of ten
 _LONGEST_TICK = 7  # characters that fit left of a panel
 _LOW_PANEL_PX = 120  # a lower panel has fewer ticks
 _CLOCK = (
-    (1, "s", (1, 2, 5, 10, 20, 30)),
-    (60, "min", (1, 2, 5, 10, 20, 30)),
-    (3600, "h", (1, 2, 3, 6, 12)),
+    (1, "s", (1, 2, 5, 10, 20, 30)), (60, "min", (1, 2, 5, 10, 20, 30)), (3600, "h", (1, 2, 3, 6, 12)),
     (86_400, "d", (1, 2, 5, 10, 20, 50)),
-)
-
+)  # fmt: skip
 Ticks = Sequence[tuple[float, str]]
 Pair = tuple[float, float]
 Number = TypeVar("Number", float, Floats)
@@ -274,18 +248,20 @@ class Scale(NamedTuple):
         return end + share * (self.high - self.low)
 
 
-def y_scale(
-    segments: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False
-) -> Scale:
+def y_scale(parts: Sequence[Segment], role: Role, peaks: Sequence[float] = (), whole: bool = False) -> Scale:
     """The range of a panel of the whole run: its body, and the peaks of findings that are near enough. With
     ``whole``, that of a zoom, all values count. The axis of a learning rate starts at 0."""
-    known = finite_values(segment.values for segment in segments)
+    known = finite_values(segment.values for segment in parts)
     if not len(known):
         return Scale(0, 1)
     lowest, highest = float(known.min()), float(known.max())
     if role is Role.LEARNING_RATE and lowest >= 0:
         return _widened(0, highest * 1.12)
-    low, high = (lowest, highest) if whole or role in _WITH_START else _body(segments, known)
+    low, high = lowest, highest
+    if not whole and role not in _WITH_START:
+        later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in parts)
+        body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
+        low, high = map(float, np.quantile(body if len(body) else known, (0.002, 0.985)))
     is_wide = low > 1e-290 and high / low > _LOG_FROM_RATIO.get(role, _LOG_FROM_RATIO_ELSE)
     if log := is_wide and lowest > 0:
         low, high, lowest, highest = (math.log10(value) for value in (low, high, lowest, highest))
@@ -298,13 +274,6 @@ def y_scale(
     if lowest < low - _REACH_SPANS * span:
         bottom = low - 0.18 * span
     return _widened(bottom, max(top, high), log)
-
-
-def _body(segments: Sequence[Segment], known: Floats) -> Pair:
-    later = (s.values[len(s.values) // int(1 / _START_SHARE) :] for s in segments)
-    body = finite_values(values[:: 1 + len(values) // _MOST_SAMPLED] for values in later)
-    low, high = np.quantile(body if len(body) else known, _BODY_QUANTILES)
-    return float(low), float(high)
 
 
 def _span(low: float, high: float) -> float:
@@ -341,7 +310,7 @@ def round_places(first: float, last: float, most: int, whole: bool = False) -> l
     """About ``most``, but at least three, round values in [first, last]; on request only whole numbers."""
     least = 1 if whole and last - first < 3 else 3
     locator = MaxNLocator(most, steps=_TICK_STEPS, integer=whole, min_n_ticks=least)
-    return _inside(locator.tick_values(first, last), first, last)
+    return [float(place) for place in locator.tick_values(first, last) if first <= place <= last]
 
 
 def _decade(value: float) -> str:
@@ -381,7 +350,7 @@ def log_ticks(low: float, high: float) -> list[float]:
         return [10.0**power for power in range(-(-first // stride) * stride, last + 1, stride)]
     leads = (1, 2, 5) if high / low < 50 else (1, 3)
     ticks = [lead * 10.0**power for power in range(first - 1, last + 1) for lead in leads]
-    return _inside(ticks, low, high) or [math.sqrt(low * high)]
+    return [tick for tick in ticks if low <= tick <= high] or [math.sqrt(low * high)]
 
 
 def true_value(value: float) -> str:
@@ -394,18 +363,12 @@ def power(value: float, digits: int) -> str:
     if value == 0:
         return "0"
     mantissa, exponent = f"{value:.{digits}e}".split("e")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}e{int(exponent)}".replace("-", "−")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}".replace("-", "−")
 
 
 def _exact(form: str, ticks: Sequence[float]) -> bool:
     gap = min((b - a for a, b in pairwise(ticks) if b > a), default=max(map(abs, ticks), default=1))
     return all(abs(float(f"{tick:{form}}") - tick) <= 0.01 * gap for tick in ticks)
-
-
-def _inside(places: Iterable[float], first: float, last: float) -> list[float]:
-    return [float(place) for place in places if first <= place <= last]
 
 
 class Pane(NamedTuple):

@@ -1,9 +1,8 @@
 """The canvas of a figure: lines, shapes and words in CSS pixels, as one SVG for both themes, or as PNG.
 
-A file opened as ``whole.svg#only-dark`` or ``#only-light`` shows that theme; without these it follows the
-system. matplotlib simplifies the paths and renders the PNG; its own artists and SVG backend would take nine
-times the CPU time and four times the bytes. The design tokens define the colours of style sheet and figures:
-blue is live data, grey is dead data, and four hues are verdicts, which also have a shape and a word.
+A file opened as ``whole.svg#only-dark`` or ``#only-light`` shows that theme; else it follows the system.
+matplotlib simplifies the paths and renders the PNG; its own SVG backend takes nine times the CPU time. Blue
+is live data, grey is dead data, and four hues are verdicts, which also have a shape and a word.
 """
 
 from __future__ import annotations
@@ -33,9 +32,7 @@ WIDE, NARROW = 900, 344  # for a page and for a phone, where the text of a scale
 FONT = "DejaVu Sans"  # in which texts are measured: it comes with matplotlib and is wider than usual fonts
 _SHOWN_AS = {"Cc": " ", "Zl": " ", "Zp": " ", "Cf": "", "Cn": "□", "Co": "□", "Cs": "□"}  # by category
 _SHORTEST, _WIDEST_PX = 9, 12.0  # the characters that a name keeps, and the width of the widest character
-
 Tokens = Mapping[str, str]
-
 _COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
     "page": ("#FFFFFF", "#11161D"), "panel": ("#F5F6F8", "#1A212B"), "ink": ("#18212D", "#E7EBF1"),
     "ink2": ("#4A5666", "#A9B4C2"), "line": ("#D5DAE1", "#313B48"), "grid": ("#E9ECF0", "#222A35"),
@@ -46,7 +43,6 @@ _COLOURS: Mapping[str, tuple[str, str]] = {  # light, dark
 }  # fmt: skip
 LIGHT: Tokens = {name: light for name, (light, _) in _COLOURS.items()}
 DARK: Tokens = {name: dark for name, (_, dark) in _COLOURS.items()}
-
 # A thumbnail is transparent and serves both themes: its colours stand out on all four backgrounds.
 THUMBNAIL: Tokens = {"live": "#3B7DBF", "dead": "#808080"}
 
@@ -111,12 +107,9 @@ _SHORTEST_PX = 0.01  # the length of a dot, which is a line with round ends
 _PALETTE = 64  # colours of a PNG
 _depth = attrgetter("z")
 _FONTS = "-apple-system,'Segoe UI',Roboto,'Noto Sans','Liberation Sans',Arial,sans-serif"
-
 Places = Sequence[float] | Floats
-Box = tuple[float, float, float, float]
-"""Left, top, width and height."""
-Outline = tuple[Path, str, float]
-"""A path, the token of its colour, and the width of the line; 0 fills the area inside."""
+Box = tuple[float, float, float, float]  # left, top, width and height
+Outline = tuple[Path, str, float]  # the token of its colour, and the width of the line; 0 fills the area
 
 
 class Ink(NamedTuple):
@@ -144,11 +137,9 @@ class Ink(NamedTuple):
     def svg(self, clips: Mapping[Box, int]) -> str:
         place = f' clip-path="url(#c{clips[self.within]})"' if self.within else ""
         style = f' opacity="{self.alpha:g}"' if self.alpha < 1 else ""
-        name = self.token
-        if self.px:
-            name += " d" if self.dots else " s"
-            style += f' stroke-width="{self.px:g}"' if self.px != 1 else ""
-            style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
+        name = self.token + (" d" if self.dots else " s") * bool(self.px)
+        style += f' stroke-width="{self.px:g}"' if self.px not in (0, 1) else ""
+        style += f' stroke-dasharray="{_listed(d * self.px for d in self.dash)}"' if self.dash else ""
         return f'<path class="{name}"{style}{place} d="{_path_data(self.path(), self.dots)}"/>\n'
 
     def outlines(self) -> Iterator[Outline]:
@@ -176,11 +167,9 @@ class Words(NamedTuple):
         anchor = f' text-anchor="{self.anchor}"' if self.anchor != "start" else ""
         size = f' font-size="{self.size_px:g}"' if self.size_px != LABEL_PX else ""
         weight = ' font-weight="700"' if self.bold else ""
-        name = self.token + " h" * self.halo
+        name, words = self.token + " h" * self.halo, escape(self.words, quote=False)
         place = f'x="{_tenths(round(10 * self.x))}" y="{_tenths(round(10 * self.y))}"'
-        return (
-            f'<text class="{name}" {place}{anchor}{size}{weight}>{escape(self.words, quote=False)}</text>\n'
-        )
+        return f'<text class="{name}" {place}{anchor}{size}{weight}>{words}</text>\n'
 
     def outlines(self) -> Iterator[Outline]:
         font = FontProperties(family=FONT, weight="bold" if self.bold else "normal")
@@ -223,13 +212,11 @@ class Sheet:
         across, down = (np.hstack([places, gap]).ravel() for places in rows)
         self.line(across, down, token, z, px, **style)
 
-    def crosses(
-        self, x: Floats, y: float, half: float, px: float, token: str, within: Box | None = None
-    ) -> None:
+    def crosses(self, x: Floats, y: float, half: float, px: float, token: str, **style: Any) -> None:
         """Diagonal crosses at one height, which reach ``half`` to every side."""
         across = np.array([-half, half])
         for down in (across, -across):
-            self.lines(x[:, None] + across, y + down[None], token, 8, px, within=within)
+            self.lines(x[:, None] + across, y + down[None], token, 8, px, **style)
 
     def area(self, x: Places, y: Places, token: str, z: float, **style: Any) -> None:
         self.line(x, y, token, z, 0, **style)
@@ -238,9 +225,6 @@ class Sheet:
         left, top, width, height = box
         across, down = [left, left + width, left + width, left], [top, top, top + height, top + height]
         self.area(across, down, token, z, alpha=alpha)
-
-    def dots(self, x: Places, y: Places, token: str, z: float, px: float, **style: Any) -> None:
-        self.line(x, y, token, z, px, dots=True, **style)
 
     def write(self, words: str, x: float, y: float, token: str = "ink2", **style: Any) -> None:
         insort(self._items, Words(10, token, words, x, y, **style), key=_depth)
@@ -253,10 +237,8 @@ class Sheet:
         items = self._items
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
         boxes = {box: i for i, box in enumerate(dict.fromkeys(item.within for item in items if item.within))}
-        clips = "".join(
-            f'<clipPath id="c{i}"><path d="M{_listed((x, y))}h{w:g}v{h:g}h{-w:g}z"/></clipPath>\n'
-            for (x, y, w, h), i in boxes.items()
-        )
+        frames = ((f"M{_listed((x, y))}h{w:g}v{h:g}h{-w:g}z", i) for (x, y, w, h), i in boxes.items())
+        clips = "".join(f'<clipPath id="c{i}"><path d="{frame}"/></clipPath>\n' for frame, i in frames)
         tokens = sorted({item.token for item in items})
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" id="only-dark" {size} fill="currentColor" '
@@ -293,9 +275,8 @@ class Sheet:
 def _rules(tokens: Sequence[str], light: Tokens, dark: Tokens) -> str:
 
     def colours(where: str, theme: Tokens) -> str:
-        return "".join(f"{where}.{t}{{color:{theme[t]}}}" for t in tokens) + (
-            f"{where}.h{{stroke:{theme['page']}}}\n" if "page" in tokens else "\n"
-        )
+        halo = f"{where}.h{{stroke:{theme['page']}}}" if "page" in tokens else ""
+        return "".join(f"{where}.{t}{{color:{theme[t]}}}" for t in tokens) + f"{halo}\n"
 
     forms = (
         ".s,.d{fill:none;stroke:currentColor;stroke-linejoin:round}.d{stroke-linecap:round}"

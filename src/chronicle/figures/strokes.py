@@ -1,7 +1,4 @@
-"""The curves of a panel: computed in data units, then painted.
-
-If there are many samples per pixel column, a curve is the minimum, median and maximum of each column.
-"""
+"""The curves of a panel in data units; of many samples per pixel column, extremes and median are drawn."""
 
 from __future__ import annotations
 
@@ -13,25 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from chronicle.figures.scales import (
-    RIGHT_PX,
-    Line,
-    Pair,
-    Pane,
-    Panel,
-    Scale,
-    Segment,
-    Window,
-    true_value,
-    value_ticks,
-)
+from chronicle.figures import scales
+from chronicle.figures.scales import Line, Pair, Pane, Panel, Scale, Segment, Window
 from chronicle.figures.sheet import SMALL_PX, Box, label, label_px, one_line
 from chronicle.metrics.names import LOSSES
 from chronicle.model import Floats
 from chronicle.story.measured import is_cut_off
 
 Mask = NDArray[np.bool_]
-
 _DOTS_BELOW, _DOT_PX = 60, 5  # a segment with fewer points has dots, if there is so much room for each
 _TALL_MEDIANS = 6.0  # a column so many times the median height is drawn at full strength
 _CLIP_GAP_PX = 60  # of clipped values that are closer, only the most extreme one is marked
@@ -44,7 +30,6 @@ _APART_PX = 3  # the least distance between two labels
 ROW_PX = 13  # the height of a label
 _NAME_ROWS = 3  # how many label heights a name may be away from its line
 _SHORT_NAME = 12  # characters
-_DEAD_DASH = (3.2, 2.2)
 
 
 class Stroke(NamedTuple):
@@ -65,19 +50,18 @@ class Stroke(NamedTuple):
         x, mid = pane.x(self.x), pane.y(self.mid)
         if self.low is not None and self.high is not None:
             low, high = pane.y(self.low), pane.y(self.high)
-            # The outline of the shade: along the lower edge, and back along the upper one.
             parts = list(_stretches(np.isfinite(low)))
-            across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
-            down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
-            if self.live and parts:
+            if self.live and parts:  # the outline of the shade: along the lower edge, and back
+                across = [piece for a, b in parts for piece in (x[a:b], x[a:b][::-1], [np.nan])]
+                down = [piece for a, b in parts for piece in (low[a:b], high[a:b][::-1], [np.nan])]
                 edges = np.concatenate(across), np.concatenate(down)
                 sheet.area(*edges, token, z - 0.2, alpha=0.30, within=pane.box)
             ends = np.column_stack([low, high])[self.tall]
             sheet.lines(x[self.tall, None], ends, token, z - 0.1, 1.1, within=pane.box)
-        dash, px = (self.dash, px) if self.live else (_DEAD_DASH, 1.5)
+        dash, px = (self.dash, px) if self.live else ((3.2, 2.2), 1.5)
         if np.isfinite(mid[:-1] + mid[1:]).any():
             sheet.line(x, mid, token, z, px, dash=dash, within=pane.box)
-        sheet.dots(x[self.dots], mid[self.dots], token, z, 3.6, within=pane.box)
+        sheet.line(x[self.dots], mid[self.dots], token, z, 3.6, dots=True, within=pane.box)
 
 
 def _stretches(mask: Mask) -> Iterator[tuple[int, int]]:
@@ -92,26 +76,23 @@ class Room:
     def __init__(self, pane: Pane, strokes: Sequence[Stroke], taken: Sequence[Box] = ()) -> None:
         self._pane, self.taken = pane, list(taken)
         shape = len(strokes), round(pane.window.width) + 2
-        self._tops, self._feet = (
-            np.full(shape, np.inf),
-            np.full(shape, -np.inf),
-        )  # infinite where there is no curve
+        # Infinite where there is no curve.
+        self._tops, self._feet = np.full(shape, np.inf), np.full(shape, -np.inf)
         for stroke, tops, feet in zip(strokes, self._tops, self._feet, strict=True):
-            self._fill(stroke, tops, feet)
-
-    def _fill(self, stroke: Stroke, tops: Floats, feet: Floats) -> None:
-        x = self._pane.x(stroke.x) - self._pane.left
-        edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
-        for a, b in _stretches(np.isfinite(stroke.mid)):
-            first, last = max(0, int(x[a])), max(0, min(len(tops), int(x[b - 1]) + 2))
-            columns, ends = np.arange(first, last), [self._pane.y(edge[a:b]) for edge in edges]
-            for extreme, place, y in ((np.minimum, tops, ends[0]), (np.maximum, feet, ends[1])):
-                extreme.at(place, np.clip(x[a:b].astype(int), 0, len(tops) - 1), y)
-            high, low = (np.interp(columns, x[a:b], y) for y in ends)
-            # A steep line also covers what lies between two columns.
-            top, foot = np.append(low[1:], np.inf), np.append(high[1:], -np.inf)
-            tops[first:last] = np.minimum(tops[first:last], np.minimum(high, top))
-            feet[first:last] = np.maximum(feet[first:last], np.maximum(low, foot))
+            x = pane.x(stroke.x) - pane.left
+            edges = [stroke.mid if edge is None else edge for edge in (stroke.high, stroke.low)]
+            for a, b in _stretches(np.isfinite(stroke.mid)):
+                columns = np.clip(x[a:b].astype(int), 0, len(tops) - 1)
+                upper, lower = (pane.y(edge[a:b]) for edge in edges)
+                np.minimum.at(tops, columns, upper)
+                np.maximum.at(feet, columns, lower)
+                covered = slice(max(0, int(x[a])), max(0, min(len(tops), int(x[b - 1]) + 2)))
+                between = np.arange(covered.start, covered.stop)
+                high, low = (np.interp(between, x[a:b], y) for y in (upper, lower))
+                # A steep line also covers what lies between two columns.
+                top, foot = np.append(low[1:], np.inf), np.append(high[1:], -np.inf)
+                tops[covered] = np.minimum(tops[covered], np.minimum(high, top))
+                feet[covered] = np.maximum(feet[covered], np.maximum(low, foot))
 
     def over(self, left: float, width: float) -> tuple[Floats, Floats]:
         first = max(0, round(left - self._pane.left))
@@ -122,7 +103,7 @@ class Room:
         """In how many columns curves cross a box; plus 1000 for each label or edge that the box overlaps."""
         left, top, width, height = box
         pane, (tops, feet) = self._pane, self.over(left, width)
-        inside = pane.left - 1 <= left <= pane.right + RIGHT_PX - width
+        inside = pane.left - 1 <= left <= pane.right + scales.RIGHT_PX - width
         inside &= pane.top - 1 <= top <= pane.foot + 1 - height
         words = sum(
             x < left + width + _APART_PX and left < x + w + _APART_PX and y < top + height and top < y + h
@@ -138,8 +119,7 @@ class Room:
             return False
         left, top, *_ = best
         self.taken.append(best)
-        style: Any = {"size_px": SMALL_PX, "bold": True, "halo": True}
-        self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, **style)
+        self._pane.sheet.write(words, left, top + ROW_PX - 2.5, token, size_px=SMALL_PX, bold=True, halo=True)
         return True
 
 
@@ -154,7 +134,7 @@ class Clip(NamedTuple):
 
     @property
     def words(self) -> str:
-        return f"{'≥ ' * self.least}{true_value(self.value)}"
+        return f"{'≥ ' * self.least}{scales.true_value(self.value)}"
 
     def paint(self, pane: Pane, room: Room) -> None:
         x = pane.x(self.x)
@@ -183,21 +163,23 @@ class Curves:
             stroke.paint(pane)
         room = Room(pane, self.strokes, taken)
         if self.missing:
-            _paint_missing(*self.missing, pane, room)
+            x, y = pane.x(self.missing[0]), pane.top + 0.08 * pane.height
+            pane.sheet.crosses(x, y, 2.5, 1.3, "bad", within=pane.box)
+            room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
+            ends = x[0] - 8 - label_px(self.missing[1]), x[-1] + 8, x[0] - 3
+            places = [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends]
+            room.write(self.missing[1], places, "bad")
         for clip in self.clips:
             clip.paint(pane, room)
+        drawn = [stroke for stroke in self.strokes if np.isfinite(stroke.mid).any()]
         for line in panel.lines if len(panel.lines) > 1 else ():
-            self._name(line, pane, room)
-        visible = any(np.isfinite(stroke.mid).any() for stroke in self.strokes)
-        pane.paint_values(value_ticks(scale, self.height) if visible else ())
-        title = label(panel.name, panel.unit, scale.log, pane.window.width + RIGHT_PX - 4)
+            own = [stroke for stroke in drawn if stroke.token == line.token and stroke.live]
+            if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
+                short = one_line(line.name, _SHORT_NAME)
+                room.write(short, self._beside(own, short, pane), line.token)
+        pane.paint_values(scales.value_ticks(scale, self.height) if drawn else ())
+        title = label(panel.name, panel.unit, scale.log, pane.window.width + scales.RIGHT_PX - 4)
         pane.sheet.write(title, pane.left, pane.top - lift_px - 3)
-
-    def _name(self, line: Line, pane: Pane, room: Room) -> None:
-        own = [s for s in self.strokes if s.token == line.token and s.live and np.isfinite(s.mid).any()]
-        if own and not room.write(line.name, self._beside(own, line.name, pane), line.token, 0):
-            short = one_line(line.name, _SHORT_NAME)
-            room.write(short, self._beside(own, short, pane), line.token)
 
     def _beside(self, own: Sequence[Stroke], name: str, pane: Pane) -> list[Pair]:
         """Possible places (left, top) of a name: over and under its line, from the end backwards."""
@@ -242,11 +224,11 @@ def _stroke(line: Line, part: Segment, scale: Scale, window: Window) -> Stroke:
         height = np.log(heights[2] / heights[0]) if scale.log else heights[2] - heights[0]
         known = height[np.isfinite(height)]
         tall = height > _TALL_MEDIANS * np.median(known) if len(known) else np.zeros(len(x), bool)
-        dots = _isolated(mid)
     else:
         mid, tall = _clamped(np.where(np.isfinite(mid), mid, np.nan), scale), np.zeros(len(x), bool)
-        few = len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x)
-        dots = np.isfinite(mid) if few else _isolated(mid)
+    finite = np.isfinite(mid)
+    isolated = finite & ~np.append(False, finite[:-1]) & ~np.append(finite[1:], False)
+    dots = finite if low is None and len(x) < _DOTS_BELOW and spanned > _DOT_PX * len(x) else isolated
     return Stroke(x, mid, low, high, dots, tall, part.live, line.token, line.dash)
 
 
@@ -259,51 +241,29 @@ def _joined(parts: list[Stroke]) -> Stroke:
         gap = [False] if arrays[0].dtype == bool else [np.nan]
         return np.concatenate([piece for array in arrays for piece in (array, gap)][:-1])
 
-    arrays = ("x", "mid", "low", "high", "dots", "tall")
-    return parts[0]._replace(**{name: joined(name) for name in arrays})
+    return parts[0]._replace(**{name: joined(name) for name in ("x", "mid", "low", "high", "dots", "tall")})
 
 
 def _clamped(values: Floats, scale: Scale) -> Floats:
-    """Values far outside the frame, moved nearer so that nothing overflows."""
     if scale.log:
         return np.clip(values, scale.low / 1e9, scale.high * 1e9)
     span = scale.high - scale.low
     return np.clip(values, scale.low - _FARTHEST_SPANS * span, scale.high + _FARTHEST_SPANS * span)
 
 
-def _isolated(values: Floats) -> Mask:
-    known = np.isfinite(values)
-    alone: Mask = known & ~np.append(False, known[:-1]) & ~np.append(known[1:], False)
-    return alone
-
-
-class Envelope(NamedTuple):
-    """For each column with a sample: its centre, minimum, median and maximum; NaN if no sample is finite."""
-
-    centre: Floats
-    low: Floats
-    mid: Floats
-    high: Floats
-
-
-def envelope(steps: Floats, values: Floats, first: float, last: float, columns: int) -> Envelope:
-    """Minimum, median and maximum of the finite values in each of ``columns`` equal parts of [first, last].
-
-    ``steps`` are ascending; those outside belong to the outer columns. All curves of a panel share one grid,
-    else a short attempt would look thicker than a long one.
-    """
+def envelope(steps: Floats, values: Floats, first: float, last: float, columns: int) -> Sequence[Floats]:
+    """The centre of each of ``columns`` equal parts of [first, last] that has a sample, and the minimum,
+    median and maximum of its finite values (NaN without any). ``steps`` are ascending; those outside belong
+    to the outer columns. All curves of a panel share one grid, else a short attempt would look thicker."""
     column = np.clip((steps - first) * (columns / (last - first)), 0, columns - 1).astype(np.int64)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     finite = np.where(np.isfinite(values), values, np.nan)
     parts = np.split(finite, starts[1:])
     if np.isnan(finite).any():
         parts = [part[~np.isnan(part)] for part in parts]
-    return Envelope(
-        centre=np.asarray(first + (column[starts] + 0.5) * ((last - first) / columns), np.float64),
-        low=np.fmin.reduceat(finite, starts),
-        mid=np.array([_median(part) if len(part) else np.nan for part in parts]),
-        high=np.fmax.reduceat(finite, starts),
-    )
+    centres = np.asarray(first + (column[starts] + 0.5) * ((last - first) / columns), np.float64)
+    medians = np.array([_median(part) if len(part) else np.nan for part in parts])
+    return centres, np.fmin.reduceat(finite, starts), medians, np.fmax.reduceat(finite, starts)
 
 
 def _median(values: Floats) -> float:
@@ -317,11 +277,9 @@ def clips(panel: Panel, scale: Scale, window: Window, cut_from: float) -> list[C
     gap = _CLIP_GAP_PX * (window.last - window.first) / window.width
     marked: list[Clip] = []
     for sign in (1, -1):
-        apart: list[Clip] = []
         for clip in sorted(_outside(panel, scale, window, sign, cut_from), key=lambda c: -sign * c.value):
-            if all(abs(clip.x - other.x) > gap for other in apart):
-                apart.append(clip)
-        marked += apart
+            if all(abs(clip.x - other.x) > gap for other in marked if other.above is clip.above):
+                marked.append(clip)
     return marked
 
 
@@ -336,19 +294,9 @@ def _outside(panel: Panel, scale: Scale, window: Window, sign: int, cut_from: fl
             yield Clip(float(s.steps[i]), float(s.values[i]), sign > 0, token if s.live else "dead", least)
 
 
-def _paint_missing(steps: Floats, word: str, pane: Pane, room: Room) -> None:
-    x, y = pane.x(steps), pane.top + 0.08 * pane.height
-    pane.sheet.crosses(x, y, 2.5, 1.3, "bad", pane.box)
-    room.taken.append((x[0] - 3, y - 4, x[-1] - x[0] + 6, 8))
-    ends = x[0] - 8 - label_px(word), x[-1] + 8, x[0] - 3
-    room.write(word, [(left, top) for top in (y - ROW_PX / 2, y + 6) for left in ends], "bad")
-
-
 def missing(panel: Panel, window: Window) -> tuple[Floats, str] | None:
     """Steps, one per column of crosses, where the panel's first line is NaN or Inf, and the word for it."""
     parts = [s for s in panel.lines[0].segments if s.live] or list(panel.lines[0].segments)
-    if all(np.isfinite(s.values).all() for s in parts):
-        return None
     steps, values = np.concatenate([s.steps for s in parts]), np.concatenate([s.values for s in parts])
     odd = ~np.isfinite(values) & window.holds(steps)
     if not odd.any():

@@ -1,8 +1,7 @@
 """The Markdown pages of the site, made from entries and pattern pages, and the index of the search.
 
-A page kind is a function ``kind(site, render) -> Iterator[Page]``; `PAGE_KINDS` lists them. A template comes
-from the first folder of ``SiteData.templates`` that has it. The index of the search is loaded on demand, and
-has at most `A_RUN` bytes for a run, so that the search stays fast in an archive of any size.
+A page kind is a function ``kind(site, render) -> Iterator[Page]``. A template comes from the first folder of
+``SiteData.templates`` that has it. A run has at most `A_RUN` bytes in the index of the search.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from chronicle.workspace.folders import shipped_file
 __all__ = (
     "PAGE_KINDS", "Page", "PatternPage", "SiteData", "assets", "load", "load_cases", "load_gallery", "pages",
 )  # fmt: skip
-
 PAGE_KINDS = (
     home, lists.browse, chronology.chronology, chronology.experiments_page, runs, lists.patterns,
     lists.cases, lists.reviews, lists.unreadable, lists.missing,
@@ -69,8 +67,7 @@ _MARKUP = re.compile(r"\]\([^)]*\)|<[^>]*>", re.S)
 
 def search_js(site: SiteData) -> str:
     """The script ``chronicleSearch``. A pattern has id, title, verdict, and other names · words that people
-    type; a run has id, title, badge, project, the indices of its patterns, and words of its notes, tags and
-    events."""
+    type; a run has id, title, badge, project, indices of patterns, and words of notes, tags and events."""
     pages = []
     for page in site.patterns:
         names = f"{', '.join(map(plain, page.also_called))} · {plain(page.typed)}"
@@ -102,8 +99,7 @@ def _run(entry: Entry, place: Mapping[str, int]) -> str:
     head = [*shown, clipped(plain(entry.about.get("project", "")), _TITLE), known]
     if slug(entry.run_id) != entry.run_id:
         head.append(slug(entry.run_id))
-    left = A_RUN - len(as_json(head).encode()) - 4
-    head.insert(5, _distinct_words(_texts(entry), left))
+    head.insert(5, _distinct_words(_texts(entry), A_RUN - len(as_json(head).encode()) - 4))
     return as_json(head)
 
 

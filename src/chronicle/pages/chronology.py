@@ -13,11 +13,12 @@ faults that led to the act are its reasons, the findings that followed it its ou
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
-from itertools import dropwhile, groupby, islice, takewhile
+from itertools import groupby, takewhile
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
@@ -38,11 +39,7 @@ TRIED_ROWS = 200  # rows in the table of experiments
 _MOST_FOLLOWED = 2  # findings in an outcome: the gravest ones
 _PLANS = ("hypothesis", "tried")  # kinds of notes that say what a whole run is to try
 _KINDS_OF_ACTS = ("tried", "decision")
-_KINDS_OF_OUTCOMES = ("outcome", "lesson", "decision")
 _NOTE_KINDS = ("hypothesis", "tried", "decision", "outcome", "lesson")
-_FIRST_AND_LAST = (EventKind.LAUNCH, EventKind.END)
-
-Notes = Mapping[str, list[RunEvent]]
 
 
 def chronology(site: SiteData, render: Render) -> Iterator[Page]:
@@ -76,8 +73,8 @@ def events_js(site: SiteData) -> str:
     for row in site.happened:
         event, sentence = row.event, clipped(plain(row.event.sentence), _LONGEST_SENTENCE)
         about = event.verdict or "", event.mark, event.title, sentence, event.who
-        texts = row.time, row.kind, *about, row.run, row.title, row.href, row.entry.about.get("project", "")
-        lines.append(as_json([plain(text) for text in texts]))
+        run = row.entry.run_id, row.title, row.href, row.entry.about.get("project", "")
+        lines.append(as_json([plain(text) for text in (row.time, row.kind, *about, *run)]))
     return "window.chronicleEvents = [\n{}\n];\n".format(",\n".join(lines))
 
 
@@ -88,17 +85,17 @@ def markdown(entries: Iterable[Entry], first: str = "", last: str = "") -> str:
     for month, days in by_month(kept):
         lines += [f"## {month}", ""]
         for day, same in days:
-            lines += [f"### {day}", "", *(f"- {_markdown_row(row)}" for row in same), ""]
+            lines += [f"### {day}", ""]
+            for row in same:
+                who = f", {row.event.who}" if row.event.who else ""
+                title, where, sentence = map(_escaped, (row.event.title, row.title + who, row.event.sentence))
+                lines.append(f"- {row.hour} **{title}** ({where}): {sentence}")
+            lines.append("")
     return "\n".join(lines) if kept else "# Chronicle\n\nNo dated event.\n"
 
 
-def _markdown_row(row: RunEvent) -> str:
-    event = row.event
-    title, where, sentence = (
-        "".join(f"\\{c}" if c in "\\`*_[]<>#|" else c for c in plain(text))
-        for text in (event.title, row.title + (f", {event.who}" if event.who else ""), event.sentence)
-    )
-    return f"{row.hour} **{title}** ({where}): {sentence}"
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>#|])", r"\\\1", plain(text))
 
 
 def atom(site: SiteData) -> str:
@@ -108,26 +105,19 @@ def atom(site: SiteData) -> str:
     address = escape(site.site_url or "./")
     home = f'<link rel="alternate" href="{address}"/>'
     own = f'<link rel="self" href="{address}{ATOM}"/>' if site.site_url else ""
-    return "\n".join([
-        '<?xml version="1.0" encoding="utf-8"?>',
-        '<feed xmlns="http://www.w3.org/2005/Atom">',
-        f"<id>{_id(site, '')}</id><title>{title}</title><updated>{newest}</updated>",
-        f"{home}{own}<author><name>{title}</name></author><generator>chronicle</generator>",
-        *map(_atom_entry, items),
-        "</feed>\n",
-    ])  # fmt: skip
+    head = f"""<?xml version="1.0" encoding="utf-8"?>
+<feed xmlns="http://www.w3.org/2005/Atom">
+<id>{_id(site, "")}</id><title>{title}</title><updated>{newest}</updated>
+{home}{own}<author><name>{title}</name></author><generator>chronicle</generator>"""
+    return "\n".join([head, *map(_atom_entry, items), "</feed>\n"])
 
 
 def _atom_entry(item: Mapping[str, Any]) -> str:
     names = "".join(f"<author><name>{escape(who['name'])}</name></author>" for who in item.get("authors", ()))
-    title, text, url, tag = (
-        escape(v) for v in (item["title"], item["content_text"], item["url"], item["tags"][0])
-    )
-    return (
-        f"<entry><id>{item['id']}</id><title>{title}</title><updated>{item['date_published']}</updated>"
-        f'<link href="{url}"/>{names}<category term="{tag}"/>'
-        f"<content>{text}</content></entry>"
-    )
+    title, text, url = (escape(item[name]) for name in ("title", "content_text", "url"))
+    head = f"<id>{item['id']}</id><title>{title}</title><updated>{item['date_published']}</updated>"
+    tag = f'<category term="{escape(item["tags"][0])}"/>'
+    return f'<entry>{head}<link href="{url}"/>{names}{tag}<content>{text}</content></entry>'
 
 
 def json_feed(site: SiteData) -> str:
@@ -145,14 +135,12 @@ def json_feed(site: SiteData) -> str:
 def _items(site: SiteData) -> Iterator[dict[str, Any]]:
     for row in [row for row in site.happened if moment(row.time)][:MOST]:
         yield {
-            "id": _id(site, row.href),
-            "url": site.site_url + row.href,
-            "title": plain(f"{row.event.title}: {row.title}"),
-            "content_text": plain(row.event.sentence),
+            "id": _id(site, row.href), "url": site.site_url + row.href,
+            "title": plain(f"{row.event.title}: {row.title}"), "content_text": plain(row.event.sentence),
             "date_published": _time(moment(row.time)),
             **({"authors": [{"name": plain(row.event.who)}]} if row.event.who else {}),
             "tags": [plain(row.kind)],
-        }
+        }  # fmt: skip
 
 
 def _id(site: SiteData, href: str) -> str:
@@ -192,10 +180,6 @@ class _Act:
     def finding(self) -> Event | None:
         return next((event for event in self.done if event.kind is EventKind.FINDING), None)
 
-    def is_cause_of(self, finding: Event) -> bool:
-        words = [f"the {event_name(event)}" for event in self.done]
-        return self.is_experiment and any(word in cause for word in words for cause in finding.causes)
-
 
 def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
     """experiments.md: the experiments of all runs, the newest first."""
@@ -208,11 +192,10 @@ def experiments_page(site: SiteData, render: Render) -> Iterator[Page]:
 def experiments(entry: Entry) -> Iterator[Experiment]:
     """The experiments of a run: those of the run as a whole, then the others in the order of its events."""
     notes: dict[str, list[RunEvent]] = {}
-    of_whole_run = (e.id for e in entry.events if e.kind in _FIRST_AND_LAST or e.shows(COURSE))
-    on_run = {"", *of_whole_run}
-    for event in entry.events:
-        if event.kind in BY_PEOPLE:
-            notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
+    ends = (EventKind.LAUNCH, EventKind.END)
+    on_run = {"", *(event.id for event in entry.events if event.kind in ends or event.shows(COURSE))}
+    for event in (event for event in entry.events if event.kind in BY_PEOPLE):
+        notes.setdefault("" if event.of in on_run else event.of, []).append(RunEvent(entry, event))
     of_run = notes.pop("", [])
     plan = _plan(of_run)
     acts = _acts(entry, notes, is_planned=plan is not None)
@@ -226,7 +209,7 @@ def experiments(entry: Entry) -> Iterator[Experiment]:
         act.notes += [note for e in (*act.done, *act.led) for note in notes.pop(e.id, ())]
     for act in acts:
         act.replies = [note for e in act.followed for note in notes.pop(e.id, ())]
-    yield from (_experiment(entry, act) for act in acts)
+        yield _experiment(entry, act)
 
 
 def _plan(notes: Sequence[RunEvent]) -> _Act | None:
@@ -249,7 +232,7 @@ def _in_turn(notes: Sequence[RunEvent]) -> list[_Act]:
     return [act for act in acts if any(note.note_kind in _KINDS_OF_ACTS for note in act.notes)]
 
 
-def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
+def _acts(entry: Entry, notes: Mapping[str, list[RunEvent]], is_planned: bool) -> list[_Act]:
     """The launch and the acts after it, in order; ``is_planned`` if the run as a whole is an experiment."""
     joins = {event_id(join): join for join in entry.diagnosis.joins}
     acts, earlier = [_Act(is_experiment=False)], list[Event]()
@@ -260,9 +243,9 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
             led = _causes_of(earlier, join)
             if last.finding in led:  # this restart carries out what was decided about the finding
                 acts.pop()
-            undid = {"left_pattern", "inside_pattern"} & join.evidence.keys() if join else set()
-            is_noted = any(e.id in notes for e in (event, *led))
-            has_reason = bool(undid or (join and join.changes) or is_noted)
+            has_reason = any(e.id in notes for e in (event, *led))
+            if join and (join.changes or {"left_pattern", "inside_pattern"} & join.evidence.keys()):
+                has_reason = True
             acts.append(_Act([event], led, joins=[join] if join else [], is_experiment=has_reason))
         elif event.kind in CHANGES:
             if last.done and last.done[0].kind in CHANGES and last.done[0].attempt == event.attempt:
@@ -272,7 +255,8 @@ def _acts(entry: Entry, notes: Notes, is_planned: bool) -> list[_Act]:
         elif event.kind is EventKind.FINDING and not event.shows(OVERALL):
             last.followed.append(event)
             decided = any(note.note_kind in _KINDS_OF_ACTS for note in notes.get(event.id, ()))
-            if decided and not is_planned and not last.is_cause_of(event):
+            names = [f"the {event_name(done)}" for done in last.done] if last.is_experiment else []
+            if decided and not is_planned and not any(name in c for name in names for c in event.causes):
                 acts.append(_Act([event]))
         earlier.append(event)
     return acts
@@ -303,51 +287,38 @@ def _experiment(entry: Entry, act: _Act) -> Experiment:
             changed.append(note.event.sentence)
         elif note.note_kind == "hypothesis" or (note.note_kind == "outcome" and act.finding and not changed):
             why.append(note.event.sentence)
-        elif note.note_kind in _KINDS_OF_OUTCOMES:
+        elif note.note_kind in ("outcome", "lesson", "decision"):
             came.append(note)
-    return Experiment(
-        entry,
-        act.done[0] if act.done else act.notes[0].event,
-        tuple(changed or ["The run as a whole."]),
-        tuple(why),
-        (*_consequences(entry, act, bool(came)), *map(_with_kind, [*act.replies, *came])),
-        _hours(entry, act),
-    )
-
-
-def _with_kind(note: RunEvent) -> str:
-    kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
-    return f"{kind}{note.event.sentence}"
+    outcome = _consequences(entry, act, bool(came))
+    for note in (*act.replies, *came):
+        kind = "" if note.note_kind == "outcome" else f"{note.event.title}: "
+        outcome.append(f"{kind}{note.event.sentence}")
+    what = tuple(changed or ["The run as a whole."]), tuple(why), tuple(outcome)
+    return Experiment(entry, act.done[0] if act.done else act.notes[0].event, *what, _hours(entry, act))
 
 
 def _consequences(entry: Entry, act: _Act, is_noted: bool) -> list[str]:
     gravest = sorted(act.followed, key=lambda e: (e.live, e.verdict.rank if e.verdict else 0, e.severity))
-    shown = {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}
-    if shown:
+    if shown := {event.id for event in gravest[-_MOST_FOLLOWED:]} | {note.event.of for note in act.replies}:
         return [event.sentence for event in act.followed if event.id in shown]
-    is_over = act.finding is None or act.finding.end_step is not None
-    if not act.done or is_noted or not is_over:
+    if not act.done or is_noted or (act.finding is not None and act.finding.end_step is None):
         return []
-    return [f"No finding followed up to {_last_place(entry, act.done[-1])}."]
-
-
-def _last_place(entry: Entry, event: Event) -> str:
-    later = islice(dropwhile(lambda other: other is not event, entry.events), 1, None)
-    restart = next((other for other in later if other.kind in JOINS), None)
+    later = entry.events[entry.events.index(act.done[-1]) + 1 :]
+    restart = next((event for event in later if event.kind in JOINS), None)
     joins = {event_id(join): join.from_step for join in entry.diagnosis.joins}
-    ends = (e.step for e in entry.events if e.kind is EventKind.END)
-    last = joins.get(restart.id) if restart else next(ends, None)
-    return axis_named({row["axis"] for row in entry.attempts}).place(last or event.step or 0)
+    ends = (event.step for event in entry.events if event.kind is EventKind.END)
+    last = (joins.get(restart.id) if restart else next(ends, None)) or act.done[-1].step or 0
+    place = axis_named({row["axis"] for row in entry.attempts}).place(last)
+    return [f"No finding followed up to {place}."]
 
 
 def _hours(entry: Entry, act: _Act) -> str:
     """Hours that were discarded, passed until the run went on, or were trained after a lasting failure."""
     lost = [span for join in act.joins for span in (join.evidence.get("discarded_s"), join.gap_s)]
-    for event in (*act.done, *act.followed):
-        if event.live and event.verdict is Verdict.BAD and event.end_step is None:
-            end = next((e.elapsed_s for e in entry.events if e.kind is EventKind.END), None)
-            lost.append(None if end is None or event.elapsed_s is None else end - event.elapsed_s)
-            break
+    failures = (event for event in (*act.done, *act.followed) if event.live and event.verdict is Verdict.BAD)
+    if (failure := next((event for event in failures if event.end_step is None), None)) is not None:
+        end = next((e.elapsed_s for e in entry.events if e.kind is EventKind.END), None)
+        lost.append(None if end is None or failure.elapsed_s is None else end - failure.elapsed_s)
     if (lost and not any(lost)) or all(event.elapsed_s is None for event in entry.events):
         return ""
     hours = sum(span for span in lost if span) / 3600

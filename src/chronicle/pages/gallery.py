@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import dropwhile
@@ -36,16 +36,12 @@ class RunEvent:
         return self.event.time
 
     @property
-    def run(self) -> str:
-        return self.entry.run_id
-
-    @property
     def title(self) -> str:
         return self.entry.title or self.entry.run_id
 
     @property
     def href(self) -> str:
-        return f"{place(self.run)}#{self.event.id}"
+        return f"{place(self.entry.run_id)}#{self.event.id}"
 
     @property
     def day(self) -> str:
@@ -82,57 +78,47 @@ class RunEvent:
     @property
     def after(self) -> str:
         """The next restart or the end of the run, after no finding also the next finding that is not good."""
-        is_finding = self.event.kind is EventKind.FINDING
         later = dropwhile(lambda other: other.id != self.event.id, self.entry.events)
         next(later)  # the event itself
         for other in later:
             is_bad = other.kind is EventKind.FINDING and other.verdict is not Verdict.GOOD
             # The plain end of a log is no consequence of anything.
             is_end = other.kind is EventKind.END and other.ending not in ("", "in NaN")
-            if is_end or other.kind in JOINS or (is_bad and not is_finding):
+            if is_end or other.kind in JOINS or (is_bad and self.event.kind is not EventKind.FINDING):
                 return other.sentence
         return ""
 
 
 def dated_events(entries: Iterable[Entry]) -> list[RunEvent]:
     """The dated events of all runs, newest first; of a run without any date its end."""
-    logged = [row for entry in entries for row in _listed_events(entry)]
-    return sorted(logged, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
-
-
-def _listed_events(entry: Entry) -> Iterator[RunEvent]:
-    events = [event for event in entry.events if not event.shows(OVERALL)]
-    dated = [event for event in events if event.time]
-    ended = {event.time[:10] for event in dated if event.kind is EventKind.END}
-    # If a run ends on the day of its launch, the launch says nothing more.
-    dated = [event for event in dated if event.kind is not EventKind.LAUNCH or event.time[:10] not in ended]
-    if not dated:
-        dated = [event for event in events if event.kind is EventKind.END]
-    yield from (RunEvent(entry, event) for event in reversed(dated))
+    listed: list[RunEvent] = []
+    for entry in entries:
+        rows = [RunEvent(entry, event) for event in reversed(entry.events) if not event.shows(OVERALL)]
+        ends = [row for row in rows if row.event.kind is EventKind.END]
+        ended = {row.day for row in ends}
+        # If a run ends on the day of its launch, the launch says nothing more.
+        told = (row for row in rows if row.event.kind is not EventKind.LAUNCH or row.day not in ended)
+        listed += [row for row in told if row.time] or ends
+    return sorted(listed, key=lambda row: (bool(row.time), moment(row.time)), reverse=True)
 
 
 def last_time(entry: Entry) -> str:
     """The time of the last event in a run's logs, as logged; empty if they have none."""
-    logged = (event.time for event in entry.events if event.kind not in BY_PEOPLE)
-    return max(logged, key=moment, default="")
+    return max((event.time for event in entry.events if event.kind not in BY_PEOPLE), key=moment, default="")
 
 
 def listed(entry: Entry) -> Entry:
     """The part of an entry that other pages show. A build stores it apart, and reads no more than this."""
     findings = [replace(f, evidence={}, criteria=(), runner_up_if="") for f in entry.diagnosis.findings]
     return replace(
-        entry,
-        story=(),
+        entry, story=(), costs=(), warnings=(), faults=(),
         events=tuple(replace(e, numbers=(), signs={}, parts=(), also=()) for e in entry.events),
         diagnosis=replace(entry.diagnosis, findings=tuple(findings), not_assessed=()),
         facts=tuple(fact for fact in entry.facts if fact.how == "run.toml"),
-        costs=(),
         figures=tuple(f for f in entry.figures if f.name in ("whole", "thumb")),
-        warnings=(),
         attempts=tuple({k: row[k] for k in _OF_ATTEMPT if k in row} for row in entry.attempts),
         metrics=({"points": n_points(entry)},) if entry.metrics else (),
-        faults=(),
-    )
+    )  # fmt: skip
 
 
 def n_points(entry: Entry) -> int:
@@ -201,8 +187,7 @@ class Source:
 
 @dataclass(frozen=True)
 class PatternPage:
-    """gallery/<verdict>/<id>.md: the front matter, and the Markdown below it as ``body``. ``typed`` has more
-    words that people type into the search to find it."""
+    """gallery/<verdict>/<id>.md: front matter, and ``body``; ``typed`` has more words to find it by."""
 
     id: Text
     title: Text
@@ -260,13 +245,10 @@ class Case:
 
 @dataclass(frozen=True)
 class SiteData:
-    """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it.
-
-    Entries may have been shortened by `listed`; ``full_entry`` returns the whole one. ``site_url`` and
-    ``edit_url`` end in a slash, or are empty. Pages that are up to date are found by ``known``, a hash of
-    each entry by its run, ``shared``, a hash of all else, and ``standing``, the pages with their
-    `Page.made_of`.
-    """
+    """All that the pages show. ``unreadable`` has pairs of a log or run and what is wrong with it. Entries
+    may have been shortened by `listed`; ``full_entry`` returns the whole one. ``site_url`` and ``edit_url``
+    end in a slash, or are empty. Pages that are up to date are found by ``known``, a hash of each entry by
+    its run, ``shared``, a hash of all else, and ``standing``, the pages with their `Page.made_of`."""
 
     entries: Sequence[Entry]
     patterns: Sequence[PatternPage]
@@ -315,8 +297,7 @@ class SiteData:
         """The page at ``path``; its text is made unless the page there was made of the same ``content``."""
         of = f"{self.shared}{content}".encode("utf-8", "surrogatepass")
         made_of = hashlib.sha256(of).hexdigest() if self.shared and content else ""
-        stands = made_of and self.standing.get(path) == made_of
-        return Page(path, None if stands else text(), made_of)
+        return Page(path, None if made_of and self.standing.get(path) == made_of else text(), made_of)
 
     def pattern_title(self, pattern: str) -> str:
         """The title of a pattern, by its page or the fixed list; its id, if it has neither."""
@@ -327,9 +308,7 @@ class SiteData:
 def load_gallery(folders: Sequence[Path]) -> list[PatternPage]:
     """The pattern pages of all folders, each from the first folder that has it, in the order of the patterns.
     Raises ConfigError: front matter that is wrong, with its file and key."""
-    pages: dict[str, PatternPage] = {}
-    for folder in folders:
-        pages = {page.id: page for page in load(folder)} | pages
+    pages = {page.id: page for folder in reversed(folders) for page in load(folder)}
     order = {pattern.id: i for i, pattern in enumerate(PATTERNS)}
     return sorted(pages.values(), key=lambda page: (order.get(page.id, len(order)), page.id))
 
@@ -355,8 +334,7 @@ def parse(text: str, name: str, verdict: Verdict) -> PatternPage:
 def _page(kind: type[P], text: str, name: str, file: str, **known: Any) -> P:
     import yaml
 
-    parts = _FRONT_MATTER.match(text.replace("\r\n", "\n"))
-    if parts is None:
+    if (parts := _FRONT_MATTER.match(text.replace("\r\n", "\n"))) is None:
         raise ConfigError(file, "", "must begin with front matter between two lines of ---")
     try:
         table = yaml.load(parts[1], getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # ten times faster in C

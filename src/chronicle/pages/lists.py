@@ -1,8 +1,4 @@
-"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run.
-
-Home shows a team which runs need attention, what is new and what is in training; in the reference gallery it
-has a large figure instead.
-"""
+"""Pages that list runs: Home, Browse, patterns, cases, reviews, unreadable logs; and the card of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +12,7 @@ from typing import NamedTuple
 
 from chronicle.classify.patterns import BY_ID, Trait, having
 from chronicle.metrics.values import clipped, count, moment, plural, value_words
-from chronicle.model import VERDICTS, Entry, Event, EventKind, Verdict
+from chronicle.model import VERDICTS, Entry, EventKind, Verdict
 from chronicle.pages.chronology import day_words
 from chronicle.pages.gallery import Page, PatternPage, RunEvent, SiteData, figure, last_time, n_points
 from chronicle.pages.words import Html, Render, as_json, place, plain
@@ -30,15 +26,13 @@ from chronicle.workspace.notes import STANCES, last_review, verdict_of
 SHOWN_EVENTS = 5  # events of this archive on a pattern's page
 LISTED_ROWS = 150  # rows of a plain list, which stays far below 100 KB even with long titles
 _CAPTION = 160  # characters of a title or a measure on a card
+# For each verdict its patterns: the page, the first sentence of its lead, and the number of runs.
 Columns = list[tuple[Verdict, list[tuple[PatternPage, str, int]]]]
-"""For each verdict its patterns: the page, the first sentence of its lead, and the number of runs."""
 _LINK = re.compile(r"(?<=\]\()(?:\.\./)+(good|worrying|bad|unexpected|cases|docs)/(?=[\w.-]+)")
 FEWEST = 5  # statistics need at least so many runs or events, else their intervals say nothing
 _Z = 1.96  # of a normal distribution, for an interval of 95 %
 ATTENTION, NEWS, SHELVES, ON_A_SHELF = 8, 12, 6, 4  # on Home: rows, rows, projects, cards of a project
-_ASKS = (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL)  # badges of runs that need attention
 _DAY_S = 86_400
-_OPEN_ENDS = ("", "cut off")
 
 
 class Card(NamedTuple):
@@ -60,8 +54,7 @@ def browse(site: SiteData, render: Render) -> Iterator[Page]:
     for (number, name), part in zip(numbers, parts, strict=True):
         groups = [(badge, list(cards)) for badge, cards in groupby(map(card, part), lambda c: c.verdict)]
         values = {"number": number, "parts": numbers, "groups": groups, "runs": len(ranked)}
-        template = "browse.md.j2" if number == 1 else "browse-more.md.j2"
-        yield Page(f"{name}.md", render(template, values))
+        yield Page(f"{name}.md", render("browse.md.j2" if number == 1 else "browse-more.md.j2", values))
 
 
 def patterns(site: SiteData, render: Render) -> Iterator[Page]:
@@ -72,16 +65,11 @@ def patterns(site: SiteData, render: Render) -> Iterator[Page]:
         numbers, runs = list(statistics(site, page.id, happened)), len(site.showing.get(page.id, ()))
         shown = {"specimens": _cards_of(site, page.specimens), "numbers": numbers, "runs": runs}
         values = {
-            "base": "../",
-            "site": site,
-            "page": page,
-            "body": Html(_linked(page.body, "")),
+            "base": "../", "site": site, "page": page, "events": happened[:SHOWN_EVENTS], **shown,
+            "body": Html(_linked(page.body, "")), "own_drawing": _drawing(page.id, "small"),
             "drawing": Html(_drawing(page.id, "wide") + _drawing(page.id, "narrow")),
             "alike": [(_drawing(other.pattern, "small"), other) for other in page.lookalikes],
-            "own_drawing": _drawing(page.id, "small"),
-            "events": happened[:SHOWN_EVENTS],
-            **shown,
-        }
+        }  # fmt: skip
         content = [row.content for row in happened[:SHOWN_EVENTS]], shown
         yield site.page(f"patterns/{page.id}.md", content, partial(render, "pattern.md.j2", values))
 
@@ -101,30 +89,26 @@ def reviews(site: SiteData, render: Render) -> Iterator[Page]:
     """reviews.md: what people judged, disagreements first; nothing if there is no review."""
     if not has_reviews(site):
         return
-    runs = []
+    runs, stances = [], []  # a stance: (finding, last review of it, whether that confirms it)
     for entry in site.entries:
         if (review := last_review(entry.notes)) and (verdict := verdict_of(review)):
             runs.append((entry, review, verdict, verdict is entry.diagnosis.verdict))
-    runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
-    stances = []  # (finding, last review of it, whether that confirms it)
-    for entry in site.entries:
         findings = {event.id: event for event in entry.events if event.patterns}
         by_time = sorted(entry.events, key=lambda event: moment(event.time))
         last = {e.of: e for e in by_time if e.kind is EventKind.REVIEW and e.of in findings}
-        words = ((RunEvent(entry, findings[of]), review) for of, review in last.items())
-        stances += [(row, review, review.title.lower() == STANCES[0]) for row, review in words]
+        for of, event in last.items():
+            stances.append((RunEvent(entry, findings[of]), event, event.title.lower() == STANCES[0]))
+    runs.sort(key=lambda row: (row[3], -moment(row[1].at_time)))
     stances.sort(key=lambda row: (row[2], -moment(row[1].time)))
     tally = Counter((finding.event.patterns[0], confirms) for finding, _, confirms in stances)
     judged = sorted({pattern for pattern, _ in tally}, key=site.pattern_title)
     values = {
-        "runs": runs[:LISTED_ROWS],
-        "reviewed": len(runs),
+        "runs": runs[:LISTED_ROWS], "reviewed": len(runs),
         "disagreements": sum(not agrees for *_, agrees in runs),
-        "stances": stances[:LISTED_ROWS],
-        "judged": len(stances),
+        "stances": stances[:LISTED_ROWS], "judged": len(stances),
         "confirmed": sum(confirms for *_, confirms in stances),
         "patterns": [(p, site.pattern_title(p), tally[p, True], tally[p, False]) for p in judged],
-    }
+    }  # fmt: skip
     yield Page("reviews.md", render("reviews.md.j2", values))
 
 
@@ -158,22 +142,15 @@ def entries_js(site: SiteData) -> str:
 def _row(entry: Entry) -> list[object]:
     shown = card(entry)
     return [
-        plain(entry.run_id),
-        shown.title,
-        entry.badge,
+        plain(entry.run_id), shown.title, entry.badge,
         [plain(pattern) for pattern in entry.diagnosis.patterns],
         plain(entry.about.get("project") or "no project"),
         sorted({join.kind.value for join in entry.diagnosis.joins}) or ["none logged"],
         "synthetic" if entry.about.get("synthetic") else plain(entry.about.get("data") or "log"),
-        n_points(entry),
-        shown.measure,
-        shown.meta,
-        shown.href,
-        shown.thumb,
-        last_time(entry)[:10],
+        n_points(entry), shown.measure, shown.meta, shown.href, shown.thumb, last_time(entry)[:10],
         sum(join.discarded_steps for join in entry.diagnosis.joins),
         [[_caption(f.quantity), _caption(value_words(f.value))] for f in entry.facts if f.how == "run.toml"],
-    ]
+    ]  # fmt: skip
 
 
 def card(entry: Entry) -> Card:
@@ -282,29 +259,23 @@ def home(site: SiteData, render: Render) -> Iterator[Page]:
     urgent = [entry for entry in site.worst_first if needs_attention(entry)]
     news, more = week(site.happened)
     values = {
-        "site": site,
-        "teaching": teaching,
+        "site": site, "teaching": teaching, "news": news, "more_news": more,
         "tally": [(badge, tally[badge]) for badge in (*VERDICTS, CANNOT_TELL) if tally[badge]],
-        "hero": shown,
-        "hero_card": card(shown) if shown else None,
+        "hero": shown, "hero_card": card(shown) if shown else None,
         "figure": figure(shown, "whole") if shown else None,
         "folder": place(shown.run_id).removesuffix("index.html") if shown else "",
-        "attention": [card(entry) for entry in urgent[:ATTENTION]],
-        "urgent": len(urgent),
-        "news": news,
-        "more_news": more,
+        "attention": [card(entry) for entry in urgent[:ATTENTION]], "urgent": len(urgent),
         "until": f"{day_words(news[0].day)} {news[0].day[:4]}" if news else "",
         "training": [] if teaching else [card(entry) for entry in in_training(site.entries)],
         "shelves": [] if teaching else shelves(site.entries),
-        "reviewed": has_reviews(site),
-        **columns(site),
-    }
+        "reviewed": has_reviews(site), **columns(site),
+    }  # fmt: skip
     yield Page("index.md", render("home.md.j2", values))
 
 
 def needs_attention(entry: Entry) -> bool:
     """Whether a run is bad, worrying or undecided, and no decision or review came after its findings."""
-    if entry.badge not in _ASKS:
+    if entry.badge not in (Verdict.BAD, Verdict.WORRYING, CANNOT_TELL):
         return False
     decided = (event for event in entry.events if event.kind is EventKind.DECISION)
     reviewed = (event for event in entry.events if event.kind is EventKind.REVIEW and not event.of)
@@ -321,16 +292,11 @@ def week(rows: Sequence[RunEvent]) -> tuple[list[RunEvent], int]:
 
 def in_training(entries: Sequence[Entry]) -> list[Entry]:
     """Runs whose log states no end and continues to within a day of the newest log."""
-    ends = [(entry, end) for entry in entries if (end := _end(entry))]
-    newest = max((moment(end.time) for _, end in ends), default=0.0)
-    return [entry for entry, end in ends if end.ending in _OPEN_ENDS and newest - moment(end.time) <= _DAY_S]
-
-
-def _end(entry: Entry) -> Event | None:
-    if entry.about.get("data", "log") != "log" or entry.about.get("synthetic"):
-        return None
-    ends = (event for event in entry.events if event.kind is EventKind.END)
-    return next((event for event in ends if len(event.time) > len("2026-11-18")), None)
+    logs = (e for e in entries if e.about.get("data", "log") == "log" and not e.about.get("synthetic"))
+    ends = [(log, event) for log in logs for event in log.events if event.kind is EventKind.END]
+    timed = [(log, end.ending, moment(end.time)) for log, end in ends if len(end.time) > len("2026-11-18")]
+    newest = max((at for *_, at in timed), default=0.0)
+    return [log for log, ending, at in timed if ending in ("", "cut off") and newest - at <= _DAY_S]
 
 
 def shelves(entries: Sequence[Entry]) -> list[tuple[str, int, list[Card]]]:

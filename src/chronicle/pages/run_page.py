@@ -1,20 +1,19 @@
 """The page of a run: its figure, its story and its events, then the facts and the evidence.
 
 Causes of an event are ranked by the signs around it: one that a sign speaks against goes to the end, the
-others are ordered by how many signs speak for them, then as on the pattern's page. Causes of a falling reward
-are not listed for a rising loss, nor the other way round.
+others are ordered by how many speak for them, then as on the pattern's page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import islice
 from typing import NamedTuple
 
 from chronicle.classify.patterns import PATTERNS
 from chronicle.metrics.values import clipped
-from chronicle.model import Entry, Event, Finding, Verdict
+from chronicle.model import Entry, Event, Verdict
 from chronicle.pages import words
 from chronicle.pages.gallery import Cause, Page, PatternPage, RunEvent, SiteData, figure
 from chronicle.pages.lists import precedents
@@ -37,9 +36,13 @@ def runs(site: SiteData, render: Render) -> Iterator[Page]:
     """A page for each run, made of its entry and of similar events in other runs."""
     of = cache(partial(precedents, site))
     for entry in site.entries:
-        path, alike = f"runs/{slug(entry.run_id)}/index.md", list(_similar_events(entry, of))
+        leads = (e.patterns[0] for e in deciding(entry.events, entry.verdict) if e.patterns)
+        alike: list[RunEvent] = []
+        for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
+            alike += islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
         known = site.known.get(entry.run_id)
         text = partial(_run_page, site, render, entry, alike)
+        path = f"runs/{slug(entry.run_id)}/index.md"
         yield site.page(path, known and [known, *(row.content for row in alike)], text)
 
 
@@ -53,49 +56,28 @@ def _run_page(site: SiteData, render: Render, entry: Entry, alike: list[RunEvent
     joins = lettered(entry.diagnosis)
     marked = [event for event in entry.events if event.mark]
     listed = [RunEvent(entry, event) for event in entry.events if not event.of]  # notes stand beside theirs
+    findings = {finding.id: finding for finding in entry.diagnosis.findings if finding.criteria}
+    grave = gravest(entry.events, entry.verdict)
+    reasons = ((event, [findings[part] for part in event.parts if part in findings]) for event in grave)
     values = {
-        "base": "../../",
-        "site": site,
-        "entry": entry,
-        "facts": facts,
-        "config": config,
+        "base": "../../", "site": site, "entry": entry, "facts": facts, "config": config, "words": words,
+        "enumerated": enumerated, "axis": axis, "similar": alike, "rows": ROWS,
         "about": dict.fromkeys(ABOUT_FIELDS, "") | dict(entry.about),
-        "words": words,
-        "enumerated": enumerated,
-        "whole": figure(entry, "whole"),
         "reviewer": (review.author or "a person") if (review := last_review(entry.notes)) else "",
-        "axis": axis,
-        "address": words.address(entry.run_id),
-        "key": marked[:KEY],
-        "marked": len(marked),
-        "listed": listed[:EVENTS],
-        "unlisted": len(listed[EVENTS:]),
+        "address": words.address(entry.run_id), "whole": figure(entry, "whole"),
+        "key": marked[:KEY], "marked": len(marked),
+        "listed": listed[:EVENTS], "unlisted": len(listed[EVENTS:]),
         "restarts": [(letter, join, restart(join, axis, *stated)) for letter, join in joins[:KEY]],
         "unlisted_joins": len(joins[KEY:]),
-        "reasons": _reasons(entry),
+        "reasons": [reason for reason in reasons if reason[1]][:TABLES],
         "absent": [page for page in absent if page.verdict is not Verdict.GOOD],
         "unassessed": words.unassessed(entry.diagnosis, site.pattern_title),
         "costs": [fact for fact in entry.costs if fact.value != 0],
         "helpful": _advice_for_run(site, entry),
-        "similar": alike,
-        "rows": ROWS,
         "description": clipped(words.plain(entry.headline), DESCRIPTION_CHARACTERS),
         "preview": preview.files["any"][0] if (preview := figure(entry, "share")) else "",
-    }
+    }  # fmt: skip
     return render("run.md.j2", values)
-
-
-def _similar_events(entry: Entry, of: Callable[[str], list[RunEvent]]) -> Iterator[RunEvent]:
-    leads = (event.patterns[0] for event in deciding(entry.events, entry.verdict) if event.patterns)
-    for pattern in [p for p in dict.fromkeys(leads) if p not in CALM][:ALIKE_EVENTS]:
-        yield from islice((row for row in of(pattern) if row.entry.run_id != entry.run_id), ALIKE_EVENTS)
-
-
-def _reasons(entry: Entry) -> list[tuple[Event, list[Finding]]]:
-    by_id = {finding.id: finding for finding in entry.diagnosis.findings}
-    parts = [(event, map(by_id.get, event.parts)) for event in gravest(entry.events, entry.verdict)]
-    reasons = ((event, [f for f in part if f is not None and f.criteria]) for event, part in parts)
-    return [reason for reason in reasons if reason[1]][:TABLES]
 
 
 def _advice_for_run(site: SiteData, entry: Entry) -> list[Advice]:
@@ -144,19 +126,14 @@ def advice(event: Event, page: PatternPage) -> Advice:
 
 def ranked(causes: Sequence[Cause], signs: Mapping[str, bool]) -> tuple[Ranked, ...]:
     """The causes ranked by the signs (see the module); those for the other kind of metric are left out."""
-    reward = signs.get(Sign.OBJECTIVE.value)
-    fits = (c for c in causes if reward is None or Sign.OBJECTIVE not in (c.unless if reward else c.when))
-    weighed = (_by_signs(cause, signs) for cause in fits)
-    return tuple(sorted(weighed, key=lambda row: (bool(row.against), -len(row.speaks_for))))
-
-
-def _by_signs(cause: Cause, signs: Mapping[str, bool]) -> Ranked:
-    holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
-    against = [sign for sign in cause.when if holds[sign] is False]
-    against += [sign for sign in cause.unless if holds[sign]]
-    return Ranked(
-        cause,
-        tuple(sign.holds for sign in cause.when if holds[sign]),
-        tuple(sign.holds if holds[sign] else sign.fails for sign in against),
-        tuple(dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)),
-    )
+    reward, rows = signs.get(Sign.OBJECTIVE.value), []
+    for cause in causes:
+        holds = {sign: signs.get(sign.value) for sign in (*cause.when, *cause.unless)}
+        against = [sign for sign in cause.when if holds[sign] is False]
+        against += [sign for sign in cause.unless if holds[sign]]
+        speaks_for = tuple(sign.holds for sign in cause.when if holds[sign])
+        phrases = tuple(sign.holds if holds[sign] else sign.fails for sign in against)
+        unknown = dict.fromkeys(sign.needs for sign in holds if holds[sign] is None and sign.needs)
+        if reward is None or Sign.OBJECTIVE not in (cause.unless if reward else cause.when):
+            rows.append(Ranked(cause, speaks_for, phrases, tuple(unknown)))
+    return tuple(sorted(rows, key=lambda row: (bool(row.against), -len(row.speaks_for))))

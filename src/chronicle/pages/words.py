@@ -1,7 +1,4 @@
-"""Times, facts, criteria and names in words, as plain text; and how text becomes HTML.
-
-Templates escape every value that they print, so that no text of a log is interpreted as markup.
-"""
+"""Times, facts, criteria and names in words, as plain text; and how text becomes escaped HTML."""
 
 from __future__ import annotations
 
@@ -21,17 +18,12 @@ from chronicle.metrics.values import clipped, count, duration, plural, share, un
 from chronicle.model import VERDICTS, Criterion, Diagnosis, Event, Fact, Role
 from chronicle.story.restarts import gap as gap
 
-Render = Callable[[str, Mapping[str, Any]], str]
-"""Renders the template of a name with the values given."""
-
+Render = Callable[[str, Mapping[str, Any]], str]  # renders the template of a name with the values given
 _ROLES: dict[str, str] = {
-    Role.LOSS: "training loss",
-    Role.PART_LOSS: "part of the loss",
-    Role.DATASET_LOSS: "loss by data set",
-    Role.GRAD_NORM: "gradient norm",
-    Role.POLICY_KL: "divergence from the reference",
+    Role.LOSS: "training loss", Role.PART_LOSS: "part of the loss", Role.DATASET_LOSS: "loss by data set",
+    Role.GRAD_NORM: "gradient norm", Role.POLICY_KL: "divergence from the reference",
     "attempts": "a second attempt",
-}
+}  # fmt: skip
 _CRITERION_STATES = {None: ("open", "not assessed"), True: ("pass", "met"), False: ("fail", "not met")}
 _CONFIG = "config/"
 _IDENTIFIERS = {"seed", "id", "pid", "port", "job", "version", "code", "rank"}
@@ -142,7 +134,6 @@ def steps(row: Mapping[str, Any]) -> str:
 
 
 LONGEST = 2_000  # characters of a text on a page; entry.json has the whole text
-
 _COMPACT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _BREAKS = re.compile("(?:\r\n|[\t\n\x0b\x0c\r\x85\u2028\u2029])+")
 _UNSEEN = re.compile(
@@ -159,8 +150,6 @@ _MARKUP = str.maketrans({c: f"&#{ord(c)};" for c in "&<>\"'`*_[]{}\\#|~!^"})
 class Html(str):
     """Text that is HTML already. Only this package makes it."""
 
-    __slots__ = ()
-
     def __html__(self) -> str:
         return self
 
@@ -175,9 +164,7 @@ def plain(text: Any) -> str:
 
 def as_html(value: Any) -> Html:
     """A value escaped for HTML and Markdown; `Html` and rendered templates stay as they are."""
-    if hasattr(value, "__html__"):
-        return Html(value.__html__())
-    return Html(plain(value).translate(_MARKUP))
+    return Html(value.__html__() if hasattr(value, "__html__") else plain(value).translate(_MARKUP))
 
 
 def lines(text: str, longest: int = 0) -> Html:
@@ -257,14 +244,9 @@ def renderer(folders: Sequence[Path]) -> Render:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(
-        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]),
-        autoescape=True,
-        finalize=as_html,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+        loader=jinja2.FileSystemLoader([str(folder) for folder in folders]), undefined=jinja2.StrictUndefined,
+        autoescape=True, finalize=as_html, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
     filters = (cited, coded, count, lines, linked, place, plain, plural)
     environment.filters.update({function.__name__: function for function in filters}, yaml=yaml_string)
     environment.globals.update(base="", verdicts=VERDICTS)

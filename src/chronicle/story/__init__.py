@@ -19,7 +19,7 @@ from chronicle.model import Attempt, Diagnosis, Event, EventKind, JoinKind, Note
 from chronicle.story.measured import CALM, COURSE, ODD, OVERALL, RISES, RunView, final_level
 from chronicle.story.measured import picture_edge as picture_edge
 from chronicle.story.sentences import listed
-from chronicle.story.signs import cause_window_steps, event_name
+from chronicle.story.signs import CAUSE_SAMPLES, event_name
 from chronicle.story.telling import events
 from chronicle.timeline.joins import Ending, endings
 from chronicle.workspace.config import RunConfig
@@ -59,16 +59,13 @@ def tell(
     verdict = (review and verdict_of(review)) or diagnosis.verdict
     chosen = _headline_events(diagnosis, happened)
     decisive = [event.sentence for event in chosen] or [diagnosis.because]
-    ends = (e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2))
-    ending = (event.sentence for event in ends)
-    headline = " ".join(filter(None, [*decisive, _trainings_sentence(run), _restarts_sentence(run), *ending]))
+    ends = [e for e in happened if e.kind is EventKind.END and (e.ending or run.n_trainings < 2)]
+    parts = *decisive, _trainings_sentence(run), _restarts_sentence(run), *(end.sentence for end in ends)
+    headline = " ".join(filter(None, parts))
     shown = _told_events(run, happened, chosen)
     paragraphs = [_sequence_paragraph(run, happened, chosen, shown), _people_paragraph(notes)]
     paragraphs += [_review_sentence(review, diagnosis)] if review else []
-    if verdict is diagnosis.verdict:
-        paragraphs.append(_verdict_paragraph(run, happened, chosen, "The verdict"))
-    else:
-        paragraphs.append(_verdict_paragraph(run, happened, [], "The classifier's verdict"))
+    paragraphs.append(_verdict_paragraph(run, happened, chosen, verdict is diagnosis.verdict))
     paragraphs.append(_open_paragraph(run, happened, shown, " ".join([headline, *paragraphs])))
     odd = diagnosis.verdict is Verdict.UNEXPECTED
     is_open = review is None and odd and not deciding(happened, diagnosis.verdict)
@@ -95,8 +92,8 @@ def _people_paragraph(notes: Sequence[Note]) -> str:
 
 def _by_whom(note: Note) -> str:
     """When and by whom a note was written: `` of 2026-10-14 (ada)``."""
-    day, who = f" of {note.at_time[:10]}" if note.at_time else "", f" ({note.author})" if note.author else ""
-    return f"{day}{who}"
+    day = f" of {note.at_time[:10]}" if note.at_time else ""
+    return day + (f" ({note.author})" if note.author else "")
 
 
 def _quoted(note: Note) -> str:
@@ -134,10 +131,9 @@ def gravest(happened: Sequence[Event], verdict: Verdict) -> list[Event]:
 
 def card(happened: Sequence[Event], verdict: Verdict) -> str:
     """The few words of a card: about the event that decides the verdict, else about the end of the run."""
-    if (first := next(iter(gravest(happened, verdict)), None)) is not None:
-        return first.short
-    end = next((event for event in happened if event.kind is EventKind.END), None)
-    return f"nothing found, {end.short}" if end is not None else "nothing found"
+    shorts = [event.short for event in gravest(happened, verdict)[:1]]
+    shorts += (f"nothing found, {event.short}" for event in happened if event.kind is EventKind.END)
+    return [*shorts, "nothing found"][0]
 
 
 def _headline_events(diagnosis: Diagnosis, happened: Sequence[Event]) -> list[Event]:
@@ -162,9 +158,9 @@ def _trainings_sentence(run: RunView) -> str:
     others = "".join(f", {count(often)} {_ENDS.get(how, how)}" for how, often in hows.items())
     ends = "end" if len(last) > 1 else "both end" if run.n_trainings == 2 else "all end"
     holds = "The log holds" if len({a.sources for a in attempts.values()}) == 1 else "The logs hold"
-    where = f"{ends} at {run.axis.place(*sorted({min(last), max(last)}))}"
-    levels = _best_and_worst(run, attempts)
-    return f"{holds} {count(run.n_trainings)} trainings, which {where}{others}.{levels}"
+    where = run.axis.place(*sorted({min(last), max(last)}))
+    trainings = f"{count(run.n_trainings)} trainings, which {ends} at {where}{others}."
+    return f"{holds} {trainings}{_best_and_worst(run, attempts)}"
 
 
 def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
@@ -174,12 +170,10 @@ def _best_and_worst(run: RunView, attempts: Mapping[int, Attempt]) -> str:
     ends = sorted((level, number) for level, number in levels if math.isfinite(level))
     if len(ends) < 2 or plainly(ends[0][0]) == plainly(ends[-1][0]):
         return ""
-    trials = [attempt.facts.get("trial") for attempt in attempts.values()]
-    are_named = None not in trials and len({*trials}) == len(trials)
-    low, high = (
-        f"{plainly(level)} ({attempts[k].facts['trial'] if are_named else f'the {ordinal(k)}'})"
-        for level, k in (ends[0], ends[-1])
-    )
+    names = {k: attempt.facts.get("trial") for k, attempt in attempts.items()}
+    if None in names.values() or len({*names.values()}) < len(names):
+        names = {k: f"the {ordinal(k)}" for k in attempts}
+    low, high = (f"{plainly(level)} ({names[k]})" for level, k in (ends[0], ends[-1]))
     name = run.name(None)
     return f" {name[:1].upper()}{name[1:]} ends at a level between {low} and {high}."
 
@@ -250,13 +244,14 @@ def _sequence_paragraph(
 def _without_repeated_reasons(sentences: Sequence[str]) -> list[str]:
     """The sentences, in which a reason why a finding does not count is given only the first time."""
     given: set[str] = set()
-
-    def shortened(match: re.Match[str]) -> str:
-        is_known = match[0] in given
-        given.add(match[0])
-        return "It does not count either." if is_known else match[0]
-
-    return [_UNCOUNTED.sub(shortened, sentence) for sentence in sentences]
+    told = []
+    for sentence in sentences:
+        reasons = set(_UNCOUNTED.findall(sentence))
+        for reason in reasons & given:
+            sentence = sentence.replace(reason, "It does not count either.")
+        given |= reasons
+        told.append(sentence)
+    return told
 
 
 def _time_lead(happened: Sequence[Event], chosen: Sequence[Event], first: Event) -> str:
@@ -278,15 +273,16 @@ def _possible_causes(run: RunView, happened: Sequence[Event], shown: Sequence[Ev
     causes: dict[str, Event] = {}
     for event in shown:
         earlier = [e for e in happened[: happened.index(event)] if e.step is not None]
+        nearby: list[Event] = []
         if event.kind in JOINS:
             faults = [e for e in earlier if e.kind is EventKind.FAULT and e.attempt != event.attempt]
-            last = (faults[-1].attempt, faults[-1].step or 0) if faults else ("", 0)
-            earliest = last[1] - 2 * run.gap
-            nearby = [e for e in faults if e.attempt == last[0] and (e.step or 0) >= earliest][:1]
-        else:
-            least = (event.step or 0) - cause_window_steps(run) if event.shows(RISES) else math.inf
-            nearby = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt][-1:]
-            nearby = [e for e in nearby if (e.step or 0) >= least]
+            for last in faults[-1:]:
+                least = (last.step or 0) - 2 * run.gap
+                nearby = [e for e in faults if e.attempt == last.attempt and (e.step or 0) >= least][:1]
+        elif event.shows(RISES):
+            least = (event.step or 0) - run.as_steps(CAUSE_SAMPLES)
+            changed = [e for e in earlier if e.kind in CHANGES and e.attempt == event.attempt]
+            nearby = [e for e in changed[-1:] if (e.step or 0) >= least]
         causes |= {e.id: e for e in nearby if e not in shown}
     return list(causes.values())
 
@@ -299,19 +295,23 @@ def _where(run: RunView, findings: Sequence[Event]) -> str:
     return f"over {run.axis.place(min(steps), max(steps))}"
 
 
-def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], verdict: str) -> str:
+def _verdict_paragraph(run: RunView, happened: Sequence[Event], chosen: Sequence[Event], stands: bool) -> str:
+    """Why the classifier gave its verdict, unless that ``stands`` and the headline says it."""
     diagnosis, decide = run.diagnosis, deciding(happened, run.diagnosis.verdict)
+    told = chosen if stands else []
     if diagnosis.verdict is Verdict.GOOD or not decide:
-        return "" if any(e.shows(CALM) for e in chosen) else diagnosis.because
+        return "" if any(e.shows(CALM) for e in told) else diagnosis.because
+    whose = "The verdict" if stands else "The classifier's verdict"
+    begin = f"{whose} is {diagnosis.verdict}"
     if not any(e.verdict is diagnosis.verdict or e.title in diagnosis.because for e in decide):
-        return f"{verdict} is {diagnosis.verdict}:{diagnosis.because.partition(':')[2].rstrip('.')}."
-    if all(event in chosen for event in decide):
+        return f"{begin}:{diagnosis.because.partition(':')[2].rstrip('.')}."
+    if all(event in told for event in decide):
         return ""
     words = []
     for name, same in _by_noun(sorted(decide, key=happened.index)).items():
         several = plural(len(same), name) if len(same) > 1 else f"the {name}"
         words.append(f"{several} {_where(run, same)}".rstrip())
-    return f"{verdict} is {diagnosis.verdict} because of {listed(words)}."
+    return f"{begin} because of {listed(words)}."
 
 
 def _open_paragraph(run: RunView, happened: Sequence[Event], shown: Sequence[Event], before: str) -> str:

@@ -1,20 +1,18 @@
 """Findings grouped into events, and the numbers of each event, measured against one baseline.
 
-Two findings belong to one event if they lie in one attempt and their onsets are no further apart than the log
-can tell, or if both are about the loss and one began before the other was over; a finding that is not over
-counts up to its peak. A later divergence of the same metric continues one that kept most of its height.
-
-The baseline of a rise is the lower of two medians, before its onset and at its onset. A peak that is cut off
-by a picture, or that ends in NaN, is a lower bound. A duration is never more precise than the log.
+Two findings are one event if their onsets in one attempt are no further apart than the log can tell, or if
+both are about the loss and one began before the other was over (or before its peak, if it is not over). The
+baseline of a rise is the lower of two medians, before and at its onset. A peak that is cut off by a picture,
+or that ends in NaN, is a lower bound. A duration is never more precise than the log.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,13 +23,10 @@ from chronicle.metrics.aliases import median_gap
 from chronicle.metrics.names import LOSSES
 from chronicle.metrics.roles import shown_metric
 from chronicle.metrics.values import count, ordinal, percent, plainly, rounded
-from chronicle.model import VERDICTS, Finding, Quantity, Role, Verdict
+from chronicle.model import VERDICTS, Diagnosis, Finding, Floats, Quantity, Role, Steps, Timeline, Verdict
 from chronicle.timeline.courses import distinct_in
 from chronicle.timeline.trainings import numbers_of
 from chronicle.workspace.config import RunConfig
-
-if TYPE_CHECKING:
-    from chronicle.model import Diagnosis, Floats, Steps, Timeline
 
 BEFORE = 8  # samples whose median is the level before an event; the classifier uses as many
 _AT_ONSET = 3  # samples whose median is the level at the onset
@@ -40,17 +35,12 @@ _EDGE_SHARE = 0.005  # of the height of a picture: a peak so near to its upper e
 _ROUGH_SAMPLES = 5  # of a duration of fewer samples only an upper bound is given
 _EXACT_GAP_STEPS = 1.5  # up to this gap between samples a duration is given exactly
 _NAMES = {
-    Role.LOSS: "the loss",
-    Role.VALIDATION_LOSS: "the validation loss",
-    Role.GRAD_NORM: "the gradient norm",
-    Role.LEARNING_RATE: "the learning rate",
-    Role.THROUGHPUT: "the throughput",
-    Role.STEP_TIME: "the time a step takes",
-    Role.LOSS_SCALE: "the loss scale",
-    Role.VALIDATION_SCORE: "the validation score",
-    Role.SCORE: "the training score",
+    Role.LOSS: "the loss", Role.VALIDATION_LOSS: "the validation loss", Role.GRAD_NORM: "the gradient norm",
+    Role.LEARNING_RATE: "the learning rate", Role.THROUGHPUT: "the throughput",
+    Role.STEP_TIME: "the time a step takes", Role.LOSS_SCALE: "the loss scale",
+    Role.VALIDATION_SCORE: "the validation score", Role.SCORE: "the training score",
     Role.OBJECTIVE: "the objective",
-}
+}  # fmt: skip
 _OUGHT_TO_RISE = (Role.OBJECTIVE, Role.SCORE, Role.VALIDATION_SCORE)
 RISES = having(Trait.SPIKE | Trait.DIVERGES) | {"multi-dataset-spike", "resume-spike", "level-shift"}
 """Patterns that are a rise of the loss. An event that shows several of them has the name of the gravest."""
@@ -62,8 +52,7 @@ _NEVER_GROUPED = OVERALL | {"failed-run", "rising-spike-rate", "plateau", "overf
 _ONSETS_APART_SAMPLES = 2  # the onsets of two findings of one event are at most so many samples apart
 
 
-@dataclass(frozen=True)
-class Axis:
+class Axis(NamedTuple):
     """What the steps of a log count: ``step``, ``epoch``, or in the plural ``million tokens``."""
 
     noun: str = "step"
@@ -80,8 +69,7 @@ class Axis:
 
     def way(self, first: int, last: int) -> str:
         """``step 400 to step 361``; ``6 587 to 3 476 million tokens``."""
-        start = count(first) if self.noun.endswith("s") else self.place(first)
-        return f"{start} to {self.place(last)}"
+        return f"{count(first) if self.noun.endswith('s') else self.place(first)} to {self.place(last)}"
 
     def span(self, number: float) -> str:
         """``240 steps``, ``1 step``, ``145 million tokens``."""
@@ -125,6 +113,10 @@ class RunView:
         self.edge = picture_edge(timeline, self.config)
         self._index_of = attempt_places(timeline)
 
+    def as_steps(self, samples: int) -> float:
+        """How many steps so many logged samples span."""
+        return samples * max(self.gap, 1.0)
+
     def index(self, attempt: str | None) -> int | None:
         """The index of the attempt of this name; for None that of the only attempt, if there is one alone."""
         if attempt is None:
@@ -134,9 +126,8 @@ class RunView:
     def training(self, attempt: str | None) -> str:
         """The training of an attempt, ``the third of 13 trainings``; empty if there is only one training."""
         at = self.index(attempt)
-        number = 0 if at is None else self.training_of[at]
-        several = number and self.n_trainings > 1
-        return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if several else ""
+        number = 0 if at is None or self.n_trainings < 2 else self.training_of[at]
+        return f"the {ordinal(number)} of {count(self.n_trainings)} trainings" if number else ""
 
     def in_training(self, attempt: str | None, sentence: str) -> str:
         """The sentence, after the training of the attempt if there are several."""
@@ -153,8 +144,7 @@ class RunView:
 
     def name(self, metric: str | None) -> str:
         """A metric in words: ``the loss``, ``the loss of pmd``; with its logged name if that is ambiguous."""
-        track = self.timeline.series.get(metric or "") or self.loss
-        if track is None:
+        if (track := self.timeline.series.get(metric or "") or self.loss) is None:
             return "the loss"
         if track.role is Role.DATASET_LOSS and track.dataset:
             return f"the loss of {track.dataset}"
@@ -166,11 +156,10 @@ class RunView:
 
 def picture_edge(timeline: Timeline, config: RunConfig) -> float:
     """The value from which on a digitised picture may cut off the loss; infinite for any other log."""
-    losses = [track for track in timeline.series.values() if track.role in LOSSES]
-    if config.data != "digitised picture" or not losses:
+    known = finite_values(track.values for track in timeline.series.values() if track.role in LOSSES)
+    if config.data != "digitised picture" or not len(known):
         return math.inf
-    known = finite_values(track.values for track in losses)
-    edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min())) if len(known) else math.inf
+    edge = float(known.max() - _EDGE_SHARE * (known.max() - known.min()))
     return edge if np.count_nonzero(known >= edge) > 1 else math.inf
 
 
@@ -223,15 +212,11 @@ class FindingView:
         self.falls = self.track is not None and self.track.role in _OUGHT_TO_RISE
         self.what = run.name(finding.metric)  # the metric in words
         self.start = run.axis.place(finding.start_step)  # ``step 250``
+        joins = (join for join in run.timeline.joins if join.after == self.at)
+        begins = any(join.to_step == finding.start_step for join in joins)
+        self.onset = f"the restart at {self.start}" if begins else self.start
         self.span = run.axis.place(finding.start_step, finding.end_step or finding.start_step)
         self.course = f"from {self.start} on" if finding.end_step is None else f"over {self.span}"
-
-    @property
-    def onset(self) -> str:
-        """Where it starts: ``step 500``, or ``the restart at step 500`` if an attempt begins with it."""
-        start = self.finding.start_step
-        begins = any(j.after == self.at and j.to_step == start for j in self.run.timeline.joins)
-        return f"the restart at {self.start}" if begins else self.start
 
     def is_measured(self, key: str) -> bool:
         return math.isfinite(evidence_number(self.finding, key))
@@ -244,9 +229,6 @@ class FindingView:
         self.numbers.append(Quantity(name, value, form(value)))
         return self.numbers[-1].words
 
-    def evidence_words(self, name: str, key: str, form: Callable[[float], str]) -> str:
-        return self.number_words(name, self.value(key), form)
-
     @cached_property
     def samples(self) -> tuple[Steps, Floats]:
         """Steps and values of its metric in its attempt (in several attempts: on the live course)."""
@@ -255,15 +237,6 @@ class FindingView:
         rows = track.live if self.at is None else track.attempt == self.at
         return track.steps[rows], track.values[rows]
 
-    def _values_before(self) -> Floats:
-        """The values before the finding; if its attempt begins with it, those of the attempt before."""
-        (steps, values), track, start = self.samples, self.track, self.finding.start_step
-        earlier = values[steps < start]
-        join = next((j for j in self.run.timeline.joins if j.after == self.at), None)
-        if not len(earlier) and track is not None and join is not None:
-            earlier = track.values[(track.attempt == join.before) & (track.steps < start)]
-        return np.asarray(earlier[np.isfinite(earlier)][-BEFORE:], np.float64)
-
     @property
     def last_step(self) -> float:
         """The last step; for a finding that is not over, the step before the next finding in its series."""
@@ -271,18 +244,21 @@ class FindingView:
         if finding.end_step is not None:
             return finding.end_step
         series = finding.metric, finding.attempt
-        alike = [other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series]
-        later = [other for other in alike if other.start_step > finding.start_step]
-        next_steps = (other.start_step for other in later if not _is_same_divergence(finding, other))
-        return min(next_steps, default=math.inf) - 1
+        alike = (other for other in self.run.diagnosis.findings if (other.metric, other.attempt) == series)
+        later = (other for other in alike if other.start_step > finding.start_step)
+        return min((f.start_step for f in later if not _is_same_divergence(finding, f)), default=math.inf) - 1
 
     @cached_property
     def rise(self) -> Rise | None:
         """The rise of the metric; None if there is no value before it, or if nothing rises."""
         sign = -1.0 if self.falls else 1.0
-        steps, values = self.samples[0], sign * self.samples[1]
-        inside = (steps >= self.finding.start_step) & (steps <= self.last_step)
-        before, rows = sign * self._values_before(), np.flatnonzero(np.isfinite(values) & inside)
+        start, steps, values = self.finding.start_step, self.samples[0], sign * self.samples[1]
+        rows = np.flatnonzero(np.isfinite(values) & (steps >= start) & (steps <= self.last_step))
+        before, track = values[steps < start], self.track
+        join = next((j for j in self.run.timeline.joins if j.after == self.at), None)
+        if not len(before) and track is not None and join is not None:  # its attempt begins with it
+            before = sign * track.values[(track.attempt == join.before) & (track.steps < start)]
+        before = before[np.isfinite(before)][-BEFORE:]
         if not len(before) or not len(rows):
             return None
         top = int(rows[np.argmax(values[rows])])
@@ -321,7 +297,7 @@ class FindingView:
         if rise is not None:
             return f"{verb} {self.from_to(rise)} at {self.onset}", f"{rise.short} at {at}"
         if self.is_measured("height_log"):
-            over = self.evidence_words("height", "height_log", percent)
+            over = self.number_words("height", self.value("height_log"), percent)
             return f"stood {over} above its course at {self.onset}", f"{over} above its course at {at}"
         return f"{verb} at {self.onset}", f"from {at}"
 
@@ -369,9 +345,8 @@ def finding_groups(timeline: Timeline, diagnosis: Diagnosis) -> list[FindingGrou
     for finding in sorted(diagnosis.findings, key=_order):
         same = (g for g in groups if any(_are_one_event(finding, other, near) for other in g))
         if (group := next(same, None)) is None:
-            groups.append([finding])
-        else:
-            group.append(finding)
+            groups.append(group := [])
+        group.append(finding)
     named = [(_gravest(group), tuple(group)) for group in groups]
     named.sort(key=lambda item: (owner(item[0].attempt, item[0].start_step), _order(item[0])))
     return [FindingGroup(number, lead, parts) for number, (lead, parts) in enumerate(named, 1)]
@@ -398,8 +373,7 @@ def owners(timeline: Timeline) -> Callable[[str | None, float], int]:
 
 def gravest_first(groups: Sequence[FindingGroup], verdict: Verdict) -> list[FindingGroup]:
     """The groups of this verdict first, then the others by their own verdict and severity."""
-    in_order = sorted(groups, key=lambda g: g.number)
-    return sorted(in_order, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
+    return sorted(groups, key=lambda g: (g.verdict is not verdict, -g.verdict.rank, -g.lead.severity))
 
 
 def sample_gap(timeline: Timeline) -> float:

@@ -16,24 +16,16 @@ from chronicle.timeline.joins import Ending
 
 _SHOWN_CHANGES = 4
 _OUTCOMES = {
-    "in NaN": "ended in NaN",
-    "rolled back": "back to",
-    "empty": "logged no point",
-    "apart": "a training of its own",
-    "evaluation": "an evaluation",
-}
+    "in NaN": "ended in NaN", "rolled back": "back to", "empty": "logged no point",
+    "apart": "a training of its own", "evaluation": "an evaluation",
+}  # fmt: skip
 # Why a piece of a log is a training of its own, if neither the times nor the ends of the pieces decide it.
 _CAUSES = {
-    "told": "run.toml says so",
-    "evaluation": "an evaluation",
-    "finished": "the one before had finished",
-    "seed": "another seed",
-    "sweep": "of the same sweep",
-    "trial": "another fold, seed or run",
-    "appended": "nothing says that the one before died",
-    "goes on": "the loss or the data go on",
+    "told": "run.toml says so", "evaluation": "an evaluation", "finished": "the one before had finished",
+    "seed": "another seed", "sweep": "of the same sweep", "trial": "another fold, seed or run",
+    "appended": "nothing says that the one before died", "goes on": "the loss or the data go on",
     "undecided": "nothing shows which training it begins again",
-}
+}  # fmt: skip
 
 
 def lettered(diagnosis: Diagnosis) -> list[tuple[str, Join]]:
@@ -66,25 +58,15 @@ def join_event(run: RunView, letter: str, join: Join) -> Event:
         sentence = f"The run went on at {axis.place(join.to_step)}{later}"
         sentence += f", and a branch of {axis.span(lost)} was given up" if lost else ""
         short = f"at {axis.place(join.to_step)}"
+    changed = [_change_words(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
+    if rest := len(join.changes[_SHOWN_CHANGES:]):
+        changed.append(f"{plural(rest, 'more value')} changed")
+    moved = f" {changed[0][:1].upper()}{listed(changed)[1:]}." if changed else ""
+    told = f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{moved}", short, letter
     return Event(
-        event_id(join),
-        EventKind(join.kind.value),
-        join.kind.value.capitalize(),
-        f"{run.in_training(name, sentence)}.{_reach_words(axis, join)}{_move_words(axis, join)}",
-        short,
-        letter,
-        step=join.to_step,
-        duration_s=join.gap_s,
-        attempt=name,
-        severity=min(1.0, lost / max(1, join.from_step)),
-    )
-
-
-def _move_words(axis: Axis, join: Join) -> str:
-    phrases = [_change_words(axis, join, change) for change in join.changes[:_SHOWN_CHANGES]]
-    rest = len(join.changes[_SHOWN_CHANGES:])
-    sentence = listed([*phrases, *[f"{plural(rest, 'more value')} changed"] * bool(rest)])
-    return f" {sentence[:1].upper()}{sentence[1:]}." if sentence else ""
+        event_id(join), EventKind(join.kind.value), join.kind.value.capitalize(), *told, step=join.to_step,
+        duration_s=join.gap_s, attempt=name, severity=min(1.0, lost / max(1, join.from_step)),
+    )  # fmt: skip
 
 
 def _change_words(axis: Axis, join: Join, change: Change) -> str:
@@ -110,20 +92,18 @@ def _change_words(axis: Axis, join: Join, change: Change) -> str:
 
 def _reach_words(axis: Axis, join: Join) -> str:
     """Whether a rollback went back far enough, and whether the behaviour that it undid came again."""
-    evidence, reach = join.evidence, ""
+    evidence = join.evidence
     pattern = evidence.get("left_pattern") or evidence.get("inside_pattern")
     undone = f"the {noun(pattern)}" if pattern else "what had begun"
     again = f" came again at {axis.place(evidence['again_step'])}" if "again_step" in evidence else ""
     if "inside_start_step" in evidence:
         begun = axis.place(evidence["inside_start_step"])
         reach = f" The run did not go back far enough: {undone} had begun at {begun}"
-        reach += f", and it{again}." if again else "."
-    elif "left_start_step" in evidence:
+        return f"{reach}, and it{again}." if again else f"{reach}."
+    if "left_start_step" in evidence:
         reach = f" It restarted {axis.span(evidence['margin_steps'])} before {undone} began"
-        reach += f", which{again}." if again else "."
-    elif again:
-        reach = f" {undone[:1].upper()}{undone[1:]}{again}."
-    return reach
+        return f"{reach}, which{again}." if again else f"{reach}."
+    return f" {undone[:1].upper()}{undone[1:]}{again}." if again else ""
 
 
 class Restart(NamedTuple):

@@ -1,8 +1,7 @@
 """A sentence for each finding, with the numbers of this run: past tense, plain units, ratios.
 
-The sentence of a pattern is in its row (`chronicle.classify.patterns`). If it depends on more than which
-numbers were measured, a method of `Sentences` with the pattern's name makes it. A number is put into words
-once, by `FindingView.number_words`, for the sentence and its short form.
+The sentence of a pattern is in its row (`chronicle.classify.patterns`), or made by the method of `Sentences`
+with its name. A number is put into words once, for the sentence and its short form.
 """
 
 from __future__ import annotations
@@ -37,18 +36,13 @@ _DOWNWARDS = {
     "come down": "come back", "above": "below", "higher": "lower", "at least": "at most", "≥": "≤",
 }  # fmt: skip
 _UPWARDS = re.compile("|".join(_DOWNWARDS))
+# Patterns whose short form does not say which metric it is about.
 _BARE_SHORTS = RISES - {"multi-dataset-spike"} | {
-    "nan-inf",
-    "frozen-metric",
-    "quantised-loss",
-    "grokking",
-    "plateau",
-    "overfitting",
-    "reward-hacking",
-}  # patterns whose short form does not say which metric it is about
+    "nan-inf", "frozen-metric", "quantised-loss", "grokking", "plateau", "overfitting", "reward-hacking",
+}  # fmt: skip
 _NO_CHANGE_LOG = 0.005  # a smaller change would be told as 0 %
-_LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0  # a calm course that ends so far, and so many noise scales,
-# from its best level is told with that level
+# A calm course that ends so far, and so many noise scales, from its best level is told with that level.
+_LOST_LOG, _NOISY_SCALES = math.log(1.25), 3.0
 _MOST_DATASETS = 4  # data sets that a sentence names one by one
 
 
@@ -84,7 +78,8 @@ class Sentences(FindingView):
             key, words = match.groups()
             if words is None:
                 return str(getattr(self, key))
-            return self.evidence_words(key, key, _FORMATS.get(words) or getattr(self.run.axis, words))
+            form = _FORMATS.get(words) or getattr(self.run.axis, words)
+            return self.number_words(key, self.value(key), form)
 
         return _FIELD.sub(filled, _CHOICE.sub(chosen, form))
 
@@ -115,9 +110,10 @@ class Sentences(FindingView):
         level = final_level(self.samples[1][inside & np.isfinite(self.samples[1])])
         if self.rise is not None and min(self.rise.before, level) <= 0:
             return f"at {self.number_words('left', level, plainly)}"
-        many = left > FACTOR_LOG
-        over = self.number_words("left", left, (lambda log: times(math.exp(log))) if many else percent)
-        return f"{'at ' if many else ''}{over} {'' if many else 'above '}its earlier course"
+        if left > FACTOR_LOG:
+            over = self.number_words("left", left, lambda log: times(math.exp(log)))
+            return f"at {over} its earlier course"
+        return f"{self.number_words('left', left, percent)} above its earlier course"
 
     @property
     def came_back(self) -> bool:
@@ -218,18 +214,13 @@ class Sentences(FindingView):
         """Tells logged values, which a reader can check, and not the smoothed ones of the evidence."""
         known = np.isfinite(self.samples[1])
         steps, values = self.samples[0][known], self.samples[1][known]
-        if not len(values):
-            return Words(f"{self.what} was best at {self.start}", f"best at {self.start}")
-        extreme, turned, row = (
-            ("highest", "fell", values.argmax()) if self.falls else ("lowest", "rose", values.argmin())
-        )
+        extreme, turned = ("highest", "fell") if self.falls else ("lowest", "rose")
+        row = values.argmax() if self.falls else values.argmin()
         best, last, at = float(values[row]), float(values[-1]), self.run.axis.place(int(steps[row]))
         if min(best, last) > 0:
             moved = self.number_words("moved", math.log(last / best), percent)
-            by, short = (
-                f"by {moved}",
-                f"{moved} {'below its best' if self.falls else 'above its lowest'} at {at}",
-            )
+            by = f"by {moved}"
+            short = f"{moved} {'below its best' if self.falls else 'above its lowest'} at {at}"
         else:  # there is no share of a value at or below zero
             ends = [self.number_words(*end, plainly) for end in (("best", best), ("last", last))]
             by, short = "from {} to {}".format(*ends), "{} → {}".format(*ends) + f" from {at}"
@@ -245,8 +236,6 @@ class Sentences(FindingView):
             sentence = f"{failed} {{attempts:{'attempts' if of_one else 'trainings'}}} failed"
             return self.words(sentence, sentence)
         known = self.samples[1][np.isfinite(self.samples[1])]
-        if len(known) < 2:
-            return Words("the run did not learn", "did not learn")
         ends = ("first", np.median(known[:8])), ("last", np.median(known[-8:]))
         first, last = (self.number_words(name, float(value), plainly) for name, value in ends)
         course = f"stayed near {last}" if first == last else f"began at {first} and ended at {last}"
@@ -266,17 +255,15 @@ class Sentences(FindingView):
 
     def grokking(self) -> Words:
         if self.is_measured("train_saturated_step"):
-            steps = self.finding.start_step, self.finding.end_step or 0
-            ends = np.interp(steps, *self.samples).tolist()
+            ends = np.interp((self.finding.start_step, self.finding.end_step or 0), *self.samples).tolist()
             low, high = (self.number_words(*end, plainly) for end in zip(("from", "to"), ends, strict=True))
             learned = self.formatted("the training data had been learned at {train_saturated_step:place}")
             sentence = f"{self.what} went from {low} to {high} over {self.span}, long after {learned}"
             return Words(sentence, f"{low} → {high} from {self.start}")
         lasted = self.lasted().removeprefix("after ")
         took = f" {lasted}" if lasted.startswith("within") else f" within {lasted}" if lasted else ""
-        return self.words(
-            f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}", "{drop_log:fallen} lower at {start}"
-        )
+        fell = f"at {{start}}, {{what}} fell by {{drop_log:fallen}}{took}"
+        return self.words(fell, "{drop_log:fallen} lower at {start}")
 
     def reinitialised(self) -> Words:
         risen, short = self.risen("jumped")
@@ -293,8 +280,6 @@ class Sentences(FindingView):
     def near_perfect(self) -> Words:
         where, (steps, values) = self._longest_training()
         known = np.flatnonzero(np.isfinite(values))
-        if not len(known):
-            return Words("nothing stood out", "nothing stood out")
         first, last = values[known[[0, -1]]].tolist()
         cut, unit = is_cut_off(values, int(known[0]), self.run.edge), self.unit
         start = self.number_words("first", first, lambda value: f"{'at least ' * cut}{plainly(value)}")
@@ -302,12 +287,11 @@ class Sentences(FindingView):
         better = first < last if self.falls else last < first
         verb = ("rose" if last > first else "fell") if better else "went"
         course = f"stayed near {end}" if start == end else f"{verb} from {start} to {end}"
-        sentence = (
-            f"{where}{self.what} {course}{unit} over {self.run.axis.place(*steps[known[[0, -1]]].tolist())}"
-        )
+        span = self.run.axis.place(*steps[known[[0, -1]]].tolist())
+        sentence = f"{where}{self.what} {course}{unit} over {span}"
         sentence += self._best_before(steps[known], values[known])
         if self.finding.pattern == "noisy-healthy":
-            noise = self.evidence_words("noise", "noise_log", percent)
+            noise = self.number_words("noise", self.value("noise_log"), percent)
             sentence += f", scattering by about {noise} from value to value"
         short = f"{'≥ ' * cut}{plainly(first)} → {end}{unit}, calm"
         return Words(f"{sentence}, and nothing disturbed it for long", short)

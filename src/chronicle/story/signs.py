@@ -1,7 +1,6 @@
 """Evidence around an event: what came shortly before it, and signs of a cause.
 
-A sign holds, does not hold, or is unknown because the series that it needs was not logged. The causes on a
-pattern's page (gallery/<verdict>/) name the signs for and against them, and `pages.run_page` ranks them so.
+A sign holds, does not, or is unknown if its series was not logged; `pages.run_page` ranks causes by them.
 """
 
 from __future__ import annotations
@@ -21,11 +20,10 @@ from chronicle.model import Event, EventKind, Floats, Role, Series
 from chronicle.story.measured import BEFORE, OVERALL, RunView
 from chronicle.story.sentences import listed, noun
 
-_FIRST_AND_LAST = (EventKind.LAUNCH, EventKind.END)
 _NO_CAUSE = OVERALL | {"rising-spike-rate"}
 _TOGETHER_SAMPLES = 8  # two things that are no further apart may belong to one event
 _USUAL_SAMPLES = 50  # so many samples before an event show what was usual
-_CAUSE_SAMPLES = 50  # something that happened at most so long before an event may have caused it
+CAUSE_SAMPLES = 50  # something that happened at most so long before an event may have caused it
 _RESTART_SAMPLES = 300  # for so long after a restart, the restart may be the cause
 _YOUNG_STEPS = 20_000  # all known instabilities of initial weights came earlier
 _JUMP_FACTOR = 3.0  # of the usual gradient norm, or of the second largest rise among the data sets
@@ -42,25 +40,21 @@ class EventContext:
     def __init__(self, run: RunView, event: Event, events: Sequence[Event], view: AttemptView) -> None:
         self.run, self.event, self.events, self.view = run, event, events, view
         self.step = event.step or 0
-        of_attempt = (int(s.steps[0]) for s in view.series.values() if len(s))
-        self.first_step = min(of_attempt, default=self.step)
+        self.first_step = min((int(s.steps[0]) for s in view.series.values() if len(s)), default=self.step)
         # Whether the log contains the beginning of the training; a picture of it may begin a little later.
         self.has_start = view.index == 0 and self.first_step <= max(2 * run.gap, _START_SHARE * self.step)
-
-    def as_steps(self, samples: int) -> float:
-        return samples * max(self.run.gap, 1.0)
 
     @cached_property
     def shortly_before(self) -> list[tuple[int, Event]]:
         """Earlier events within the window of causes, the nearest first, with their distance in steps."""
         if self.event.shows(OVERALL):
             return []
-        others = (o for o in self.events if o.id != self.event.id and o.title != self.event.title)
-        others = (o for o in others if o.attempt in ("", self.event.attempt))
-        others = (o for o in others if o.kind not in _FIRST_AND_LAST and not o.shows(_NO_CAUSE))
-        before = ((self.step - other.step, other) for other in others if other.step is not None)
-        window = cause_window_steps(self.run)
-        return sorted((pair for pair in before if 0 <= pair[0] <= window), key=itemgetter(0))
+        others = (o for o in self.events if o.title != self.event.title and not o.shows(_NO_CAUSE))
+        before = ((self.step - o.step, o) for o in others if o.step is not None)
+        before = (pair for pair in before if pair[1].attempt in ("", self.event.attempt))
+        near = (pair for pair in before if 0 <= pair[0] <= self.run.as_steps(CAUSE_SAMPLES))
+        causes = (pair for pair in near if pair[1].kind not in (EventKind.LAUNCH, EventKind.END))
+        return sorted(causes, key=itemgetter(0))
 
     def causes(self) -> tuple[str, ...]:
         """``40 steps after the batch change``; of several events of one name only the nearest."""
@@ -89,7 +83,7 @@ class EventContext:
             return np.empty(0)
         start = int(np.searchsorted(series.steps, self.step))
         if self.event.end_step is not None:
-            last = max(self.event.end_step, self.step + self.as_steps(2))
+            last = max(self.event.end_step, self.step + self.run.as_steps(2))
             samples = min(samples, int(np.searchsorted(series.steps, last, side="right")) - start)
         return series.values[start : start + samples]
 
@@ -100,12 +94,12 @@ class EventContext:
         return any(f.start_step <= self.step and f.attempt in (None, self.view.name) for f in findings)
 
     def is_near(self, *kinds: EventKind, samples: int = _TOGETHER_SAMPLES) -> bool:
-        around = self.as_steps(samples)
+        around = self.run.as_steps(samples)
         steps = [o.step for o in self.events if o.kind in kinds and o.step is not None]
         return any(abs(self.step - step) <= around for step in steps)
 
     def resumed(self, samples: int = _TOGETHER_SAMPLES) -> bool:
-        return not self.has_start and self.step - self.first_step <= self.as_steps(samples)
+        return not self.has_start and self.step - self.first_step <= self.run.as_steps(samples)
 
     def every_resume(self) -> bool | None:
         if len(self.run.diagnosis.joins) < 2 or not self.resumed():
@@ -114,15 +108,14 @@ class EventContext:
         return len({o.attempt for o in alike}) > 1
 
     def first_sample(self) -> bool | None:
-        if self.run.config.data == "digitised picture":  # a drawn line has no samples
-            return None
         values = self.values_from(self.view.loss, 2 * _TOGETHER_SAMPLES)
         values = values[np.isfinite(values)]
-        return bool(np.argmax(values) == 0) if len(values) > 1 and self.resumed() else None
+        has_samples = self.run.config.data != "digitised picture" and len(values) > 1
+        return bool(np.argmax(values) == 0) if has_samples and self.resumed() else None
 
     def calm_before(self) -> bool:
-        open_ = (o for o in self.events if o.kind is EventKind.FINDING and o.end_step is None and o.ending)
-        lasting = (o.step for o in open_ if o.attempt == self.event.attempt)
+        findings = (o for o in self.events if o.kind is EventKind.FINDING and o.attempt == self.event.attempt)
+        lasting = (o.step for o in findings if o.end_step is None and o.ending)
         return not self.shortly_before and not any(step is not None and step < self.step for step in lasting)
 
     def rate_rose(self) -> bool | None:
@@ -131,9 +124,8 @@ class EventContext:
         if rate is None or len(earlier) < BEFORE:
             return None
         now = max(value_at(rate, self.step), float(earlier[-_TOGETHER_SAMPLES:].max()))
-        return now > _RATE_RISE_FACTOR * float(
-            np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier)
-        )
+        usual = np.median(earlier[:-BEFORE] if len(earlier) > BEFORE else earlier)
+        return now > _RATE_RISE_FACTOR * float(usual)
 
     def rate_zero(self) -> bool | None:
         rate = self.view.learning_rate
@@ -177,14 +169,12 @@ class EventContext:
         return float(earlier[-1]) <= float(earlier.max()) / 4 if len(earlier) else None
 
     def epoch_ended(self) -> bool | None:
-        epoch = self.view.first(Role.EPOCH)
-        if epoch is None:
+        if (epoch := self.view.first(Role.EPOCH)) is None:
             return None
-        ends = [value_at(epoch, self.step + side * self.as_steps(2)) for side in (-1, 1)]
+        ends = [value_at(epoch, self.step + side * self.run.as_steps(2)) for side in (-1, 1)]
         return bool(np.floor(ends[1]) > np.floor(ends[0]))
 
     def validation_still(self) -> bool | None:
-        """Compares the levels of both losses before and after the event."""
         kept, loss = self.view.validation_loss, self.view.loss
         if kept is None or loss is None:
             return None
@@ -261,10 +251,6 @@ class Sign(StrEnum):
         sign._value_, sign.holds, sign.fails, sign.needs = word, holds, fails, needs
         return sign
 
-    def in_context(self, context: EventContext) -> bool | None:
-        answer: bool | None = getattr(context, self.value.replace("-", "_"))()
-        return None if answer is None else bool(answer)
-
     # fmt: off
     RESUMED = "resumed", "it begins at a restart", "it begins at no restart"
     AFTER_RESUME = "after-resume", "a restart shortly before", "no restart shortly before"
@@ -300,17 +286,12 @@ class Sign(StrEnum):
     # fmt: on
 
 
-def cause_window_steps(run: RunView) -> float:
-    """How many steps before an event its cause may lie."""
-    return _CAUSE_SAMPLES * max(run.gap, 1.0)
-
-
 def around(run: RunView, event: Event, others: Sequence[Event]) -> Event:
     """A finding with what came shortly before it and the known signs; any other event unchanged."""
     at = run.index(event.attempt or None)
     if event.kind is not EventKind.FINDING or event.step is None or not run.views:
         return event
     context = EventContext(run, event, others, run.views[at or 0])
-    answers = {sign.value: sign.in_context(context) for sign in Sign}
-    signs = {word: answer for word, answer in answers.items() if answer is not None}
+    answers = {sign.value: getattr(context, sign.value.replace("-", "_"))() for sign in Sign}
+    signs = {word: bool(answer) for word, answer in answers.items() if answer is not None}
     return replace(event, causes=context.causes(), signs=signs)

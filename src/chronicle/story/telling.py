@@ -1,7 +1,6 @@
-"""The events of a run, from its timeline, diagnosis and notes, in the order in which they happened.
+"""The events of a run, from its timeline, diagnosis and notes, ordered by attempt, then by step.
 
-They are ordered by attempt, then by step: events of a discarded branch come before the rollback. A change of
-schedule or batch inside an attempt is an event; one at a restart belongs to the event of the restart.
+A change of schedule or batch inside an attempt is an event; one at a restart belongs to its event.
 """
 
 from __future__ import annotations
@@ -33,12 +32,9 @@ _MOST_FAULTS = 200  # events of faults; of very many faults the last event stand
 _NEAR_SHARE = 0.1  # of its step: so far an event may have moved since a note named it by its id
 _EVENT_ID = re.compile(r"(?P<family>[a-z-]+?)(?:-a(?P<attempt>\d+))?-(?P<place>\d+)(?:\.\d+)?")
 _END_SENTENCES = {
-    "finished": "The training finished at {}.",
-    "crashed": "The process crashed after {}.",
-    "killed": "The process was killed after {}.",
-    "aborted": "The process was aborted after {}.",
-    "preempted": "The job was preempted after {}.",
-    "cancelled": "The job was cancelled after {}.",
+    "finished": "The training finished at {}.", "crashed": "The process crashed after {}.",
+    "killed": "The process was killed after {}.", "aborted": "The process was aborted after {}.",
+    "preempted": "The job was preempted after {}.", "cancelled": "The job was cancelled after {}.",
     "time limit": "The job reached its time limit after {}.",
     "out of memory": "The process ran out of memory after {}.",
     "loss scale gave up": "The trainer gave up after {}: the loss scale could fall no further.",
@@ -49,9 +45,8 @@ _END_SENTENCES = {
     "CUDA error": "A CUDA error ended the training after {}.",
     "NCCL error": "An NCCL error ended the training after {}.",
     "cut off": "The last record, at {}, is incomplete: the training is still running, or it was killed.",
-    **dict.fromkeys(("", "in NaN"), "The log ends at {}."),
-}
-_EVENT_KINDS = list(EventKind)
+    "": "The log ends at {}.", "in NaN": "The log ends at {}.",
+}  # fmt: skip
 _KIND_OF_NOTE = {"decision": EventKind.DECISION, **dict.fromkeys(REVIEWS, EventKind.REVIEW)}
 _LEAST_RATE_LOG, _LEAST_BATCH_LOG = math.log(1.2), math.log(1.01)  # smaller jumps are part of a schedule
 _STANDS_OUT_FACTOR = 8.0  # a jump is so many times the moves around it; a warm-up or a decay has no jumps
@@ -92,11 +87,9 @@ def _fault_events(run: RunView) -> Iterator[Event]:
 
 def _fault_event(run: RunView, faults: Sequence[Fault]) -> Event:
     first = faults[0]
-    hosts = list(dict.fromkeys(fault.host for fault in faults if fault.host))
-    number = sum(fault.count for fault in faults)
-    often = f" {times_over(number)}" if number > 1 else ""
-    who, kind = clipped(", ".join(hosts), 80), fault_words(first.kind)
-    on = f" on {who}" if hosts else ""
+    who = clipped(", ".join(dict.fromkeys(fault.host for fault in faults if fault.host)), 80)
+    number, kind = sum(fault.count for fault in faults), fault_words(first.kind)
+    often, on = f" {times_over(number)}" if number > 1 else "", f" on {who}" if who else ""
     logged = f"a fault was logged{often}{on}: “{clipped(first.what, 300).rstrip('.')}”."
     begun = ((wall_clock(attempt)[0], attempt.name) for attempt in run.timeline.attempts)
     begun = (pair for pair in begun if pair[0] <= first.at_time)
@@ -144,24 +137,15 @@ def _finding_event(run: RunView, group: FindingGroup) -> Event:
         shorts += " · discarded"
     at = run.index(lead.attempt)
     family = _RISE_FAMILY if lead.pattern in RISES else lead.pattern
+    event_id = f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}"
+    told = BY_ID[lead.pattern].title, " ".join(sentences), shorts, str(group.number)
     return Event(
-        f"{family}{'' if at is None else f'-a{at + 1}'}-{coarse(lead.start_step)}",
-        EventKind.FINDING,
-        BY_ID[lead.pattern].title,
-        " ".join(sentences),
-        shorts,
-        str(group.number),
-        step=lead.start_step,
-        end_step=lead.end_step,
-        attempt=lead.attempt or "",
-        live=live,
-        verdict=group.verdict,
-        severity=lead.severity,
-        numbers=numbers,
-        ending=words.ending,
+        event_id, EventKind.FINDING, *told, step=lead.start_step, end_step=lead.end_step,
+        attempt=lead.attempt or "", live=live, verdict=group.verdict, severity=lead.severity,
+        numbers=numbers, ending=words.ending,
         patterns=tuple(dict.fromkeys([lead.pattern, *(part.pattern for part in group.parts)])),
         parts=tuple(part.id for part in group.parts),
-    )
+    )  # fmt: skip
 
 
 def _numbered(events: Iterable[Event]) -> list[Event]:
@@ -169,8 +153,8 @@ def _numbered(events: Iterable[Event]) -> list[Event]:
     numbered = []
     for event in events:
         often[event.id] += 1
-        number = often[event.id]
-        numbered.append(replace(event, id=f"{event.id}.{number}") if number > 1 else event)
+        again = f".{often[event.id]}" if often[event.id] > 1 else ""
+        numbered.append(replace(event, id=event.id + again))
     return numbered
 
 
@@ -215,11 +199,10 @@ def _with_notes(happened: Sequence[Event], notes: Sequence[Note]) -> tuple[list[
 
 def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
     """The index of the event of a note: the one that it names, else the finding or join at its step."""
-    for place, event in enumerate(events):
-        if note.event and note.event in (event.id, *event.also):
+    for place, event in enumerate(events) if note.event else ():
+        if note.event in (event.id, *event.also):
             return place
-    match = _EVENT_ID.fullmatch(note.event) if note.event else None
-    if match is not None:  # when the note was written, the event had another step or pattern
+    if match := _EVENT_ID.fullmatch(note.event):  # when the note was written, it had another step or pattern
         step = int(match["place"])
         family = f"{match['family']}-a{match['attempt']}-" if match["attempt"] else f"{match['family']}-"
         of_family = ((place, e.step) for place, e in enumerate(events) if e.id.startswith(family))
@@ -227,12 +210,9 @@ def _event_of_note(note: Note, events: Sequence[Event]) -> int | None:
         return min(near)[1] if near and min(near)[0] <= _NEAR_SHARE * max(step, 1) else None
     if note.step is None or note.event:
         return None
-    around = [
-        (event.kind is not EventKind.FINDING, abs(event.step - note.step), place)
-        for place, event in enumerate(events)
-        if event.step is not None and _covers(event, note.step) and not event.shows(OVERALL)
-    ]
-    return min(around)[2] if around else None
+    around = ((place, e) for place, e in enumerate(events) if _covers(e, note.step) and not e.shows(OVERALL))
+    ranked = ((e.kind is not EventKind.FINDING, abs((e.step or 0) - note.step), place) for place, e in around)
+    return min(ranked, default=(True, 0, None))[2]
 
 
 def _covers(event: Event, step: int) -> bool:
@@ -290,15 +270,14 @@ def _order(owner: Callable[[str | None, float], int], event: Event) -> tuple[boo
     step = math.inf if event.step is None else float(event.step)
     kind = EventKind.NOTE if event.kind is EventKind.DECISION else event.kind  # these two by time alone
     is_last = event.kind is EventKind.END or event.step is None
-    return is_last, owner(event.attempt, step), step, _EVENT_KINDS.index(kind), event.time
+    return is_last, owner(event.attempt, step), step, list(EventKind).index(kind), event.time
 
 
 def changes(run: RunView) -> Iterator[Event]:
     """The jumps of the learning rate and of the batch size; many jumps of one series are one event."""
     rate = Role.LEARNING_RATE, EventKind.SCHEDULE, _LEAST_RATE_LOG
     for role, kind, least in (rate, (Role.BATCH_SIZE, EventKind.BATCH, _LEAST_BATCH_LOG)):
-        track = max(run.timeline.by_role(role), key=len, default=None)
-        if track is not None:
+        if (track := max(run.timeline.by_role(role), key=len, default=None)) is not None:
             groups = [g for k in np.unique(track.attempt).tolist() for g in _jumps(track, k, least)]
             if len(groups) > _MOST_CHANGES:
                 groups = [list(chain.from_iterable(groups))]
@@ -315,10 +294,8 @@ def _jumps(track: Track, attempt: int, least: float) -> list[list[int]]:
 
     def stands_out(i: int) -> bool:
         near = slice(max(i - _NEAR_SAMPLES, 0), i + _NEAR_SAMPLES + 1)
-        around = (np.delete(sizes[near], min(i, _NEAR_SAMPLES)) for sizes in scales)
-        return all(
-            s[i] >= _STANDS_OUT_FACTOR * np.median(others) for s, others in zip(scales, around, strict=True)
-        )
+        others = ((s[i], np.median(np.delete(s[near], min(i, _NEAR_SAMPLES)))) for s in scales)
+        return all(move >= _STANDS_OUT_FACTOR * usual for move, usual in others)
 
     large = np.flatnonzero(scales[0] >= least).tolist() if len(moves) > 1 else []
     jumps = np.array([i for i in large if stands_out(i)], np.int64)
@@ -343,15 +320,10 @@ def _change_event(run: RunView, track: Track, kind: EventKind, jumps: list[int])
             short = f"between {{}} and {{}}, {number} changes"
             form = f"changed {number} times {over}, between {{}} and {{}}"
     words = stated(before), stated(after)
+    sentence = run.in_training(owner, f"The {name} {form.format(*words)}.")
     return Event(
-        f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}",
-        kind,
-        kind.value.capitalize(),
-        run.in_training(owner, f"The {name} {form.format(*words)}."),
-        f"{name} {short.format(*words)}",
-        step=begin,
-        end_step=end if len(jumps) > 1 else None,
-        attempt=owner,
-        live=bool(track.live[first]),
+        f"{kind.value.replace(' ', '-')}-a{attempt + 1}-{begin}", kind, kind.value.capitalize(), sentence,
+        f"{name} {short.format(*words)}", step=begin, end_step=end if len(jumps) > 1 else None,
+        attempt=owner, live=bool(track.live[first]),
         numbers=tuple(map(Quantity, names, (before, after), words)),
-    )
+    )  # fmt: skip

@@ -1,11 +1,7 @@
 """Stitching: makes one timeline of the logs of a training.
 
-`stitch` takes attempts in any order and returns a `Timeline`: it cuts logs that hold several attempts, sets
-copies of one log in two formats aside, orders and joins the attempts, and marks every point as live or dead.
-Each stage is a module of its own; docs/timeline.md states the rules.
-
-A pandas DataFrame or plain arrays are converted to attempts here. A table with a column of seeds becomes one
-attempt for each seed.
+`stitch` cuts logs that hold several attempts, sets copies aside, orders and joins the attempts, and marks
+every point as live or dead. Each stage is a module of its own; docs/timeline.md states the rules.
 """
 
 from __future__ import annotations
@@ -31,16 +27,10 @@ from chronicle.timeline.trainings import as_parts_of_tracks, discarded, live, re
 from chronicle.workspace.config import RELATIONS
 
 __all__ = ["OnAxis", "discarded", "live", "on_axis", "stitch"]
-
 _FILLED_SHARE = 0.5  # a column with values in a larger share of its rows is logged in every row
 _TAIL_SAMPLES = 3  # up to this many NaN at the end of a column are "not measured", whatever precedes them
 _MOST_NAMED = 4  # runs that a message lists
-_SEED_COLUMNS = ("seed", "random_seed")
 _MOST_SEEDS = 1000  # in a table; a column with more values does not hold seeds of trainings
-_TAKES_SENTENCE = (
-    "stitch takes attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to "
-    "values or (steps, values)"
-)
 
 
 @any_numbers
@@ -69,54 +59,46 @@ def stitch(
     kept, wholes = without_logs_of_the_whole([c for part in parts if (c := course(part))])
     kept, copies = without_copies(kept)
     copies += wholes
+    backs.sort(key=lambda back: (by_name(back.attempts[0]), back.cause))
     empty = sorted((part for part in parts if not course(part)), key=lambda part: by_name(part.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())
     trainings, join_doubts = relate(courses, relation or "", order_given=bool(order))
     attempts = [*(c.attempt for c in courses), *empty]
     series = tracks(attempts, trainings)
+    joins = sorted((join for t in trainings for join in t.joins.values()), key=lambda join: join.after)
     return Timeline(
-        run_id=run_id,
-        attempts=as_parts_of_tracks(series, attempts),
-        joins=tuple(sorted((j for t in trainings for j in t.joins.values()), key=lambda j: j.after)),
-        series=series,
-        copies=tuple(copies),
+        run_id, as_parts_of_tracks(series, attempts), tuple(joins), series, copies=tuple(copies),
         doubts=(*split_doubts, *order_doubts, *join_doubts),
-        step_backs=(
-            *sorted(backs, key=lambda back: (by_name(back.attempts[0]), back.cause)),
-            *(t.departure for t in trainings if t.departure is not None),
-        ),
+        step_backs=(*backs, *(t.departure for t in trainings if t.departure is not None)),
         faults=faults_in_order([*attempts, *copies, *machines], series),
-    )
+    )  # fmt: skip
 
 
 def _attempts_from(what: Any) -> list[Attempt]:
-    """The attempts in the argument of `stitch`. Raises UsageError for an argument that is none of its types,
-    or that holds several runs."""
+    """The attempts in ``what``. Raises UsageError if it is none of the types, or holds several runs."""
     attempts = _attempts(what)
     stated: dict[tuple[str, ...], dict[str, None]] = {}
     for attempt in attempts:
         if attempt.sources and (run := attempt.facts.get("run")):
             stated.setdefault(attempt.sources, {})[repr(str(run))] = None
-    for sources, names in stated.items():
+    for (source, *_), names in stated.items():
         if len(names) > 1:
             named = ", ".join([*names][:_MOST_NAMED] + ["..."] * (len(names) > _MOST_NAMED))
-            what = f"{sources[0]} holds {len(names)} runs ({named})"
-            raise UsageError(f"{what}: stitch one at a time. chronicle.runs(path) gives each of them")
+            advice = "stitch one at a time. chronicle.runs(path) gives each of them"
+            raise UsageError(f"{source} holds {len(names)} runs ({named}): {advice}")
     return [part for attempt in attempts for part in _by_seed(attempt)]
 
 
 def _attempts(what: Any) -> list[Attempt]:
-    if isinstance(what, Attempt):
-        return [what]
     if isinstance(what, Mapping):
         return [_data([_as_series(str(metric), given) for metric, given in what.items()])]
     pandas = sys.modules.get("pandas")  # a DataFrame exists only where pandas was imported
     if pandas is not None and isinstance(what, pandas.DataFrame):
         return _from_frame(what)
     attempts = list(what) if isinstance(what, Iterable) and not isinstance(what, str | bytes) else [what]
-    strange = next((a for a in attempts if not isinstance(a, Attempt)), None)
-    if strange is not None:
-        raise UsageError(f"{_TAKES_SENTENCE}; not {type(strange).__name__}")
+    if (strange := next((a for a in attempts if not isinstance(a, Attempt)), None)) is not None:
+        takes = "attempts (chronicle.read gives them), a pandas DataFrame, or a mapping of metric to values"
+        raise UsageError(f"stitch takes {takes} or (steps, values); not {type(strange).__name__}")
     return attempts
 
 
@@ -172,18 +154,14 @@ def _from_frame(table: Any) -> list[Attempt]:
     columns = {str(c): table[c] for c in table.columns if c != step and table[c].dtype.kind in "ifub"}
     if not columns:
         raise UsageError("the DataFrame has no column of numbers other than the step")
-    series = []
-    for metric, column in columns.items():
-        values = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-        logged = _logged(values) if len(columns) > 1 else slice(None)
-        series.append(_series(metric, steps[logged], values[logged]))
-    return [_data(series)]
+    cells = {m: np.asarray(c.to_numpy(dtype=np.float64, na_value=np.nan)) for m, c in columns.items()}
+    logged = {m: _logged(values) if len(columns) > 1 else slice(None) for m, values in cells.items()}
+    return [_data(_series(m, steps[logged[m]], values[logged[m]]) for m, values in cells.items())]
 
 
 def _logged(values: Floats) -> Mask:
     """Which cells of a column were logged. A NaN may mean "not measured", or be a loss that is NaN: it is
-    data at the end of a column that has values in most rows, if there are more of them than in any gap
-    before."""
+    data at the end of a column with values in most rows, if no gap before has as many."""
     logged = ~np.isnan(values)
     filled = np.flatnonzero(logged)
     if len(filled):
@@ -221,26 +199,17 @@ def _from_long(table: Any) -> list[Attempt]:
 def _by_seed(attempt: Attempt) -> list[Attempt]:
     """One attempt for each seed, named ``table.csv, seed 3``, if a column holds the seed of each row, every
     metric has a value in every row, and each seed has several rows; else the attempt as it is."""
-    column = next((attempt.series[name] for name in _SEED_COLUMNS if name in attempt.series), None)
+    column = next((attempt.series[name] for name in ("seed", "random_seed") if name in attempt.series), None)
     rest = {m: s for m, s in attempt.series.items() if s is not column}
-    if (
-        column is None
-        or attempt.axis == "item"
-        or not rest
-        or not all(np.array_equal(s.steps, column.steps) for s in rest.values())
-    ):
+    if column is None or attempt.axis == "item" or not rest:
         return [attempt]
     seeds, which = np.unique(column.values, return_inverse=True)
-    if not 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2):
+    several = 1 < len(seeds) <= min(_MOST_SEEDS, len(column) // 2)
+    whole = several and all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist())
+    if not whole or not all(np.array_equal(s.steps, column.steps) for s in rest.values()):
         return [attempt]
-    if not all(abs(seed) < 2**63 and seed.is_integer() for seed in seeds.tolist()):
-        return [attempt]
-    return [
-        replace(
-            attempt,
-            name=f"{attempt.name}, seed {int(seed)}",
-            series={m: s.pick(which == k) for m, s in rest.items()},
-            facts={**attempt.facts, "seed": int(seed)},
-        )
-        for k, seed in enumerate(seeds)
-    ]
+    parts = []
+    for k, seed in enumerate(map(int, seeds)):
+        series, facts = {m: s.pick(which == k) for m, s in rest.items()}, {**attempt.facts, "seed": seed}
+        parts.append(replace(attempt, name=f"{attempt.name}, seed {seed}", series=series, facts=facts))
+    return parts

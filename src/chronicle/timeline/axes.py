@@ -1,8 +1,7 @@
 """Axes other than steps for a timeline: samples, tokens or wall clock.
 
-Runs with different batch sizes agree over samples and not over steps, and so do two parts of one run whose
-batch grew. Every attempt gets a table from steps to places on the axis, made of the best that it logged. The
-table is interpolated, and extrapolated with its mean slope.
+Every attempt gets a table from steps to places on the axis, made of the best that it logged. The table is
+interpolated, and extrapolated with its mean slope.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ _NEEDED_SERIES = {
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Maps steps (ascending, float64[n]) to places on another axis (not descending). ``how`` names what it
-    was made of."""
+    """Maps ascending steps to places on another axis that never descend; ``how`` says what it is made of."""
 
     steps: Floats
     places: Floats
@@ -60,11 +58,9 @@ class OnAxis:
     tables: Sequence[Table | None]
 
     def place(self, attempt: int | None, step: int) -> int:
-        """The place of a step of an attempt (None: of the latest attempt that begins at or before the
-        step)."""
+        """The place of a step of an attempt (None: of the latest one that begins at or before the step)."""
         if attempt is None:
-            begun = [k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]
-            attempt = [0, *begun][-1]
+            attempt = [0, *[k for k, t in enumerate(self.tables) if t is not None and t.steps[0] <= step]][-1]
         return int(_placed(np.array([step]), self.tables[attempt])[0])
 
     def finding(self, finding: Finding) -> Finding:
@@ -77,11 +73,10 @@ class OnAxis:
 
 @any_numbers
 def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> OnAxis:
-    """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point).
-    Samples and tokens come from a logged counter, else from the cumulated sizes of steps, else from the batch
-    size in the configuration or ``tokens_per_step``. An attempt without a counter continues from the place
-    that the attempt before it had at the same step. The live mask does not change. Raises UsageError for
-    another axis, or if an attempt logged nothing to derive the axis from."""
+    """The timeline over another axis: "step", "samples", "tokens", or "time" (seconds since its first point),
+    from a logged counter, else the cumulated sizes of steps, else the configuration or ``tokens_per_step``.
+    An attempt without a counter continues from the place of the one before it at the same step. Raises
+    UsageError for another axis, or if an attempt logged nothing to derive it from."""
     if axis not in AXES:
         raise UsageError(f"axis must be one of {', '.join(map(repr, AXES))}, not {axis!r}")
     if axis == "step":
@@ -92,8 +87,8 @@ def on_axis(timeline: Timeline, axis: str, *, tokens_per_step: float = 0.0) -> O
         before, table, ticks = tables[source[k]] if k in source else None, None, clock(attempt)
         if ticks is not None:
             table = next(_tables(attempt, ticks, axis, before, tokens_per_step), None)
-            if table is None:
-                raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDED_SERIES[axis]}")
+        if ticks is not None and table is None:
+            raise UsageError(f"{attempt.name} has no {axis} axis: it needs {_NEEDED_SERIES[axis]}")
         tables.append(table)
     if axis == "time":
         begin = min((float(t.places[0]) for t in tables if t is not None), default=0.0)
@@ -116,12 +111,10 @@ def _on_axis(over: OnAxis) -> Timeline:
             rows = track.attempt == k
             steps[rows] = _placed(track.steps[rows], over.tables[k])
         tracks[metric] = replace(track, steps=steps)
-    joins = (
-        replace(j, from_step=place(j.before, j.from_step), to_step=place(j.after, j.to_step))
-        for j in timeline.joins
-    )
+    ends = ((j, place(j.before, j.from_step), place(j.after, j.to_step)) for j in timeline.joins)
+    joins = tuple(replace(join, from_step=left, to_step=resumed) for join, left, resumed in ends)
     faults = (f if f.at_step is None else replace(f, at_step=place(None, f.at_step)) for f in timeline.faults)
-    return replace(timeline, attempts=tuple(moved), joins=tuple(joins), series=tracks, faults=tuple(faults))
+    return replace(timeline, attempts=tuple(moved), joins=joins, series=tracks, faults=tuple(faults))
 
 
 def _tables(
@@ -129,8 +122,7 @@ def _tables(
 ) -> Iterator[Table]:
     """All tables that can be made for an attempt, the best first."""
     if axis == "time":
-        timed = np.isfinite(ticks.times)
-        if timed.any():
+        if (timed := np.isfinite(ticks.times)).any():
             yield Table(*_rising(ticks.steps[timed], ticks.times[timed]), "wall clock")
         return
     for series in attempt.by_role(Role(axis)):
@@ -157,9 +149,8 @@ def _cumulated(series: Series, before: Table | None, how: str) -> Iterator[Table
     ok = np.isfinite(series.values) & (series.values > 0)
     if ok.any():
         steps, each = series.steps[ok].astype(np.float64), series.values[ok]
-        base = _start_of_attempt(before, steps[0], each[0])
-        places = base + np.concatenate([[0.0], np.cumsum(np.diff(steps) * each[1:])])
-        steps, places = _rising(steps, places)
+        grown = np.concatenate([[0.0], np.cumsum(np.diff(steps) * each[1:])])
+        steps, places = _rising(steps, grown + _start_of_attempt(before, steps[0], each[0]))
         if len(steps) == 1:
             steps, places = np.array([steps[0], steps[0] + 1]), np.array([places[0], places[0] + each[0]])
         yield Table(steps, places, how)

@@ -20,21 +20,12 @@ from chronicle.metrics.names import LOSSES
 from chronicle.model import Attempt, Floats, Series, Steps
 from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
-from chronicle.timeline.relation import (
-    Pair,
-    Relation,
-    are_equal,
-    are_same,
-    at_common_steps,
-    first_rows,
-    with_steps_moved,
-)
+from chronicle.timeline.relation import Pair, Relation, are_equal, at_common_steps, first_rows
 
 _FEW_LOGS = 8  # up to this many logs are compared one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log; golden ratio: no period matches
 _COVERED_SHARE = 0.95  # share of the steps of the whole that its attempts must have, and none of them alone
 _UNEQUAL_ROW_SCORE = -9  # an equal row scores 1, so about one value in ten may differ
-
 Part = tuple[int, int, Course]  # an attempt, and the first and last step that it shares with the whole
 
 
@@ -59,9 +50,8 @@ def without_copies(courses: Sequence[Course]) -> tuple[list[Course], list[Attemp
                 break
         if original := originals.get(Relation.SAME, originals.get(Relation.PART)):
             rank, shift = original
-            series = {m: with_steps_moved(s, shift) for m, s in log.attempt.series.items()}
-            other = replace(log.attempt, series=series)
-            log = course(with_series_of(kept[rank].attempt, other)) or log
+            series = {m: relation.with_steps_moved(s, shift) for m, s in log.attempt.series.items()}
+            log = course(with_series_of(kept[rank].attempt, replace(log.attempt, series=series))) or log
         kept[rank] = log
         logs.keep(rank, log)
     return list(kept.values()), copies
@@ -90,7 +80,6 @@ class _Logs:
         return steps[order], values[order], ranks[order]
 
     def keep(self, rank: int, log: Course) -> None:
-        """Keeps a log, in place of an earlier one with this rank."""
         self._changed[rank] = log.clock is not self._clocks[rank]
         self._first[rank], self._last[rank], self._kept[rank] = log.first, log.last, True
         self._kind[rank] = self._kinds.setdefault(frozenset(log.attempt.series), len(self._kinds))
@@ -99,21 +88,17 @@ class _Logs:
         """Ranks of the kept logs that may be copies of a log, or have no metric in common with it."""
         near = np.flatnonzero(self._kept & (self._first <= log.last) & (self._last >= log.first))
         other = np.array([kind.isdisjoint(log.attempt.series) for kind in self._kinds], bool)
-        equal = near[self._changed[near] | ~self._at_another_time(near, rank)]
+        starts, ends = self._times
+        later = starts[near] > ends[rank] + relation.SAME_TIME_S
+        at_another_time = later | (ends[near] < starts[rank] - relation.SAME_TIME_S)
+        equal = near[self._changed[near] | ~at_another_time]
         if len(equal) > _FEW_LOGS:
             equal = equal[self._changed[equal] | ~self._with_other_values(equal, rank)]
         return [*np.union1d(equal, near[other[self._kind[near]]] if len(near) else near).tolist()]
 
-    def _at_another_time(self, ranks: Index, rank: int) -> Mask:
-        """Which logs begin after the end of this one, or end before its start."""
-        starts, ends = self._times
-        later = starts[ranks] > ends[rank] + relation.SAME_TIME_S
-        return np.asarray(later | (ends[ranks] < starts[rank] - relation.SAME_TIME_S))
-
     def _with_other_values(self, ranks: Index, rank: int) -> Mask:
         """Which logs differ in more than three of eight values at the probed steps: copies differ in one of
-        twenty, noisy seeds in six of seven. A log that counts from 0 where this one counts from 1, or the
-        reverse, is never ruled out."""
+        twenty, noisy seeds in six of seven. A log that begins a step earlier or later is never ruled out."""
         clock, rows = self._clocks[rank], first_rows(self._clocks[rank].steps)
         rows = rows[np.unique((_PROBES * len(rows)).astype(np.intp))]
         steps, values, by_rank = self._points
@@ -124,13 +109,12 @@ class _Logs:
         differs = np.abs(values[at] - expected) > relation.SAME_DIFFERENCE * abs(expected)
         logged = np.bincount(by_rank[at], minlength=len(self._clocks))[ranks]
         differing = np.bincount(by_rank[at][differs], minlength=len(self._clocks))[ranks]
-        begins, begin = self._begins[ranks], int(self._begins[rank])
-        return np.asarray((8 * differing > 3 * logged) & (begins != begin - 1) & (begins != begin + 1))
+        apart = np.abs(self._begins[ranks] - self._begins[rank])
+        return np.asarray((8 * differing > 3 * logged) & (apart != 1))
 
 
 def with_series_of(keeper: Attempt, other: Attempt) -> Attempt:
-    """The keeper with the series that only the other log has (under any name), and with the other's times
-    where the keeper has none."""
+    """The keeper with the series that only the other log has, and with its times where it has none itself."""
     new = {}
     for metric, s in other.series.items():
         # One file may call validation loss what the other calls loss.
@@ -176,9 +160,8 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
         if log is whole:
             continue
         a, b = at_common_steps(whole.clock, log.clock)
-        score = np.concatenate(
-            [[0], np.cumsum(np.where(are_same(a.values, b.values), 1, _UNEQUAL_ROW_SCORE))]
-        )
+        scores = np.where(relation.are_same(a.values, b.values), 1, _UNEQUAL_ROW_SCORE)
+        score = np.append(0, np.cumsum(scores))
         end = int(np.argmax(score - np.minimum.accumulate(score)))
         rows = slice(int(np.argmin(score[: end + 1])), end)
         if are_equal(a.pick(rows), b.pick(rows)):
@@ -186,10 +169,9 @@ def _parts(whole: Course, others: Sequence[Course]) -> Iterator[Part]:
 
 
 def _covered(whole: Course, parts: Sequence[Part]) -> bool:
-    steps = whole.clock.steps
-    inside = np.zeros(len(steps), bool)
+    inside = np.zeros(len(whole.clock), bool)
     for first, last, _ in parts:
-        inside |= (steps >= first) & (steps <= last)
+        inside |= (whole.clock.steps >= first) & (whole.clock.steps <= last)
     return bool(inside.mean() >= _COVERED_SHARE)
 
 
@@ -199,5 +181,4 @@ def _with_rows_of(whole: Attempt, parts: Sequence[Part]) -> Iterator[Course]:
     for number, (_, _, log) in enumerate(parts):
         rows = {m: np.searchsorted(begins, s.steps, "right") == number for m, s in whole.series.items()}
         own = {m: whole.series[m].pick(at) for m, at in rows.items() if at.any()}
-        rest = replace(whole, series=own, facts={}, faults=())
-        yield course(with_series_of(log.attempt, rest)) or log
+        yield course(with_series_of(log.attempt, replace(whole, series=own, facts={}, faults=()))) or log

@@ -1,8 +1,4 @@
-"""The clock and the span of an attempt, and the order in which attempts ran.
-
-A `Course` is an attempt with its clock series, the steps it spans and when it ran. The order is the one in
-run.toml, else that of the wall clock, else that of steps and names.
-"""
+"""The clock and the span of an attempt, and the order in which attempts ran: by run.toml, times or steps."""
 
 from __future__ import annotations
 
@@ -26,17 +22,12 @@ from chronicle.model import Attempt, Role, Series, Timeline
 
 K = TypeVar("K")
 T = TypeVar("T")
-
 Index = NDArray[np.intp]
 Mask = NDArray[np.bool_]
-Log = list["Course"]  # the attempts of one file, in the order of its rows
-
 PART = re.compile(r"#\d+$")  # at the end of the name of one of several attempts in a log, see `split`
 _ALL_PARTS = re.compile(r"(?:#\d+)+$")  # a log may hold several launches, and a launch several attempts
-SCHEDULES = frozenset(
-    (Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE)
-)  # planned before the run, and so equal in two attempts that otherwise differ
-
+# Planned before the run, and so equal in two attempts that otherwise differ.
+SCHEDULES = {Role.LEARNING_RATE, Role.EPOCH, Role.TOKENS, Role.SAMPLES, Role.BATCH_SIZE, Role.LOSS_SCALE}
 _EVENT_FILE = re.compile(r"tfevents\.\d+\.(.+?)\.(\d+)\.\d+(?:\.v2)?$")
 _DENSE_SHARE = 0.5  # a series with at least this share of the clock's points counts for the span
 _MISSING_SHARE = 0.1  # share of an attempt that may be missing at its end
@@ -53,9 +44,8 @@ _CLOCK_SHARE = 0.05  # a loss with a smaller share of the points is too sparse f
 
 @dataclass(frozen=True)
 class Course:
-    """An attempt with points, its clock and its span; ``index`` is its place in the timeline. The span is
-    that of the clock and of every series about as dense. Sparse series do not count: a sanity check or a
-    hyperparameter that every process logs at step 0 would make each resume a new start."""
+    """An attempt with points; ``index`` is its place in the timeline. Its span is that of every series about
+    as dense as the clock: a value that every process logs at step 0 would make each resume a new start."""
 
     attempt: Attempt
     clock: Series
@@ -82,8 +72,7 @@ class Course:
 
 def course(attempt: Attempt) -> Course | None:
     """The course of an attempt whose rows are sorted by step; None if it has no points."""
-    ticks = clock(attempt)
-    if ticks is None:
+    if (ticks := clock(attempt)) is None:
         return None
     dense = [s.steps for s in attempt.series.values() if len(s) >= max(1.0, _DENSE_SHARE * len(ticks))]
     started, ended = wall_clock(attempt)
@@ -114,8 +103,7 @@ def _cached(ask: Callable[[K], T]) -> Callable[[K], T]:
 @_cached
 def wall_clock(attempt: Attempt) -> tuple[float, float]:
     """First and last time of any series [Unix s]; NaN without times."""
-    times = [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]
-    if not times:
+    if not (times := [t for s in distinct_in(attempt) if len(t := s.times[np.isfinite(s.times)])]):
         return math.nan, math.nan
     return min(float(t.min()) for t in times), max(float(t.max()) for t in times)
 
@@ -123,18 +111,15 @@ def wall_clock(attempt: Attempt) -> tuple[float, float]:
 @_cached
 def clock(attempt: Attempt) -> Series | None:
     """The series whose steps and times stand for the attempt: the judged loss, else the longest series."""
-    filled = [s for s in attempt.series.values() if len(s)]
-    if not filled:
+    if not (filled := [s for s in attempt.series.values() if len(s)]):
         return None
     worth = _CLOCK_SHARE * max(map(len, filled))
-    return shown_metric(s for s in filled if len(s) >= worth) or min(
-        filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric)
-    )
+    longest = min(filled, key=lambda s: (s.role in SCHEDULES, -len(s), len(s.metric), s.metric))
+    return shown_metric(s for s in filled if len(s) >= worth) or longest
 
 
 def process(attempt: Attempt) -> tuple[str, str] | None:
-    """Host and process id, from the facts or from the name of an event file; None where neither has them.
-    Different ones are two processes; equal ones may still be two, in containers of one name."""
+    """Host and process id, by the facts or the name of an event file, if known; containers may share both."""
     if "host" in attempt.facts and "pid" in attempt.facts:
         return str(attempt.facts["host"]), str(attempt.facts["pid"])
     match = _EVENT_FILE.search(PART.sub("", attempt.name))
@@ -155,8 +140,7 @@ def in_order(
     names = [c.name for c in ordered] + [a.name for a in others]
     place: dict[str, int] = {}
     for k, word in enumerate(order):
-        meant = [n for n in names if word in (n, PART.sub("", n))]
-        if not meant:
+        if not (meant := [n for n in names if word in (n, PART.sub("", n))]):
             raise UsageError(f"order names {word!r}, which is no attempt. Attempts: {', '.join(names)}")
         place = {**dict.fromkeys(meant, k), **place}
     ordered.sort(key=lambda c: place.get(c.name, len(order)))
@@ -164,7 +148,7 @@ def in_order(
 
 
 def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
-    logs: dict[tuple[tuple[str, ...], str], Log] = {}
+    logs: dict[tuple[tuple[str, ...], str], list[Course]] = {}  # of one file, in the order of its rows
     for course in courses:
         logs.setdefault((course.attempt.sources, _ALL_PARTS.sub("", course.name)), []).append(course)
     by_step = list(chain(*sorted(logs.values(), key=lambda log: min(c.first for c in log))))
@@ -177,11 +161,10 @@ def _by_evidence(courses: Sequence[Course]) -> tuple[list[Course], list[str]]:
         return by_step, [_CLOCK_OFF.format(late=late[0][0].name, early=late[0][1].name)]
     if len(logs) == 1 or _no_step_twice(by_step):
         return by_step, []
-    if not _numbered([log[0].name for log in logs.values()]):
-        return by_step, [_OVERLAP.format(by="their first steps")]
-    by_number = list(chain(*logs.values()))
-    by = "the numbers in their names, against the order of their first steps"
-    return by_number, [] if by_number == by_step else [_OVERLAP.format(by=by)]
+    chosen, by = by_step, "their first steps"
+    if _numbered([log[0].name for log in logs.values()]):
+        chosen, by = list(chain(*logs.values())), "the numbers in their names, against the order of " + by
+    return chosen, [] if chosen is not by_step and chosen == by_step else [_OVERLAP.format(by=by)]
 
 
 def _no_step_twice(courses: Sequence[Course]) -> bool:
@@ -190,8 +173,7 @@ def _no_step_twice(courses: Sequence[Course]) -> bool:
 
 
 def _numbered(names: Sequence[str]) -> bool:
-    """Whether a number is the first difference between the names, as in run-5-blue and run-6: people often
-    number what they launch."""
+    """Whether the names first differ in a number, as run-5-blue and run-6: people number what they launch."""
     words = [re.split(r"(\d+)", name) for name in names]
     apart = next((k for k in range(min(map(len, words))) if len({w[k] for w in words}) > 1), None)
     return apart is not None and apart % 2 == 1 and len({w[apart].lstrip("0") for w in words}) == len(names)
@@ -199,8 +181,7 @@ def _numbered(names: Sequence[str]) -> bool:
 
 def one_of_each(series: Collection[AnySeries]) -> Collection[AnySeries]:
     """One series of all those that share their arrays of steps and times, as the columns of a table do."""
-    shared = {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}
-    return shared.values()
+    return {(id(s.steps), id(s.times), id(getattr(s, "live", None))): s for s in series}.values()
 
 
 @_cached

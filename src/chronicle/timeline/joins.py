@@ -2,59 +2,42 @@
 
 Series are compared at the first steps that both attempts logged. Where there are none, as in a plain resume,
 the earlier series is extrapolated from its last samples to the step at which the later one begins.
-
-How an attempt ended may be told by faults in logs of the machine: the functions below select those that
-belong to the run, and find the time and the step of each.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chronicle import model
 from chronicle.metrics.aliases import has_year, in_year_of
-from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Steps, Timeline, Track
+from chronicle.model import Attempt, Fault, Join, JoinKind, Role, Series, StepBack, Timeline, Track
 from chronicle.timeline import relation
 from chronicle.timeline.courses import Course, clock, distinct_in, one_of_each, wall_clock
-from chronicle.timeline.relation import (
-    COUNTERS,
-    Pair,
-    Relation,
-    at_common_steps,
-    both_finite,
-    levels_at_seam,
-    median,
-    pairs_of_role,
-)
+from chronicle.timeline.relation import Pair, Relation, at_common_steps, both_finite
 
 # Costs of discarded pieces, and the role of the series that counts each; None is the wall clock.
 COSTS = {"discarded_s": None, "discarded_tokens": Role.TOKENS, "discarded_samples": Role.SAMPLES}
 KINDS = {
-    Relation.CONTINUES: JoinKind.RESUME,
-    Relation.OVERTAKES: JoinKind.ROLLBACK,
+    Relation.CONTINUES: JoinKind.RESUME, Relation.OVERTAKES: JoinKind.ROLLBACK,
     Relation.ANEW: JoinKind.RELAUNCH,
-}
+}  # fmt: skip
 _TREND_SAMPLES = 6  # a series is extrapolated from this many last samples
 _CHANGE_AT_EQUAL_STEP = 0.01  # relative difference that is a change, where both logged the same step
 _CHANGE_EXTRAPOLATED = 0.05  # the same, where the earlier value had to be extrapolated
 _MOST_CHANGED_FACTS = 100  # of a join: the others are in the logs
 _LONGEST_FACT = 200  # characters
 _QUANTITIES = {  # what is compared, and its unit where the log declares none
-    Role.LEARNING_RATE: ("learning rate", None),
-    Role.BATCH_SIZE: ("batch size", None),
-    Role.SAMPLES: ("samples read", "samples"),
-    Role.TOKENS: ("tokens read", "tokens"),
+    Role.LEARNING_RATE: ("learning rate", None), Role.BATCH_SIZE: ("batch size", None),
+    Role.SAMPLES: ("samples read", "samples"), Role.TOKENS: ("tokens read", "tokens"),
     Role.EPOCH: ("epochs read", "epochs"),
-}
-_EVERY_PROCESS_DIFFERS = frozenset(
-    {"run", "pid", "started_at", "exit_code", "ended", "format", "summary", "step_counter"}
-)
+}  # fmt: skip
+_OF_EACH_PROCESS = {"run", "pid", "started_at", "exit_code", "ended", "format", "summary", "step_counter"}
 _UNITS = {"world_size": "processes", "nodes": "nodes", "gpu_count": "accelerators"}
 
 
@@ -64,17 +47,11 @@ def join_of(pair: Pair, discarded: int, lost: Mapping[str, float]) -> Join:
     gap_s = after.started - before.ended
     facts = islice(_changed_facts(before.attempt.facts, after.attempt.facts), _MOST_CHANGED_FACTS)
     return Join(
-        kind=KINDS[pair.course],
-        before=before.index,
-        after=after.index,
-        from_step=before.last,
-        to_step=after.first,
-        discarded_steps=discarded,
-        gap_s=None if math.isnan(gap_s) else gap_s,
+        KINDS[pair.course], before=before.index, after=after.index, from_step=before.last,
+        to_step=after.first, discarded_steps=discarded, gap_s=None if math.isnan(gap_s) else gap_s,
         at_time=None if math.isnan(after.started) else after.started,
-        evidence={**_evidence(pair), **lost},
-        changes=(*_changed_quantities(pair), *facts),
-    )
+        evidence={**_evidence(pair), **lost}, changes=(*_changed_quantities(pair), *facts),
+    )  # fmt: skip
 
 
 def _evidence(pair: Pair) -> dict[str, Any]:
@@ -91,7 +68,7 @@ def _evidence(pair: Pair) -> dict[str, Any]:
         evidence["same_host"] = pair.same_writer(host_only=True)
         evidence |= {f"same_{name}": pair.same_fact(name) for name in ("run", "seed")}
     rates = [attempt.by_role(Role.LEARNING_RATE) for attempt in (before, after)]
-    if lr := levels_at_seam(rates[0][0], rates[1][0]) if all(rates) else None:
+    if lr := relation.levels_at_seam(rates[0][0], rates[1][0]) if all(rates) else None:
         evidence |= {"lr_before": lr[0], "lr_after": lr[1], "lr_ratio": lr[1] / lr[0] if lr[0] else None}
     return {name: value for name, value in evidence.items() if value is not None}
 
@@ -105,27 +82,26 @@ def value_at(old: Series, step: float) -> float | None:
     if step <= steps[-1] or len(values) < 4:
         return float(np.interp(step, steps, values))
     x, y = steps[-_TREND_SAMPLES:] - steps[-1], values[-_TREND_SAMPLES:]
-    spread = float(((x - x.mean()) ** 2).sum())
-    slope = float(((x - x.mean()) * y).sum()) / spread if spread else 0.0
+    spread = ((x - x.mean()) ** 2).sum()
+    slope = ((x - x.mean()) * y).sum() / spread if spread else 0.0
     return float(y.mean() + slope * (step - steps[-1] - x.mean()))
 
 
 def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
     """Changes of scheduled quantities and of counters of data, compared at equal steps."""
     for role, (quantity, unit) in _QUANTITIES.items():
-        for old, new in pairs_of_role(pair.before.attempt, pair.after.attempt, role):
+        for old, new in relation.pairs_of_role(pair.before.attempt, pair.after.attempt, role):
             was, now, step, logged = _values_at_join(old, new)
             if was is None or was == now:
                 continue
-            if role in COUNTERS:
+            if role in relation.COUNTERS:
                 strides = [np.diff(s.values[np.isfinite(s.values)]) for s in (old, new)]
                 if any((d < 0).any() or not len(d) for d in strides):
                     continue  # what falls is no counter
                 # One logged point may be missing. A counter of whole epochs keeps its value for many points.
-                least = max(median(d[d > 0] if (d > 0).any() else d) for d in strides)
+                least = max(relation.median(d[d > 0] if (d > 0).any() else d) for d in strides)
             else:
-                share = _CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED
-                least = share * max(abs(was), abs(now))
+                least = (_CHANGE_AT_EQUAL_STEP if logged else _CHANGE_EXTRAPOLATED) * max(abs(was), abs(now))
             if abs(was - now) > least:
                 yield model.Change(quantity, was, now, new.unit or unit, step)
 
@@ -133,18 +109,15 @@ def _changed_quantities(pair: Pair) -> Iterator[model.Change]:
 def _changed_facts(old: model.Facts, new: model.Facts) -> Iterator[model.Change]:
     """Facts of which both state another value, and hyperparameters that only one configuration has."""
     configured = all(any(name.startswith("config/") for name in facts) for facts in (old, new))
-    names = [name for name in {**old, **new} if name not in _EVERY_PROCESS_DIFFERS]
+    names = [name for name in {**old, **new} if name not in _OF_EACH_PROCESS]
     for name in sorted(names, key=lambda n: "/" in n):
         if (name in old and name in new) or (configured and name.startswith("config/")):
-            was, now = map(_plain, (old.get(name), new.get(name)))
+            values = (old.get(name), new.get(name))
+            was, now = (v if isinstance(v, int | float | None) else str(v)[:_LONGEST_FACT] for v in values)
             if not _equal(was, now):
                 # A number of nodes has a unit; the names of nodes have none.
                 unit = None if isinstance(was, str) or isinstance(now, str) else _UNITS.get(name)
                 yield model.Change(name if "/" in name else name.replace("_", " "), was, now, unit)
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | bool | None) else str(value)[:_LONGEST_FACT]
 
 
 def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int, bool]:
@@ -153,11 +126,9 @@ def _values_at_join(old: Series, new: Series) -> tuple[float | None, float, int,
     a, b = at_common_steps(old, new)
     for k in np.flatnonzero(both_finite(a, b))[:1]:
         return float(a.values[k]), float(b.values[k]), int(b.steps[k]), True
-    finite = np.flatnonzero(np.isfinite(new.values))
-    if not len(finite):
-        return None, math.nan, 0, False
-    step, now = int(new.steps[finite[0]]), float(new.values[finite[0]])
-    return value_at(old, step), now, step, False
+    for k in np.flatnonzero(np.isfinite(new.values))[:1]:
+        return value_at(old, int(new.steps[k])), float(new.values[k]), int(new.steps[k]), False
+    return None, math.nan, 0, False
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -184,12 +155,11 @@ def separate_training(pair: Pair, because: str) -> StepBack:
         x, y = a.values[ok], b.values[ok]
         off = np.abs(x - y) / np.maximum(np.abs(x), np.abs(y))
         if len(off):
-            evidence |= {"common_samples": len(off), "values_apart_share": median(off)}
+            evidence |= {"common_samples": len(off), "values_apart_share": relation.median(off)}
     return StepBack("seeds", (before.name, after.name), 1, evidence)
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """The steps of an attempt from ``first`` up to, but without, ``bound`` (None: to its end)."""
 
     course: Course
@@ -215,13 +185,10 @@ def costs(pieces: Iterable[Piece]) -> dict[str, float]:
 def _used_by_piece(piece: Piece, role: Role | None) -> float | None:
     """By how much the wall clock or a counter grew since the last reading before the piece, else since its
     first reading; None where it was not logged."""
-    series, reading = piece.course.clock, piece.course.clock.times
-    if role is not None:
-        counters = piece.course.attempt.by_role(role)
-        if not counters:
-            return None
-        series = max(counters, key=len)
-        reading = series.values
+    if not (counters := [piece.course.clock] if role is None else piece.course.attempt.by_role(role)):
+        return None
+    series = max(counters, key=len)
+    reading = series.times if role is None else series.values
     ok = np.isfinite(reading)
     steps, reading = series.steps[ok], reading[ok]
     if role is not None and (np.diff(reading) < 0).any():
@@ -245,26 +212,17 @@ _ENDS = {
 }  # fmt: skip
 _BY_ORDER = {"preempted", "time limit", "cancelled", "killed"}  # people or schedulers ended it: no fault
 FAULTS = {"crashed", "aborted", *_ENDS.values()} - _BY_ORDER
-_CRASH_SIGNALS = (
-    "SIGSEGV",
-    "SIGABRT",
-    "SIGBUS",
-    "SIGFPE",
-    "SIGILL",
-)  # raised by errors of the process itself
+_CRASH_SIGNALS = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")  # errors of the process itself
 AROUND_S = 3600.0  # a host's log spans months: only faults this close to the run's time may belong to the run
 _VERBS = {JoinKind.RESUME: "resumed", JoinKind.ROLLBACK: "rolled back", JoinKind.RELAUNCH: "started again"}
 
 
-@dataclass(frozen=True)
-class Ending:
-    """How an attempt ended, and what followed.
-
-    ``how`` is one of `LOGGED_ENDINGS`, "in NaN", the fault that ended it ("node failure"), "cut off" where
-    its last record is incomplete, or "". ``then`` is "resumed", "rolled back" or "started again" (by
-    ``join``), "given up" (a later attempt continued an earlier one), "latest", "evaluation", "apart" (a
-    training without joins beside others), or "empty" (nothing was logged).
-    """
+class Ending(NamedTuple):
+    """How an attempt ended, and what followed. ``how`` is one of `LOGGED_ENDINGS`, "in NaN", the fault that
+    ended it ("node failure"), "cut off" where its last record is incomplete, or "". ``then`` is "resumed",
+    "rolled back" or "started again" (by ``join``), "given up" (a later attempt continued an earlier one),
+    "latest", "evaluation", "apart" (a training without joins beside others), or "empty" (nothing was
+    logged)."""
 
     attempt: int
     how: str
@@ -291,10 +249,8 @@ def endings(timeline: Timeline) -> tuple[Ending, ...]:
             return "evaluation" if attempt.name in evaluations else alone
         return "latest" if k in with_live_points else "given up"
 
-    return tuple(
-        Ending(k, how_ended(attempt, fault), then(k, attempt), next_join.get(k))
-        for k, (attempt, fault) in enumerate(zip(timeline.attempts, ended_by(timeline), strict=True))
-    )
+    ends = enumerate(zip(timeline.attempts, ended_by(timeline), strict=True))
+    return tuple(Ending(k, how_ended(a, fault), then(k, a), next_join.get(k)) for k, (a, fault) in ends)
 
 
 def names_of_evaluations(timeline: Timeline) -> set[str]:
@@ -310,13 +266,10 @@ def last_ending(timeline: Timeline) -> Ending | None:
 
 
 def how_ended(attempt: Attempt, fault: str = "") -> str:
-    """How a process ended: what its log states, else a last loss of NaN, else ``fault``, else a last record
-    that is cut off; "" if nothing tells."""
-    stated = attempt.facts.get("ended")
-    ticks = clock(attempt)
-    if stated in LOGGED_ENDINGS:
+    """How a process ended: by its log, else a last loss of NaN, ``fault``, or a cut off record; else ""."""
+    if (stated := attempt.facts.get("ended")) in LOGGED_ENDINGS:
         return str(stated)
-    if ticks is not None and not np.isfinite(ticks.values[-1]):
+    if (ticks := clock(attempt)) is not None and not np.isfinite(ticks.values[-1]):
         return "in NaN"
     return fault or ("cut off" if attempt.truncated else "")
 
@@ -325,21 +278,17 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
     """The attempts, and the machine logs among them. The facts of a job's machine log are added to the
     attempt that ran at its time. Where there are only machine logs, they are returned as the attempts."""
     machines = [log for log in attempts if not log.series and log.facts.get("format") == MACHINE_LOG]
-    trained = [log for log in attempts if log not in machines]
-    if not trained or not machines:
+    if not (trained := [log for log in attempts if log not in machines]) or not machines:
         return list(attempts), []
     spans = [wall_clock(log) for log in trained]
     known = [k for k, (first, _) in enumerate(spans) if math.isfinite(first)]
     for machine in filter(_of_job, machines):
         moments = [fault.at_time for fault in machine.faults if math.isfinite(fault.at_time)]
         facts = {name: value for name, value in machine.facts.items() if name in ("nodes", "job")}
-        if len(trained) == 1:
-            at = 0
-        elif known and moments:  # the attempt that ran then, or next to that time
-            last = max(moments)
-            at = min(known, key=lambda k: max(spans[k][0] - last, last - spans[k][1], 0.0))
-        else:
+        if len(trained) > 1 and not (known and moments):
             continue  # it may belong to any attempt
+        last = max(moments, default=0.0)  # it belongs to the attempt that ran then, or next to that time
+        at = min(known, key=lambda k: max(spans[k][0] - last, last - spans[k][1], 0.0), default=0)
         trained[at] = replace(trained[at], facts={**facts, **trained[at].facts})
     return trained, machines
 
@@ -347,7 +296,12 @@ def without_machines(attempts: Sequence[Attempt]) -> tuple[list[Attempt], list[A
 def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tuple[Fault, ...]:
     """All faults except those of reading, in order. A fault without a step gets the last step that was logged
     before its time. Of a host's log, faults more than an hour before or after the run are left out."""
-    times, steps = _times_and_steps(series.values())
+    times, steps = np.empty(0), np.empty(0, np.int64)
+    longest = max(one_of_each(series.values()), key=lambda t: np.isfinite(t.times).sum(), default=None)
+    if longest is not None:
+        known = np.flatnonzero(np.isfinite(longest.times))
+        order = known[np.argsort(longest.times[known], kind="stable")]
+        times, steps = longest.times[order], longest.steps[order]
     first, last = (times[0], times[-1]) if len(times) else (math.nan, math.nan)
     faults: dict[Fault, None] = {}
     for log in logs:
@@ -356,17 +310,18 @@ def faults_in_order(logs: Iterable[Attempt], series: Mapping[str, Track]) -> tup
                 fault = replace(fault, at_time=in_year_of(fault.at_time, last))
             # Both comparisons are false where a time is NaN: an unknown time is not outside.
             outside = fault.at_time < first - AROUND_S or fault.at_time > last + AROUND_S
+            row = int(np.searchsorted(times, fault.at_time, side="right")) - 1
+            if fault.at_step is None and math.isfinite(fault.at_time) and row >= 0:
+                fault = replace(fault, at_step=int(steps[row]))
             if fault.kind != "read" and (_of_job(log) or not outside):
-                faults[_with_step(fault, times, steps)] = None
+                faults[fault] = None
     return tuple(sorted(faults, key=_sort_key))
 
 
 def ended_by(timeline: Timeline) -> list[str]:
-    """The fault that ended each attempt, such as "node failure"; "" if no fault tells.
-
-    Faults count from a minute before the attempt's last record up to the first record of the next attempt;
-    without times, those that its own log has after its last step. Of several, `_ENDS` gives the first.
-    """
+    """The fault that ended each attempt, such as "node failure", else "". Faults count from a minute before
+    the attempt's last record up to the first record of the next attempt; without times, those that its own
+    log has after its last step. Of several, `_ENDS` gives the first."""
     if not timeline.faults:
         return [""] * len(timeline.attempts)
     spans = [wall_clock(attempt) for attempt in timeline.attempts]
@@ -380,25 +335,14 @@ def ended_by(timeline: Timeline) -> list[str]:
         else:
             until = min(starts[starts > ended], default=math.inf)
             around = [fault for fault in timeline.faults if ended - _BEFORE_END_S <= fault.at_time <= until]
-        kinds = {_kind(fault) for fault in around}
+        crashed = (f.kind == "signal" and any(signal in f.what for signal in _CRASH_SIGNALS) for f in around)
+        kinds = {"exit" if crash else fault.kind for fault, crash in zip(around, crashed, strict=True)}
         words.append(next((word for kind, word in _ENDS.items() if kind in kinds), ""))
     return words
 
 
-def _kind(fault: Fault) -> str:
-    crash = fault.kind == "signal" and any(signal in fault.what for signal in _CRASH_SIGNALS)
-    return "exit" if crash else fault.kind
-
-
 def _of_job(machine: Attempt) -> bool:
     return machine.facts.get("log_of") != "host"
-
-
-def _with_step(fault: Fault, times: model.Floats, steps: Steps) -> Fault:
-    if fault.at_step is not None or not math.isfinite(fault.at_time) or not len(times):
-        return fault
-    row = int(np.searchsorted(times, fault.at_time, side="right")) - 1
-    return replace(fault, at_step=int(steps[row])) if row >= 0 else fault
 
 
 def _sort_key(fault: Fault) -> tuple[bool, float, float, str, int, str]:
@@ -406,13 +350,3 @@ def _sort_key(fault: Fault) -> tuple[bool, float, float, str, int, str]:
     timeless = not math.isfinite(fault.at_time)
     place = fault.place
     return timeless, step if timeless else fault.at_time, step, place.source, place.line or 0, fault.what
-
-
-def _times_and_steps(tracks: Collection[Track]) -> tuple[model.Floats, Steps]:
-    """Times and steps of the track that has most times, in the order of time."""
-    longest = max(one_of_each(tracks), key=lambda track: np.isfinite(track.times).sum(), default=None)
-    if longest is None:
-        return np.empty(0), np.empty(0, np.int64)
-    known = np.isfinite(longest.times)
-    order = np.argsort(longest.times[known], kind="stable")
-    return longest.times[known][order], longest.steps[known][order]

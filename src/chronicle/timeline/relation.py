@@ -1,7 +1,6 @@
 """How two attempts relate: the comparison on which all stages of stitching rely.
 
-A `Pair` compares what two attempts logged at equal steps, where their steps and times lie, and which facts
-they state. Everything is computed only when it is needed: thousands of attempts make millions of pairs.
+A `Pair` compares values, steps, times and facts, each only when needed: there may be millions of pairs.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ SAME_DIFFERENCE = 2e-3  # two loggers may round one value to values with this re
 _AGREEING_SHARE = 0.95  # share of the common points of two copies that must be equal
 SEAM_SAMPLES = 5  # the level at a seam is the median of this many samples
 START_SAMPLES = 8  # the logging interval at the start is the mean over this many samples
-
 _COMMON_SAMPLES = 8  # fewer equal points may be chance
 _COMMON_SHARE = 0.6  # share of the shorter log that two copies must have in common
 _EXACT_DIFFERENCE = 1e-4  # as SAME_DIFFERENCE, but for short logs, where all values must be equal
@@ -35,10 +33,9 @@ _OVERLAP_SHARE = 0.5  # share of the shorter one's wall clock in which both must
 _SAME_END_SHARE = 0.02  # share of the length within which two trainings end at the same step
 _FAILED_SAMPLES = 3  # an attempt with no more samples failed at its start
 _SHORT_SAMPLES = 8  # the level of a shorter log is a single sample, and its end must be exactly equal
-_NEAR_END_SHARE = (
-    0.25  # a loss goes on if its distance from the end is below this share of that from the start
-)
+_NEAR_END_SHARE = 0.25  # a loss goes on if it is nearer to the end than this share of its way from the start
 _FAR_NOISES = 4.0  # a loss has moved if it did by this many times its noise
+_COLUMNS = ("steps", "values", "times")
 COUNTERS = (Role.TOKENS, Role.SAMPLES, Role.EPOCH)
 _TRAINED = frozenset(
     (Role.LOSS, Role.DATASET_LOSS, Role.GRAD_NORM, Role.LOSS_SCALE, Role.LEARNING_RATE, Role.BATCH_SIZE)
@@ -115,8 +112,7 @@ def side_by_side(a: Any, b: Course) -> Mask:
 
 
 def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
-    """Whether both have the same values, up to rounding, at the same steps and times. Unknown times do not
-    matter, unless ``timed``."""
+    """Whether values are equal up to rounding at the same steps and times; ``timed``: times must be known."""
     need = max(_COMMON_SAMPLES, _COMMON_SHARE * min(len(a), len(b)))
     a, b = at_common_steps(a, b)
     if len(a) < need or np.count_nonzero(are_same(a.values, b.values)) < max(need, _AGREEING_SHARE * len(a)):
@@ -133,14 +129,8 @@ def are_equal(a: Series, b: Series, timed: bool = False) -> bool:
     return bool(off <= _NOISE_SHARE * noise and median(apart_s) <= SAME_TIME_S)
 
 
-def _are_identical(a: Series, b: Series) -> bool:
-    floats = ((a.values, b.values), (a.times, b.times))
-    return np.array_equal(a.steps, b.steps) and all(np.array_equal(x, y, equal_nan=True) for x, y in floats)
-
-
 def pairs_of_role(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple[Series, Series]]:
-    """A pair of series to compare, if both attempts have one of this role: the first two of equal name, else
-    the first of each."""
+    """The first two series of this role that have one name, else the first of each, if both have one."""
     old, new = ([s for s in attempt.by_role(role) if len(s)] for attempt in (before, after))
     if old and new:
         by_name = {s.metric: s for s in new}
@@ -149,8 +139,7 @@ def pairs_of_role(before: Attempt, after: Attempt, role: Role) -> Iterator[tuple
 
 @dataclass(frozen=True)
 class Pair:
-    """An earlier and a later attempt, and the ``root``: the one with which the earlier one's training
-    began."""
+    """An earlier and a later attempt, and the ``root`` with which the earlier one's training began."""
 
     before: Course
     after: Course
@@ -158,15 +147,19 @@ class Pair:
 
     @any_numbers
     def relation(self) -> Relation:
-        other = Relation.OTHER if next(self.reasons_apart(), None) else None
-        return self.copied or other or self.course
+        return self.copied or (Relation.OTHER if next(self.reasons_apart(), None) else self.course)
 
     @cached_property
     def copied(self) -> Relation | None:
-        """SAME or PART if both are logs of one process, else None."""
+        """SAME or PART (the same steps and times, no common metric) if one process wrote both, else None."""
         if self.shift is not None:
             return Relation.SAME
-        return Relation.PART if self._parts_of_one_process() else None
+        a, b = self.before, self.after
+        shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
+        mostly = shared > 0 and shared >= _COMMON_SHARE * longer and a.attempt.axis == b.attempt.axis
+        apart = bool(together_s(a, b) < 0)  # false where a time is unknown
+        parts = mostly and not apart and a.attempt.series.keys().isdisjoint(b.attempt.series)
+        return Relation.PART if parts else None
 
     @cached_property
     def course(self) -> Relation:
@@ -176,8 +169,11 @@ class Pair:
             return Relation.CONTINUES
         # A training whose log begins at a later step started from a checkpoint, and may do so again.
         from_zero = min(self.root.first, self.after.first) <= self.start_steps
-        anew = (from_zero and self.begins_at_root) or self._counter_restarts()
-        return Relation.ANEW if anew else Relation.OVERTAKES
+        # Another counter may be back at its first value: an agent's first episode may end at any step.
+        old, new = self.root.attempt.series, self.after.attempt.series
+        both = ((s, new[m]) for m, s in old.items() if m in new and s is not self.root.clock)
+        again = (is_counter(a) and is_counter(b) and a.values[0] == b.values[0] for a, b in both)
+        return Relation.ANEW if (from_zero and self.begins_at_root) or any(again) else Relation.OVERTAKES
 
     def reasons_apart(self, relation: str = "", sure: bool = True) -> Iterator[str]:
         """Why the later attempt is a separate training: keys of `trainings.APART_REASONS`, none if it is not.
@@ -214,7 +210,10 @@ class Pair:
         logging_interval = a.gap if len(a.clock) > _SHORT_SAMPLES else 0
         if abs(a.last - b.last) <= max(logging_interval, _SAME_END_SHARE * length):
             yield "same end"
-        if self._in_one_file() and not self._died_early():
+        # A later attempt in one file replaces one that says that it died, or failed at its start.
+        ended, few = a.attempt.facts.get("ended"), len(first_rows(a.clock.steps)) <= _FAILED_SAMPLES
+        died_early = ended not in (None, "finished") or few or not np.isfinite(a.clock.values[-1])
+        if self._in_one_file() and not died_early:
             yield "appended"
         if not sure:
             yield "undecided"
@@ -222,15 +221,6 @@ class Pair:
     def _in_one_file(self) -> bool:
         sources = self.before.attempt.sources
         return bool(sources) and sources == self.after.attempt.sources
-
-    def _died_early(self) -> bool:
-        """Whether the earlier attempt says that it died, or failed at its start: the later one replaces
-        it."""
-        ended, clock = self.before.attempt.facts.get("ended", "finished"), self.before.clock
-        few = len(first_rows(clock.steps)) <= _FAILED_SAMPLES
-        return ended != "finished" or few or not np.isfinite(clock.values[-1])
-
-    # ---- comparisons of values
 
     @cached_property
     def shift(self) -> int | None:
@@ -257,7 +247,8 @@ class Pair:
             return False
         speeds = (s.values for s in old.values() if s.role in (Role.STEP_TIME, Role.THROUGHPUT))
         timed = math.isfinite(self.before.started) or any(len(np.unique(v)) > 1 for v in speeds)
-        return timed and all(_are_identical(series, new[metric]) for metric, series in old.items())
+        both = ((getattr(s, name), getattr(new[m], name)) for m, s in old.items() for name in _COLUMNS)
+        return timed and all(np.array_equal(x, y, equal_nan=True) for x, y in both)
 
     def _equal_throughout(self) -> bool:
         """Whether several metrics are in common, all with the same values at the same steps. A clock with few
@@ -280,14 +271,13 @@ class Pair:
 
     @cached_property
     def compared(self) -> tuple[Series, Series] | None:
-        """The same metric of both: the clock of one of them if possible, else the clocks if they have one
-        role, else None."""
-        a, b = self.before, self.after
-        if a.clock.metric in b.attempt.series:
-            return a.clock, b.attempt.series[a.clock.metric]
-        if b.clock.metric in a.attempt.series:
-            return a.attempt.series[b.clock.metric], b.clock
-        return (a.clock, b.clock) if a.clock.role is b.clock.role else None
+        """One metric of both: the clock of either, else the clocks if they have one role, else None."""
+        old, new = self.before.attempt.series, self.after.attempt.series
+        clocks = self.before.clock, self.after.clock
+        same = next((c.metric for c in clocks if c.metric in old and c.metric in new), None)
+        if same is not None:
+            return old[same], new[same]
+        return clocks if clocks[0].role is clocks[1].role else None
 
     @cached_property
     def seam(self) -> tuple[float, float, int] | None:
@@ -305,15 +295,11 @@ class Pair:
             return True
         for role in COUNTERS:
             for old, new in pairs_of_role(self.before.attempt, self.after.attempt, role):
-                never_fall = all(
-                    (s.values[1:] >= s.values[:-1]).all() for s in (old, new)
-                )  # false with a NaN
-                # It goes on from the last value, and is not back at the first one.
+                # It goes on from the last value, and is not back at the first one. False with a NaN.
+                never_fall = all((s.values[1:] >= s.values[:-1]).all() for s in (old, new))
                 if never_fall and new.values[0] >= old.values[-1] and new.values[0] > old.values[0]:
                     return True
         return False
-
-    # ---- comparisons of steps
 
     @property
     def start_steps(self) -> float:
@@ -326,25 +312,6 @@ class Pair:
         """Whether the later attempt begins where the log of the training began, whatever that step is."""
         return self.after.first - self.root.first <= self.start_steps
 
-    def _counter_restarts(self) -> bool:
-        """Whether another counter is back at its first value, such as the episodes of an agent, the first of
-        which may end at any step."""
-        old, new = self.root.attempt.series, self.after.attempt.series
-        both = [(s, new[m]) for m, s in old.items() if m in new and s is not self.root.clock]
-        return any(is_counter(a) and is_counter(b) and a.values[0] == b.values[0] for a, b in both)
-
-    def _parts_of_one_process(self) -> bool:
-        """Whether both cover mostly the same steps at the same time, with no metric in common."""
-        a, b = self.before, self.after
-        shared, longer = min(a.last, b.last) - max(a.first, b.first), max(a.last - a.first, b.last - b.first)
-        mostly = shared > 0 and shared >= _COMMON_SHARE * longer
-        apart = a.attempt.axis != b.attempt.axis or bool(
-            together_s(a, b) < 0
-        )  # false where a time is unknown
-        return mostly and not apart and a.attempt.series.keys().isdisjoint(b.attempt.series)
-
-    # ---- comparisons of facts
-
     def same_fact(self, name: str) -> bool | None:
         """Whether both logs state the same value of a fact; None where one of them does not state it."""
         stated = [course.attempt.facts.get(name) for course in (self.before, self.after)]
@@ -353,7 +320,9 @@ class Pair:
     def same_writer(self, *, host_only: bool = False) -> bool | None:
         """Whether host and process id are the same; None where one of the logs does not name them."""
         old, new = process(self.before.attempt), process(self.after.attempt)
-        return (old[0] == new[0] if host_only else old == new) if old and new else None
+        if old is None or new is None:
+            return None
+        return old[0] == new[0] if host_only else old == new
 
 
 def levels_at_seam(a: Series, b: Series) -> tuple[float, float, int] | None:

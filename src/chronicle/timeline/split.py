@@ -33,8 +33,6 @@ _FAR_ABOVE = 10.0  # a pause or a leap of a clock stands out if it is this many 
 _RESUMES_PER_LAUNCH = 2  # pauses that are more frequent are evaluations or checkpoints
 _CLOCK_SHARE = 0.5  # share of the points of the longest loss that a clock must have
 _ELAPSED = re.compile(r"(?:.*/)?(?:time_elapsed|elapsed(?:[_ ]time|_s| \(s\))?|_?runtime|(?:wall_)?time)")
-_FACTS_OF_THE_END = ("ended", "exit_code")  # they belong to the last attempt of a log
-
 _BLOCKS = (
     "Blocks of rows of {name} are out of order, and no step is in two of them, so they were sorted as one "
     'attempt. `relation = "attempts"` in run.toml cuts the log where the step goes back.'
@@ -53,9 +51,8 @@ def split(
     attempts: Sequence[Attempt], *, relation_given: bool
 ) -> tuple[list[Attempt], list[str], list[StepBack]]:
     """All attempts in the logs, with their rows sorted by step; the doubts; and where rows were out of order
-    or a step was logged again. Several attempts of one log are named ``name#1``, ``name#2`` in the order of
-    its rows. With ``relation_given`` (by run.toml) a log is also cut where blocks of rows may be out of
-    order."""
+    or a step was logged again. Several attempts of one log are named ``name#1``, ``name#2`` in its order.
+    With ``relation_given`` (by run.toml) a log is also cut where blocks of rows may be out of order."""
     parts: list[Attempt] = []
     doubts: list[str] = []
     backs: list[StepBack | None] = []
@@ -86,8 +83,7 @@ def _ticks(attempt: Attempt) -> Series | None:
     """The clock of an attempt, or a loss that is logged more than twice as often: a clock with few points,
     such as a score of evaluations, would miss launches between them."""
     ticks = clock(attempt)
-    losses = (*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS))
-    longest = max(losses, key=len, default=ticks)
+    longest = max((*attempt.by_role(Role.LOSS), *attempt.by_role(Role.PART_LOSS)), key=len, default=ticks)
     return longest if ticks and longest and len(ticks) < _CLOCK_SHARE * len(longest) else ticks
 
 
@@ -101,7 +97,7 @@ def _cut(attempt: Attempt, ticks: Series, cuts: list[int]) -> list[Attempt]:
         for k, rows in enumerate(np.split(order, np.searchsorted(piece[order], np.arange(1, len(series))))):
             if len(rows):
                 series[k][metric] = _by_step(points.pick(rows))
-    facts = {name: value for name, value in attempt.facts.items() if name not in _FACTS_OF_THE_END}
+    facts = {name: value for name, value in attempt.facts.items() if name not in ("ended", "exit_code")}
     early = replace(attempt, facts=facts, faults=(), truncated=False)
     pieces = zip([early] * len(cuts) + [attempt], series, strict=True)
     return [replace(log, name=f"{log.name}#{n}", series=own) for n, (log, own) in enumerate(pieces, 1)]
@@ -115,7 +111,6 @@ def _in_order(attempt: Attempt, order: Callable[[Series], Series]) -> Attempt:
 
 
 def _by_step(series: Series) -> Series:
-    """The rows sorted by step; rows of equal steps keep the order of the log."""
     return series.pick(np.argsort(series.steps, kind="stable")) if len(steps_back(series.steps)) else series
 
 
@@ -139,8 +134,7 @@ def _count_not_growing(steps: Steps) -> int:
 
 def counter_restarts(attempt: Attempt, ticks: Series) -> list[int]:
     """Rows of the clock at which another counter that is logged with it starts again, if the step goes back
-    at no other row. A relaunched program counts an agent's episodes from the first again (or from the 100th,
-    if it logs every 100th), while its steps start wherever that episode ends."""
+    at no other row: a relaunched program counts an agent's episodes from the first (or the 100th) again."""
     down = steps_back(ticks.steps)
     for series in attempt.series.values() if len(down) else ():
         values = series.values
@@ -190,8 +184,7 @@ def attempt_starts(series: Series) -> list[int]:
 
 def _begins_again(series: Series) -> Index:
     """Rows whose step is lower than the row before, and in a log that has such rows also those that repeat
-    the first step of the log, where the launch before stopped after one row. Where other steps are repeated,
-    too, or each launch repeats its first step, or no time passes, repeated rows are samples of one step."""
+    its first step, after a launch of one row. If others repeat as well, or no time passes, it is one step."""
     steps, times = series.steps, series.times
     down, repeats = steps_back(steps), np.flatnonzero(steps[1:] == steps[:-1]) + 1
     if not 0 < len(repeats) <= len(down) or (steps[repeats] != steps[0]).any():
@@ -207,9 +200,9 @@ def _most_cuts(steps: Steps) -> float:
 def process_starts(attempt: Attempt, ticks: Series, cuts: Sequence[int]) -> list[int]:
     """Rows of the clock, other than the ``cuts``, at which a new process continued where one had ended: a
     clock of the process starts again, or leaps at a step that is logged again, or there is a pause half as
-    long as that of a launch and ten times longer than any other. A hang as long as a launch is also taken for
-    a resume; this changes no verdict."""
-    elapsed = _elapsed(attempt, ticks)
+    long as that of a launch and ten times longer than any other, which may also be a hang."""
+    clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
+    elapsed = next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
     restarts = _clock_restarts(attempt, ticks, elapsed, cuts) + _clock_leaps(ticks, elapsed)
     return sorted({*_pauses(ticks.times, cuts), *restarts})
 
@@ -226,16 +219,8 @@ def _pauses(times: Floats, cuts: Sequence[int]) -> list[int]:
     return long.tolist() if pause[long].min() >= _FAR_ABOVE * np.delete(pause, long).max() else []
 
 
-def _elapsed(attempt: Attempt, ticks: Series) -> Floats:
-    """The seconds since the start of the process at each row of the clock; empty where they are not
-    logged."""
-    clocks = (s for m, s in attempt.series.items() if s is not ticks and _ELAPSED.fullmatch(m.lower()))
-    return next((s.values for s in clocks if np.array_equal(s.steps, ticks.steps)), np.empty(0))
-
-
 def _clock_leaps(ticks: Series, elapsed: Floats) -> list[int]:
-    """Rows that repeat a step and at which the elapsed seconds change far more than at any other row: the new
-    process counts them from another moment."""
+    """Rows that repeat a step where the elapsed seconds leap: a new process counts from another moment."""
     again = np.flatnonzero(ticks.steps[1:] == ticks.steps[:-1]) if len(elapsed) else np.empty(0, np.intp)
     if not 0 < len(again) <= _rare_returns(ticks):
         return []
@@ -263,8 +248,7 @@ def _clock_restarts(attempt: Attempt, ticks: Series, elapsed: Floats, cuts: Sequ
 
 
 def _are_disorder(series: Series, down: Index) -> list[bool]:
-    """Which falls of the step are clearly disorder: few rows nearby have higher steps, and no step after the
-    fall has two values."""
+    """Which falls are disorder: few rows nearby have higher steps, and no step after has two values."""
     steps = series.steps
     padded = np.concatenate([np.full(_NEAR_SAMPLES, np.iinfo(np.int64).min), steps])
     windows = np.lib.stride_tricks.sliding_window_view(padded, _NEAR_SAMPLES)  # windows[i] ends before row i
@@ -272,8 +256,7 @@ def _are_disorder(series: Series, down: Index) -> list[bool]:
     few = [np.count_nonzero(windows[at] >= steps[at, None], axis=1) <= _SHORT_SAMPLES for at in parts]
     _, first, step = np.unique(steps, return_index=True, return_inverse=True)
     twice = (np.bincount(step, ~_equal(series.values, series.values[first][step])) > 0)[step]
-    disorder: list[bool] = (np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()
-    return disorder
+    return [*(np.concatenate(few) & ~np.logical_or.reduceat(twice, down)).tolist()]
 
 
 def _rare_returns(series: Series) -> float:
@@ -291,8 +274,7 @@ def _equal(a: Floats, b: Floats) -> Mask:
 
 
 def _are_blocks(steps: Steps, cuts: list[int]) -> bool:
-    """Whether the pieces are blocks of rows of one attempt in a wrong order: no two of them have a step in
-    common, and each begins where another one ends."""
+    """Whether the pieces are blocks in a wrong order: none overlap, and each begins where another ends."""
     ranges = sorted(_ranges(steps, cuts))
     longest = max(high - low for low, high in ranges)
     return all(0 < b[0] - a[1] <= longest for a, b in pairwise(ranges))
@@ -327,9 +309,8 @@ def _piece_of_rows(series: Series, ticks: Series, cuts: list[int]) -> Index:
 
 
 def _row_by_row(steps: Steps, back: set[int], pieces: Sequence[tuple[int, int]], gap: float) -> Iterator[int]:
-    """The numbers of the pieces, found row by row, for a series without times that is logged at other steps
-    than the clock. The next piece that covers a step is taken where the step goes back, or where it is beyond
-    the current piece."""
+    """The numbers of the pieces, found row by row, for a series without times at other steps than the clock.
+    The next piece that covers a step is taken where the step goes back, or is beyond the current piece."""
     k = 0
     for row, step in enumerate(steps.tolist()):
         later = range(k + 1, len(pieces))
@@ -355,9 +336,7 @@ def _disorder(name: str, logged: Series, by_time: Series, cuts: int) -> StepBack
 
 
 def _repeats(attempt: Attempt) -> StepBack | None:
-    """Rows of an attempt whose step is that of the row before."""
-    ticks = clock(attempt)
-    if ticks is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
+    if (ticks := clock(attempt)) is None or not (again := ticks.steps[1:] == ticks.steps[:-1]).any():
         return None
     a, b = ticks.values[1:][again], ticks.values[:-1][again]
     equal = int(np.count_nonzero(_equal(a, b)))

@@ -1,8 +1,7 @@
 """Which attempts belong to one training, and which of their points are live.
 
-The attempts of a training form a tree: each attempt continues the latest earlier one that reached its first
-step. The path from the root to the latest attempt is the live course; abandoned branches are dead.
-A track, one metric over all attempts, marks each of its points as live or dead.
+The attempts of a training form a tree: each continues the latest earlier one that reached its first step. The
+path from the root to the latest attempt is the live course; abandoned branches are dead.
 """
 
 from __future__ import annotations
@@ -18,17 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.model import Attempt, Floats, Join, JoinKind, Series, StepBack, Steps, Timeline, Track
+from chronicle.timeline import joins
 from chronicle.timeline.courses import PART, Course, Index, Mask, clock, process
-from chronicle.timeline.joins import (
-    COSTS,
-    ENDED_BADLY,
-    Piece,
-    costs,
-    how_ended,
-    join_of,
-    names_of_evaluations,
-    separate_training,
-)
+from chronicle.timeline.joins import COSTS, Piece
 from chronicle.timeline.relation import Pair, Relation, reached, side_by_side
 
 _MOST_NAMES = 3  # attempts that a doubt lists
@@ -36,16 +27,10 @@ _CLEARLY_FARTHER = 3.0  # the second nearest loss at a seam must be this many ti
 _LEAST_APART = 0.02  # relative difference of losses at a seam below which they tell nothing
 _SPAN_FIELDS = ("started", "ended", "first", "last", "gap", "slack")  # fields of `Course`
 _NAMED_FIELDS = ("kind", "run", "seed", "trial", "folder", "host")  # see `LatestAttempts._numbers_of`
-
 # Why attempts over the same steps are separate trainings, and the words of the doubt ("": there is no doubt).
 APART_REASONS = {
-    "told": "",
-    "evaluation": "",
+    **dict.fromkeys(("told", "evaluation", "finished", "seed", "sweep", "trial"), ""),
     "together": "ran at the same time",
-    "finished": "",
-    "seed": "",
-    "sweep": "",
-    "trial": "",
     "goes on": "the loss or the data go on where the step starts again (a next stage, or a new counter?)",
     "same end": "end at the same step",
     "appended": "stand one after the other in one log, and nothing says that the earlier one died",
@@ -86,8 +71,7 @@ def relate(courses: Sequence[Course], relation: str, order_given: bool) -> tuple
 
 
 def _related(courses: Sequence[Course], relation: str, order_given: bool, several: bool) -> list[Training]:
-    """Assigns each attempt to a training. If ``several``, the second attempt begins a training of its own,
-    unless the first one died."""
+    """Assigns each attempt to a training; if ``several``, the second begins its own unless the first died."""
     trainings: list[Training] = []
     latest = LatestAttempts(len(courses))
     chosen: int | None
@@ -101,9 +85,9 @@ def _related(courses: Sequence[Course], relation: str, order_given: bool, severa
         if chosen is not None:
             pair = Pair(trainings[chosen].latest, after, trainings[chosen].root)
             one_so_far = several and len(trainings) == 1
-            sure = decided and (not one_so_far or how_ended(pair.before.attempt) in ENDED_BADLY)
+            sure = decided and (not one_so_far or joins.how_ended(pair.before.attempt) in joins.ENDED_BADLY)
             reason = next(pair.reasons_apart(relation, sure), None)
-            departure = separate_training(pair, reason) if reason else None
+            departure = joins.separate_training(pair, reason) if reason else None
         if chosen is None or departure is not None:
             chosen = len(trainings)
             trainings.append(Training([after], {after.index: after}, departure=departure))
@@ -121,27 +105,23 @@ def _doubts(trainings: Sequence[Training], courses: Sequence[Course]) -> Iterato
     backs = [(str(t.departure.evidence["because"]), t.departure.attempts) for t in trainings if t.departure]
     log_of = {course.name: course.attempt.sources for course in courses}
     appended = {log_of[names[0]] for why, names in backs if why == "appended"}  # each gets only one doubt
-    backs = [
-        ("appended" if APART_REASONS[why] and all(log_of[name] in appended for name in names) else why, names)
-        for why, names in backs
-    ]
+    named: dict[str, list[str]] = {}
+    for why, names in backs:
+        is_appended = all(log_of[name] in appended for name in names)
+        named.setdefault("appended" if is_appended and APART_REASONS[why] else why, []).extend(names)
     for why, words in APART_REASONS.items():
-        names = [name for because, both in backs if because == why for name in both]
-        if names and words:
-            both = "both" if len(set(names)) == 2 else "all"
-            yield (
-                f"{_listed(names)} cover the same steps and {words}. They were taken as separate trainings, "
-                f'{both} live. `relation = "attempts"` in run.toml makes them attempts of one training.'
-            )
-    again = [(courses[j.before].name, courses[j.after].name) for t in trainings for j in t.relaunches]
-    if again:
+        if words and (apart := named.get(why)):
+            both = "both" if len(set(apart)) == 2 else "all"
+            taken = f"They were taken as separate trainings, {both} live."
+            other = '`relation = "attempts"` in run.toml makes them attempts of one training.'
+            yield f"{_listed(apart)} cover the same steps and {words}. {taken} {other}"
+    if again := [join for training in trainings for join in training.relaunches]:
         what, both = "relaunches, each in place of the one before", "all"
         if len(again) == 1:
-            what, both = f"a relaunch that replaces {again[0][0]}", "both"
-        yield (
-            f"The step starts again in {_listed([after for _, after in again])}. That was taken for {what}. "
-            f'`relation = "seeds"` in run.toml keeps {both} live.'
-        )
+            what, both = f"a relaunch that replaces {courses[again[0].before].name}", "both"
+        late = _listed([courses[join.after].name for join in again])
+        seeds = f'`relation = "seeds"` in run.toml keeps {both} live.'
+        yield f"The step starts again in {late}. That was taken for {what}. {seeds}"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -153,8 +133,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 class LatestAttempts:
-    """The latest attempts of up to ``most`` trainings, one in each column of an array, so that one numpy
-    operation compares an attempt with all of them."""
+    """The latest attempts of up to ``most`` trainings, as columns of an array that are compared at once."""
 
     def __init__(self, most: int) -> None:
         self._latest: dict[int, Course] = {}
@@ -166,8 +145,7 @@ class LatestAttempts:
         self._latest[training] = latest
         for metric in latest.attempt.series:
             self._logging.setdefault(metric, np.zeros(self._rows.shape[1], bool))[training] = True
-        span = [getattr(latest, name) for name in _SPAN_FIELDS]
-        self._rows[:, training] = span + self._numbers_of(latest)
+        self._rows[:, training] = [getattr(latest, name) for name in _SPAN_FIELDS] + self._numbers_of(latest)
 
     def logging_metrics_of(self, after: Course) -> Index:
         """The trainings that log at least one of the attempt's metrics."""
@@ -177,9 +155,8 @@ class LatestAttempts:
         return np.flatnonzero(found)
 
     def best_training(self, among: Index, after: Course) -> tuple[int, bool]:
-        """Which of these trainings (at least one) ``after`` belongs to, and whether the logs decide it. The
-        evidence is compared from the strongest on, the loss at the seam last; the latest training is taken
-        where nothing decides."""
+        """Which of these trainings (at least one) ``after`` belongs to by the strongest evidence that tells
+        them apart, the loss at the seam last; and whether anything does: else it is the latest training."""
         if len(among) == 1:
             return int(among[0]), True
         best = np.arange(len(among))
@@ -223,8 +200,7 @@ def _nearest_at_seam(candidates: Sequence[Course], after: Course) -> int | None:
             return None
         distances.append(abs(now - before) / max(abs(before), abs(now)))
     nearest, second = np.argsort(distances, kind="stable")[:2].tolist()
-    clear = distances[second] > max(_CLEARLY_FARTHER * distances[nearest], _LEAST_APART)
-    return nearest if clear else None
+    return nearest if distances[second] > max(_CLEARLY_FARTHER * distances[nearest], _LEAST_APART) else None
 
 
 @dataclass
@@ -251,8 +227,7 @@ class Training:
         return [join for join in self.joins.values() if join.kind is JoinKind.RELAUNCH]
 
     def live(self) -> Iterator[Piece]:
-        """The live course from the latest attempt back to the root, each attempt up to where a rollback
-        overtook it."""
+        """The live course from the latest attempt back to the root, each up to where it was overtaken."""
         bound = None
         for course in reversed(self.path):
             yield Piece(course, course.first, bound)
@@ -270,8 +245,7 @@ class Training:
         if before is not latest:
             self.doubts.append(_BRANCH_DOUBT.format(before=latest, after=after))
         start_steps = Pair(latest, after, root).start_steps
-        early = after.first < root.first - start_steps and after.started > root.started
-        if early and not chain:
+        if not chain and after.first < root.first - start_steps and after.started > root.started:
             self.doubts.append(_EARLY_DOUBT.format(before=root, after=after))
         if not chain and not reached(before, after):
             missing = after.first - before.last
@@ -281,10 +255,10 @@ class Training:
         relaunched = pair.course is Relation.ANEW
         begin = min(self.root.first, after.first) if relaunched else after.first
         for piece in self.live() if pair.course is not Relation.CONTINUES else ():
-            pieces.append(replace(piece, first=max(begin, piece.first)))
+            pieces.append(piece._replace(first=max(begin, piece.first)))
             if piece.first <= begin and not relaunched:  # earlier pieces stay live
                 break
-        self.joins[after.index] = join_of(pair, lost + max(0, before.last - begin), costs(pieces))
+        self.joins[after.index] = joins.join_of(pair, lost + max(0, before.last - begin), joins.costs(pieces))
         self.roots[after.index] = after if relaunched else self.root
         self.path.append(after)
 
@@ -307,8 +281,7 @@ _Attempts = NDArray[np.int32]  # for each point the index of the attempt that lo
 
 
 def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[str, Track]:
-    """One track for each metric: the points of all attempts and which are live. Metrics that were logged at
-    the same steps share their arrays."""
+    """One track for each metric, and which points are live; metrics of the same steps share arrays."""
     live_points = _live_course(len(attempts), trainings)
     known: dict[tuple[int, ...], tuple[Steps, _Attempts, Mask]] = {}  # by attempts and numbers of points
     logged: dict[str, dict[int, Series]] = {}
@@ -318,8 +291,7 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
     made = {}
     for metric, by_attempt in logged.items():
         parts = [*by_attempt.values()]
-        steps = _joined([s.steps for s in parts])
-        lengths = [*map(len, parts)]
+        steps, lengths = _joined([s.steps for s in parts]), [*map(len, parts)]
         points = known.get((*by_attempt, *lengths))
         if not (points and (steps is points[0] or np.array_equal(steps, points[0]))):
             attempt = np.repeat(np.array([*by_attempt], np.int32), lengths)
@@ -327,14 +299,12 @@ def tracks(attempts: Sequence[Attempt], trainings: Sequence[Training]) -> dict[s
         steps, attempt, is_live = points
         values, times = _joined([s.values for s in parts]), _joined([s.times for s in parts])
         unit, first = next((s.unit for s in parts if s.unit), None), parts[0]
-        track = Track(metric, first.role, steps, values, times, unit, first.dataset, attempt, is_live)
-        made[metric] = track
+        made[metric] = Track(metric, first.role, steps, values, times, unit, first.dataset, attempt, is_live)
     return made
 
 
 def _joined(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The concatenated parts; a single one is not copied."""
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]  # a single one is not copied
 
 
 def as_parts_of_tracks(series: Mapping[str, Track], attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
@@ -389,10 +359,9 @@ def live(track: Track) -> tuple[Steps, Floats]:
 
 
 def numbers_of(timeline: Timeline) -> list[int]:
-    """For each attempt the number of its training, counted from 1; 0 for attempts that logged nothing and for
-    evaluations, which train nothing."""
+    """The number of each attempt's training, from 1; 0 if it logged nothing, or only evaluated."""
     source = {join.after: join.before for join in timeline.joins}
-    evaluations = names_of_evaluations(timeline)
+    evaluations = joins.names_of_evaluations(timeline)
     numbers, latest = list[int](), 0
     for k, attempt in enumerate(timeline.attempts):
         trains = clock(attempt) is not None and attempt.name not in evaluations
