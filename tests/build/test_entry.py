@@ -92,7 +92,7 @@ def test_a_copy_is_named_in_the_facts():
     log = attempt("a.csv", 0, 1000, 2.0, 0.0)
     log.series["loss"].values[:] = 2.0 + 1.0 / (1.0 + np.arange(101))
     timeline = stitch([log, replace(log, name="b.json", sources=("b.json",))])
-    assert Fact("Copies", 1, "logs", "the same values, judged once: b.json") in list(
+    assert Fact("Copies", 1, "logs", "the same run, judged once: b.json") in list(
         facts(timeline, RunConfig())
     )
 

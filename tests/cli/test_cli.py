@@ -204,7 +204,7 @@ def test_a_copy_of_another_log_is_named_and_judged_once(chronicle, tmp_path):
     (tmp_path / "run" / "b.jsonl").write_text("".join(f"{json.dumps(dict(row))}\n" for row in values))
     ran = chronicle("classify", "run")
     assert ran.out.count("near-perfect") == 1
-    assert ran.out.endswith("  Left out, because their values are judged already: b.jsonl.\n")
+    assert ran.out.endswith("  Left out, because another log of the same run is judged: b.jsonl.\n")
     document = json.loads(chronicle("classify", "--json", "run").out)
     assert document["copies"] == ["b.jsonl"]
     jsonschema.validate(document, json.loads(chronicle("schema", "diagnosis").out))

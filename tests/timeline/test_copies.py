@@ -109,6 +109,24 @@ def test_metrics_in_files_of_their_own_are_one_attempt():
 EVENTS = "events.out.tfevents.{}.node-{}.{}.0"
 
 
+@pytest.mark.parametrize(
+    ("named", "start", "kept"),
+    [
+        ("rank_{}.log", 0, ["rank_0.log"]),
+        ("loss-rank{}.csv", None, ["loss-rank0.csv"]),
+        ("gpu{}.log", 0, ["gpu0.log", "gpu1.log"]),  # seeds are run on several, one on each
+        ("rank_{}.log", HOUR, ["rank_0.log", "rank_1.log"]),  # an hour later
+        ("prank_{}.log", 0, ["prank_0.log", "prank_1.log"]),
+    ],
+)
+def test_the_ranks_of_a_job_are_one_training_though_their_losses_differ(named, start, kept):
+    logs = [log(named.format(k), UP, start=start if k or start is None else 0) for k in (0, 1)]
+    logs[1].series["loss"].values[:] *= 1 + 0.05 * np.random.default_rng(0).standard_normal(1000)
+    timeline = stitch(logs)
+    assert names(timeline) == kept
+    assert [c.name for c in timeline.copies] == [n for n in map(named.format, (0, 1)) if n not in kept]
+
+
 def test_two_processes_are_no_copies_however_alike():
     logs = [log(EVENTS.format(1700000000, k, 41), UP) for k in (1, 2)]
     assert stitch(logs).copies == ()

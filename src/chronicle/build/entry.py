@@ -254,7 +254,7 @@ def facts(timeline: Timeline, config: RunConfig) -> Iterator[Fact]:
     yield Fact("Attempts", len(timeline.attempts), "attempts", names)
     if timeline.copies:
         names = clipped(", ".join(a.name for a in timeline.copies), 200)
-        yield Fact("Copies", len(timeline.copies), "logs", f"the same values, judged once: {names}")
+        yield Fact("Copies", len(timeline.copies), "logs", f"the same run, judged once: {names}")
     yield from _step_backs(timeline)
     loss = shown_metric(tracks)
     if loss is not None:

@@ -75,7 +75,7 @@ def run_lines(run_id: str, timeline: Timeline, diagnosis: Diagnosis, story: Stor
         yield from filled(text, "  ", "    ")
     if timeline.copies:
         names = ", ".join(copy.name for copy in timeline.copies)
-        yield from filled(f"Left out, because their values are judged already: {names}.", "  ", "    ")
+        yield from filled(f"Left out, because another log of the same run is judged: {names}.", "  ", "    ")
     for doubt in timeline.doubts:
         yield f"  In doubt: {printable(doubt)}"
 

@@ -19,7 +19,7 @@ from chronicle.metrics.arithmetic import any_numbers
 from chronicle.metrics.roles import assign
 from chronicle.model import Attempt, Floats, Role, Series, Steps, Timeline
 from chronicle.timeline.axes import OnAxis, on_axis
-from chronicle.timeline.copies import without_copies, without_logs_of_the_whole
+from chronicle.timeline.copies import without_copies, without_logs_of_the_whole, without_other_ranks
 from chronicle.timeline.courses import Mask, by_name, course, in_order
 from chronicle.timeline.joins import faults_in_order, without_machines
 from chronicle.timeline.split import split
@@ -57,8 +57,9 @@ def stitch(
     logs, machines = without_machines(_attempts_from(what))
     parts, split_doubts, backs = split(logs, relation_given=bool(relation))
     kept, wholes = without_logs_of_the_whole([c for part in parts if (c := course(part))])
+    kept, ranks = without_other_ranks(kept)
     kept, copies = without_copies(kept)
-    copies += wholes
+    copies += [*wholes, *ranks]
     backs.sort(key=lambda back: (by_name(back.attempts[0]), back.cause))
     empty = sorted((part for part in parts if not course(part)), key=lambda part: by_name(part.name))
     courses, order_doubts = in_order(kept, [*copies, *empty], order or ())

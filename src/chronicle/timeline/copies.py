@@ -8,6 +8,7 @@ its steps, with array operations. This never rules out a copy; the remaining pai
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -22,11 +23,28 @@ from chronicle.timeline import relation
 from chronicle.timeline.courses import PART, Course, Index, Mask, by_name, course
 from chronicle.timeline.relation import Pair, Relation, are_equal, at_common_steps, first_rows
 
+_RANK = re.compile(r"((?<![a-z])(?:local|global)?[-_]?rank[-_]?)\d+", re.IGNORECASE)  # of a job, in a name
 _FEW_LOGS = 8  # up to this many logs are compared one by one
 _PROBES = np.arange(1, 17) * (math.sqrt(5) - 1) / 2 % 1  # places in a log; golden ratio: no period matches
 _COVERED_SHARE = 0.95  # share of the steps of the whole that its attempts must have, and none of them alone
 _UNEQUAL_ROW_SCORE = -9  # an equal row scores 1, so about one value in ten may differ
 Part = tuple[int, int, Course]  # an attempt, and the first and last step that it shares with the whole
+
+
+def without_other_ranks(courses: Sequence[Course]) -> tuple[list[Course], list[Attempt]]:
+    """The logs without those of other ranks of a job, and these. Their names differ in the number of a rank
+    alone, and they hold the same metrics over the same steps at the same time, if they tell the time. The
+    lowest rank is kept: the loss of each rank is that of its share of the batch."""
+    kept: dict[tuple[str, frozenset[str]], Course] = {}
+    others: dict[int, Attempt] = {}
+    for log in sorted(courses, key=lambda log: by_name(log.name)):
+        name = _RANK.sub(r"\1", log.name)
+        lowest = kept.setdefault((name, frozenset(log.attempt.series)), log)
+        steps_apart = max(abs(log.first - lowest.first), abs(log.last - lowest.last))
+        hours_apart = max(log.started, lowest.started) > min(log.ended, lowest.ended)  # False for NaN
+        if log is not lowest and name != log.name and steps_apart <= lowest.slack and not hours_apart:
+            others[id(log)] = log.attempt
+    return [log for log in courses if id(log) not in others], [*others.values()]
 
 
 @any_numbers
