@@ -14,6 +14,8 @@ from chronicle.classify.thresholds import CONFIDENCE
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Criterion, Finding, Series
 
+Search = Callable[[View], Iterable[Finding]]
+
 
 @dataclass(frozen=True)
 class Rule:
@@ -26,7 +28,7 @@ class Rule:
 
     name: str
     patterns: tuple[str, ...]
-    search: Callable[[View], Iterable[Finding]]
+    search: Search
     replaces: frozenset[str] = frozenset()
     covers: frozenset[str] = frozenset()
 
@@ -46,33 +48,15 @@ class Rule:
         """The findings in a run all of whose criteria hold."""
         return filter(stands, self.search(view))
 
-    @classmethod
-    def of_attempts(
-        cls,
-        name: str,
-        patterns: tuple[str, ...],
-        search: Callable[[View, AttemptView], Iterable[Finding]],
-        **takes_place_of: frozenset[str],
-    ) -> Rule:
-        """A rule about one attempt, which is applied to all of them in the order of the log."""
-        return cls(
-            name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), **takes_place_of
-        )
+    @staticmethod
+    def by_attempt(search: Callable[[View, AttemptView], Iterable[Finding]]) -> Search:
+        """What searches one attempt, applied to all of them in the order of the log."""
+        return lambda view: (f for attempt in view.attempts for f in search(view, attempt))
 
-    @classmethod
-    def of_losses(
-        cls,
-        name: str,
-        patterns: tuple[str, ...],
-        search: Callable[[View, AttemptView, Series], Iterable[Finding]],
-        **takes_place_of: frozenset[str],
-    ) -> Rule:
-        """A rule about the judged loss of one attempt."""
-
-        def of_attempt(view: View, attempt: AttemptView) -> Iterable[Finding]:
-            return () if attempt.loss is None else search(view, attempt, attempt.loss)
-
-        return cls.of_attempts(name, patterns, of_attempt, **takes_place_of)
+    @staticmethod
+    def by_loss(search: Callable[[View, AttemptView, Series], Iterable[Finding]]) -> Search:
+        """What searches the judged loss of one attempt, applied to all of them."""
+        return lambda view: (f for a in view.attempts if a.loss is not None for f in search(view, a, a.loss))
 
 
 @dataclass(frozen=True)
@@ -157,13 +141,9 @@ def finding(
 
 def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) -> Finding:
     """The same event under the name that its context gives it; ``why``: when it would keep the old name."""
-    return replace(with_more(shape, checks), pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
-
-
-def with_more(known: Finding, checks: Sequence[Check]) -> Finding:
-    """The finding with more checks and their evidence."""
-    evidence = {**known.evidence, **_evidence(checks)}
-    return replace(known, evidence=evidence, criteria=known.criteria + _criteria(checks))
+    evidence, criteria = {**shape.evidence, **_evidence(checks)}, shape.criteria + _criteria(checks)
+    named = replace(shape, pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
+    return replace(named, evidence=evidence, criteria=criteria)
 
 
 def stands(known: Finding) -> bool:
@@ -211,4 +191,4 @@ def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
 def drawn(finding: Finding) -> Finding:
     """The finding with the steps that a figure marks: of a replay all data that were read twice."""
     low = finding.evidence.get("low_start_step")
-    return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))
+    return finding if low is None else replace(finding, start_step=int(low))

@@ -151,8 +151,7 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
         set_level(q, y)
         if k > 0:  # a little more than averaging white noise would leave
             q[NOISE] = 0.6 * mem.levels[k - 1][NOISE]
-        q[COUNT] = 1.0
-        q[FRESH] = 1.0
+        q[COUNT] = q[FRESH] = 1.0
         return 0.0, False, False
     noise = q[NOISE]
     mean = q[MEAN]
@@ -172,10 +171,7 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
 
 def set_level(q: Row, y: float) -> None:
     """Put all references of a level on y."""
-    q[MEAN] = y
-    q[MEAN2] = y
-    q[TREND] = y
-    q[TREND2] = y
+    q[MEAN] = q[MEAN2] = q[TREND] = q[TREND2] = y
 
 
 def warming(q: Row) -> float:

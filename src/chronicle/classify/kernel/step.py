@@ -28,8 +28,7 @@ from chronicle.classify.kernel.levels import Memory, Row, observe, warming
 def start(mem: Memory) -> None:
     """Set the memory of a series that has no sample yet; all of it must be zero."""
     state = mem.state
-    state[at.BAD_SINCE] = -1.0
-    state[at.DROP_ONSET] = -1.0
+    state[at.BAD_SINCE] = state[at.DROP_ONSET] = -1.0
     state[at.OVER_RATE] = 0.003
     state[at.OVER_MEAN] = 0.4
     state[at.SAME_VALUE] = math.nan
@@ -128,18 +127,14 @@ def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: f
 def replay(mem: Memory) -> None:
     """Scale the first samples together, then process them one by one."""
     state, count = mem.state, int(mem.state[at.WARMED])
-    positive = True
-    for j in range(count):
-        positive = positive and mem.warm[j][0] > 0.0
-    if not positive:
+    if min([mem.warm[j][0] for j in range(count)]) <= 0.0:
         sizes = sorted([abs(mem.warm[j][0]) for j in range(count)])
         state[at.DOMAIN] = 1.0
         state[at.UNIT] = max(sizes[count // 2], 1e-12)
     first = [transform(mem, mem.warm[j][0]) for j in range(count)]
     mem.levels[0][at.NOISE] = 1.2 * first_noise(first)
     state[at.MOVE_LOG] = math.log(0.75 * mem.levels[0][at.NOISE])
-    state[at.SHORT] = first[0]
-    state[at.LAST] = first[0]
+    state[at.SHORT] = state[at.LAST] = first[0]
     state[at.STARTED] = 1.0
     for j in range(count):
         judge(mem, first[j], mem.warm[j][1])
@@ -234,8 +229,7 @@ def feed_pyramid(mem: Memory, y: float, i: float) -> tuple[float, int, float, in
         if q[at.COLLECTED] < at.GROUP:
             break
         sample = q[at.SUM] / at.GROUP
-        q[at.SUM] = 0.0
-        q[at.COLLECTED] = 0.0
+        q[at.SUM] = q[at.COLLECTED] = 0.0
     return z0, up, value, down
 
 
@@ -345,8 +339,7 @@ def leave_log_domain(mem: Memory) -> None:
     state[at.DOMAIN] = 1.0
     state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))
     restart_levels(mem, mem.config[at.SIGN] * 0.881373587019543)  # asinh(1)
-    state[at.PENDING] = 0.0
-    state[at.ACTIVE] = 0.0
+    state[at.PENDING] = state[at.ACTIVE] = 0.0
     for k in range(at.LEVELS):
         mem.levels[k][at.NOISE] *= 0.7  # d asinh(x) = 0.7 d log(x) at x = 1
 

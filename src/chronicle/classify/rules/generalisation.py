@@ -5,17 +5,15 @@ overfitting
     Rule: the validation loss ends 1.5 % and five standard errors above its minimum, which lies before the
     last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell; or, where no
     held-out loss tells, a held-out score lost a third of its gain for good (`lost_scores`).
-    Blind to: runs without validation.
-    False alarm: a run is stopped too early.
-    Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated epochs.
+    Blind to: runs without validation. False alarm: a run is stopped too early. Source: fast.ai; Muennighoff
+    et al. (arXiv:2305.16264) on repeated epochs.
 
 grokking
     Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss.
     Rule: the held-out score is at half or less when the training score is saturated, and rises five times as
     many steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times
     what as many steps before had gained (`abrupt`).
-    Blind to: generalisation that comes slowly.
-    False alarm: a finding that people would like to be true.
+    Blind to: generalisation that comes slowly. False alarm: a finding that people would like to be true.
     Source: Power et al. (arXiv:2201.02177); the sudden fall of a Llama-2 run.
 """
 
@@ -278,4 +276,4 @@ def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
 
 
-RULE = Rule.of_attempts("learning", ("overfitting", SUDDEN), find)
+RULE = Rule("learning", ("overfitting", SUDDEN), Rule.by_attempt(find))

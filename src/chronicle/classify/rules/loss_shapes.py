@@ -5,17 +5,15 @@ spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
     Rule: a rise is over when the loss is back at the trend it was on, extrapolated, within 15 % of the height
     (3 % of the loss at most); within 150 steps or 10 samples that is fast. A rise that is open at the end
     is slow if it still comes down, else not fully recovered.
-    Blind to: spikes of one sample below 8 noise scales (20 where every step is logged).
-    False alarm: a batch that was only hard is examined.
-    Source: PaLM (arXiv:2204.02311, 5.1); BLOOM and IDEFICS logs.
+    Blind to: spikes of one sample below 8 noise scales (20 where every step is logged). False alarm: a batch
+    that was only hard is examined. Source: PaLM (arXiv:2204.02311, 5.1); BLOOM and IDEFICS logs.
 
 divergence-after-spike, divergence-no-spike
     Sees: rises that were not over when the log ended, or when its values turned NaN.
     Rule: 60 % of the height is left, or the loss is at twice its trend, or it still grows; it is "after a
     spike" if it began with a jump that came down by a quarter, or if a spike was not over when it began.
-    Blind to: rises of less than 2.5 %, and a turn that only a handful of samples show.
-    False alarm: a healthy run is stopped, the most expensive mistake of all.
-    Source: OPT 2.5; BigScience tr8 (104B) logs.
+    Blind to: rises of less than 2.5 %, and a turn that only a handful of samples show. False alarm: a healthy
+    run is stopped, the most expensive mistake of all. Source: OPT 2.5; BigScience tr8 (104B) logs.
 
 level-shift
     Sees: jumps of the loss, up to twice the trend, that stay to the end of the log.
@@ -414,4 +412,4 @@ def _frozen(shape: Shape) -> Finding | None:
     return finding(FROZEN, shape.at(None), checks, 0.7, 0.95, coarse)
 
 
-RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)
+RULE = Rule("loss-shapes", (*sorted(RISES), NAN, FROZEN), Rule.by_attempt(find))

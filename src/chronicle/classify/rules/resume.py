@@ -5,9 +5,8 @@ reinitialised
     Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
     long (within a factor of 1.6) for each tenth of the way down as the first time, in steps or in steps
     weighted by the learning rate.
-    Blind to: logs that do not begin with the run, and learning too fast for them.
-    False alarm: a spike taller than all others, rarely.
-    Source: AlgoPerf logs with a scheduled re-initialisation.
+    Blind to: logs that do not begin with the run, and learning too fast for them. False alarm: a spike taller
+    than all others, rarely. Source: AlgoPerf logs with a scheduled re-initialisation.
 
 resume-spike
     Sees: a loss that is too high in the first samples of an attempt and comes back.
@@ -15,25 +14,22 @@ resume-spike
     earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and
     half of that is gone later. Inside one log, a rise where another process took over counts, too
     (`process_changes`).
-    Blind to: lost optimizer state that the loss does not show.
-    False alarm: a search for state that was not lost.
-    Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
+    Blind to: lost optimizer state that the loss does not show. False alarm: a search for state that was not
+    lost. Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
 level-shift (at a join)
     Sees: a loss that is too high from the first samples of an attempt on, and stays so.
     Rule: as a resume spike, but half of the excess never goes, and all samples that the line reaches lie over
     it by 5 standard errors and 2.5 %.
-    Blind to: what a changed configuration was meant to do.
-    False alarm: the change was planned.
-    Source: the same logs, where the excess stayed.
+    Blind to: what a changed configuration was meant to do. False alarm: the change was planned. Source: the
+    same logs, where the excess stayed.
 
 lr-not-restored
     Sees: a learning rate that differs after a resume.
     Rule: the first values of an attempt differ by 5 % from those of the earlier one at equal steps, or from
     its last ones carried on; and neither a rollback to a lower rate nor the schedule explains that.
-    Blind to: a schedule that differs later only.
-    False alarm: a change that was made on purpose.
-    Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
+    Blind to: a schedule that differs later only. False alarm: a change that was made on purpose. Source:
+    IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
 
 repeat-data
     Sees: a loss that is falsely low after a resume, until new data come.
@@ -46,7 +42,7 @@ repeat-data
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
@@ -79,7 +75,7 @@ from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
-from chronicle.metrics.aliases import step_gap
+from chronicle.metrics.aliases import median_gap, step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import value_at
 
@@ -99,48 +95,56 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
     if min(len(early), len(y)) < 2 * JOIN_SAMPLES or start[0] > 0.05 * max(start[-1], steps[-1]):
         return []
     soon = start[0] + 2 * JOIN_SAMPLES * step_gap(first)
-    later = attempt.index and steps[0] > soon
-    findings = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
-    for shape in typed_findings(view, loss) if not findings else ():
-        if shape.pattern in RISES and shape.start_step > soon:
-            findings += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
-    return findings
-
-
-def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
-    """An attempt that begins untrained."""
-    (start, early), (steps, y), learned = positive(first), positive(loss), learned_before(view, attempt)
-    if any(
-        same_course(view, (once, early), (again, y), learned)
-        for once, again in _times(view, attempt, start, steps)
-    ):
-        yield _lost_weights(view, At(attempt, loss, steps[0], steps[0]), None, early[0], learned, y[0])
+    later, learned = attempt.index and steps[0] > soon, learned_before(view, attempt)
+    if later and (from_the_join := untrained(view, attempt, first, loss, (0,), learned)):
+        return from_the_join
+    rises = (f for f in typed_findings(view, loss) if f.pattern in RISES and f.start_step > soon)
+    return [f for shape in rises for f in _from_the_rise(view, attempt, first, loss, shape)]
 
 
 def _from_the_rise(
     view: View, attempt: AttemptView, first: Series, loss: Series, shape: Finding
-) -> Iterator[Finding]:
-    """A rise inside one log after which the model is untrained, one finding a possible first sample."""
-    (start, early), (steps, y) = positive(first), positive(loss)
+) -> list[Finding]:
+    """A rise inside one log after which the model is untrained."""
+    early, (steps, y) = positive(first)[1], positive(loss)
     onset = int(np.searchsorted(steps, shape.start_step))
     learned, level = median(y[:onset][-JOIN_SAMPLES:]), median(early[:2])
     noise = 3 * difference_noise(early[: 4 * JOIN_SAMPLES])
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
     if onset < JOIN_SAMPLES or np.max(running(y[onset:][: 4 * JOIN_SAMPLES], 3)) > highest:
-        return  # worse than an untrained model
-    times = _times(view, attempt, start, steps)
-    for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
-        at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
-        courses = ((once, again[a:]) for once, again in times)
-        if at_once and any(
-            same_course(view, (once, early), (again, y[a:]), learned) for once, again in courses
-        ):
+        return []  # worse than an untrained model
+    near = range(onset - 2, min(onset + 4, len(y)))
+    at_once = (a for a in near if y[a - 1] - learned <= 0.5 * (y[a] - learned))
+    return untrained(view, attempt, first, loss, at_once, learned, shape)
+
+
+def untrained(
+    view: View,
+    attempt: AttemptView,
+    first: Series,
+    loss: Series,
+    places: Iterable[int],
+    learned: float,
+    shape: Finding | None = None,
+) -> list[Finding]:
+    """The first of some samples from which on a model that had ``learned`` is untrained, as a finding."""
+    (start, early), (steps, y) = positive(first), positive(loss)
+    times = (start, steps), (clock(view.attempts[0], start), clock(attempt, steps))
+    least, why = 1 - 1.5 * view.thresholds.first_level, "it had come back faster than it once learned"
+    for a in places:
+        courses = (((once, early), (again[a:], y[a:])) for once, again in times)
+        if any(same_course(view, *course, learned) for course in courses):
+            lost = (y[a] - learned) / max(early[0] - learned, 1e-9)
+            checks = [
+                *noted(first_level_log=early[0]),
+                at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
+            ]
             at = At(attempt, loss, steps[a], steps[a])
-            yield _lost_weights(view, at, shape, early[0], learned, y[a])
-
-
-def _times(view: View, attempt: AttemptView, start: Floats, steps: Floats) -> list[tuple[Floats, Floats]]:
-    return [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
+            alone = finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (RESUME_SPIKE, why))
+            anew = alone if shape is None else renamed(shape, NEW_WEIGHTS, checks, why=why)
+            if stands(anew):
+                return [anew]
+    return []
 
 
 def clock(attempt: AttemptView, steps: Floats) -> Floats:
@@ -159,16 +163,14 @@ def same_course(
     view: View, first: tuple[Floats, Floats], again: tuple[Floats, Floats], learned: float
 ) -> bool:
     """Whether the loss is back at its first level, and learns as fast as the first time."""
-    (start, early), (steps, y) = first, again
-    level = median(early[:2])
+    (start, early), (steps, y), level = first, again, median(first[1][:2])
     to_learn = level - learned
     near = 1.5 * view.thresholds.first_level * to_learn
-    if to_learn < LEAST_LEARNED_LOG or not len(y) or abs(median(y[:2]) - level) > near:
+    if to_learn < LEAST_LEARNED_LOG or abs(median(y[:2]) - level) > near:
         return False
     tenths = level - to_learn * np.arange(1, 10) / 10
     once, twice = passed(start, early, tenths), passed(steps, y, tenths)
-    gaps = np.diff(start)
-    gap = median(gaps[gaps > 0]) if (gaps > 0).any() else 1.0
+    gap = median_gap(start)
     if not once[-1] >= RESOLVED_SAMPLES * gap:
         return False  # so fast that every return from a spike looks alike
     over = float(steps[-1] - steps[0])
@@ -181,20 +183,6 @@ def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
     """Steps until the running median of 3 first reaches each level (inf: never)."""
     calm = running(y, 3)
     return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
-
-
-def _lost_weights(
-    view: View, at: At, shape: Finding | None, first_log: float, learned_log: float, level_log: float
-) -> Finding:
-    lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
-    least, why = 1 - 1.5 * view.thresholds.first_level, "it had come back faster than it once learned"
-    checks = [
-        *noted(first_level_log=first_log),
-        at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
-    ]
-    if shape is not None:
-        return renamed(shape, NEW_WEIGHTS, checks, why=why)
-    return finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (RESUME_SPIKE, why))
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -231,11 +219,10 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
             at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
             at_least("height of all", over.height, "log units", limits.rise, "step_log"),
         ]
-        at, confidence = (At(join.attempt, join.loss, join.steps[0]), confidence_of(over.t, limits.join_t))
+        at, confidence = At(join.attempt, join.loss, join.steps[0]), confidence_of(over.t, limits.join_t)
         yield finding(SHIFT, at, checks, 0.3 + over.height, confidence, higher)
         return
-    end = int(np.argmax(back)) + 1
-    peak = int(np.argmax(join.off[:end]))
+    peak = int(np.argmax(join.off[: (end := int(np.argmax(back)) + 1)]))
     checks += noted(height_log=join.off[peak], recovery_steps=join.steps[end] - join.steps[0])
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
     stays = (SHIFT, "it had not come down again")
@@ -261,10 +248,8 @@ def process_spike(
         at_least("height", best.height, "log units", limits.moved, "join_height_log"),
         *noted(height_log=best.height),
     ]
-    confidence = confidence_of(best.t, limits.known_t)
-    yield finding(
-        RESUME_SPIKE, At(attempt, loss, step, step), checks, 0.2 + best.height, confidence, (SHIFT, why)
-    )
+    at, confidence = At(attempt, loss, step, step), confidence_of(best.t, limits.known_t)
+    yield finding(RESUME_SPIKE, at, checks, 0.2 + best.height, confidence, (SHIFT, why))
 
 
 def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -319,14 +304,13 @@ def warms_up(rate: Series, factor: float) -> bool:
     """Whether the values rise through the first samples to ``factor`` times the first one or more."""
     head = rate.values[: max(8, len(rate) // 4)]
     head = head[np.isfinite(head)]
-    top = int(np.argmax(head)) if len(head) else 0
-    high = top >= 2 and head[top] >= factor * max(head[0], 0.0)
-    return bool(high and np.all(np.diff(head[: top + 1]) >= -1e-12))
+    top = int(np.argmax(head))
+    return top >= 2 and head[top] >= factor * head[0] and bool(np.all(np.diff(head[: top + 1]) >= -1e-12))
 
 
-REINITIALISED = Rule.of_attempts("reinitialised", (NEW_WEIGHTS,), learned_anew, replaces=RISES)
+REINITIALISED = Rule("reinitialised", (NEW_WEIGHTS,), Rule.by_attempt(learned_anew), replaces=RISES)
 RESUME = Rule("resume", (RESUME_SPIKE, SHIFT), find, replaces=RISES)
-RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), _restored)
+RESTORED = Rule("restored", (NOT_RESTORED,), Rule.by_attempt(_restored))
 
 
 REPEATED_DATA = "repeat-data"
@@ -337,9 +321,7 @@ MOST_PLACES = 4096  # at which a jump is tried; a longer attempt is reduced to m
 
 def replays(view: View) -> Iterator[Finding]:
     """Stretches of data that had been read before, one finding for each attempt that has one."""
-    honest: dict[
-        str, tuple[Resume, float]
-    ] = {}  # of attempts with a replay: the join and the step at which it ends
+    honest: dict[str, tuple[Resume, float]] = {}  # of replays: their join and the step at which they end
     for attempt in view.attempts:
         joins = resumes(view, attempt)
         jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *later_joins(joins, honest)))
@@ -365,12 +347,11 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     level = row_medians(join.off[: n // block * block].reshape(-1, block))
     error = MEDIAN_ERROR * join.line.noise * join.line.inflation / block**0.5
     best, near, window = 0.0, 0, 0
-    for w in JUMP_WINDOWS:
-        if len(level) >= 2 * w:
-            middle = medians(level, w)
-            sure = (middle[w:] - middle[:-w]) / (error * (2 / w) ** 0.5)
-            if sure.max() > best:
-                best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
+    for w in (w for w in JUMP_WINDOWS if len(level) >= 2 * w):
+        middle = medians(level, w)
+        sure = (middle[w:] - middle[:-w]) / (error * (2 / w) ** 0.5)
+        if sure.max() > best:
+            best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
     if best < limits.join_t:
         return None
     around = range(max(near - window // 2, JOIN_SAMPLES), min(near + window // 2, n - JOIN_SAMPLES) + 1)
@@ -405,7 +386,10 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     why, shape = "the loss had not been too low since the join", shape_near(view, join, at, window)
     place = At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at])
     alone = finding(REPEATED_DATA, place, checks, 0.5 + height, 0.9, (SHIFT, why))
-    yield alone if shape is None else ended_by(shape, why, checks)
+    if shape is not None:  # the replay takes the place of the finding of its jump to new data
+        start = shape.start_step
+        alone = replace(renamed(shape, REPEATED_DATA, checks, why=why), peak_step=start, end_step=start)
+    yield alone
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
@@ -416,12 +400,6 @@ def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
     near = [f for f in shapes if away[f.start_step] <= max(window // 2, JOIN_SAMPLES)]
     return min(near, key=lambda f: away[f.start_step], default=None)
-
-
-def ended_by(shape: Finding, why: str, checks: Sequence[Check]) -> Finding:
-    """The replay, which takes the place of the finding of its jump to new data."""
-    start = shape.start_step
-    return replace(renamed(shape, REPEATED_DATA, checks, why=why), peak_step=start, end_step=start)
 
 
 REPEATED = Rule("repeated-data", (REPEATED_DATA,), replays, replaces=REPLACED)

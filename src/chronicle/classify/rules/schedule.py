@@ -4,34 +4,30 @@ lr-decay-drop
     Sees: a fall of the loss that the learning rate explains.
     Rule: where the learning rate falls by a factor of 1.3, or in the second half of a decay after a constant
     rate, the loss leaves its line downwards by 4.5 standard errors and 1.5 %.
-    Blind to: smooth decays from the first step on (cosine).
-    False alarm: none that costs anything.
-    Source: Marin 8B (train and eval fall in each decay).
+    Blind to: smooth decays from the first step on (cosine). False alarm: none that costs anything. Source:
+    Marin 8B (train and eval fall in each decay).
 
 batch-ramp
     Sees: steps down, and calmer noise, that a growing batch makes.
     Rule: the batch size grows by a half or more, and the noise of the loss falls by 3 standard errors and by
     a third (in log units) of what averaging predicts; or the loss steps down with the batch size.
-    Blind to: ramps that are not logged.
-    False alarm: none that costs anything.
-    Source: BLOOM (192 to 2048 samples over 20 B tokens).
+    Blind to: ramps that are not logged. False alarm: none that costs anything. Source: BLOOM (192 to 2048
+    samples over 20 B tokens).
 
 level-shift (where an epoch begins)
     Sees: a step down where samples are read for the second time.
     Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %, and half of
     that shows between the medians of both epochs too, beyond what is learned within them (`between`); and at
     half of all epochs it steps down by 1.5 errors or more.
-    Blind to: epochs that are not logged, and steps that a change of rate or batch explains.
-    False alarm: none that costs anything: a step down is no trouble.
-    Source: fast.ai, "learning jumps" (2023).
+    Blind to: epochs that are not logged, and steps that a change of rate or batch explains. False alarm: none
+    that costs anything: a step down is no trouble. Source: fast.ai, "learning jumps" (2023).
 
 Warm restarts (no finding)
     Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD).
     Rule: the learning rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss
     rises by less than 0.25 log units; such a rise was planned, and is left out.
-    Blind to: restarts whose learning rate is not logged.
-    False alarm: a small spike that a restart caused is left out.
-    Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
+    Blind to: restarts whose learning rate is not logged. False alarm: a small spike that a restart caused is
+    left out. Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
 """
 
 from __future__ import annotations
@@ -268,5 +264,5 @@ def at_restart(view: View, rise: Finding, below: float) -> bool:
     return bool(before.max() >= low and near.max() >= low and near.max() > before[-1])
 
 
-EPOCHS = Rule.of_losses("epochs", (SHIFT,), epoch_edges, replaces=EXPLAINED)
-SCHEDULE = Rule.of_losses("schedule", (DROP, RAMP), find, replaces=EXPLAINED)
+EPOCHS = Rule("epochs", (SHIFT,), Rule.by_loss(epoch_edges), replaces=EXPLAINED)
+SCHEDULE = Rule("schedule", (DROP, RAMP), Rule.by_loss(find), replaces=EXPLAINED)

@@ -7,9 +7,8 @@ divergence-no-spike (a turn at the end of a log, too late or too slow for the ke
     risen and come back; and either by 3 % and six standard errors, or six blocks and more since the turn
     together by four. The error is also estimated from blocks twice as long, so that autocorrelated
     neighbours count once. Stretches of findings that are over are left out, and nothing else is open.
-    Blind to: series that cross zero, and logs of fewer than 48 points.
-    False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before
-    the end.
+    Blind to: series that cross zero, and logs of fewer than 48 points. False alarm: as divergence. Source:
+    104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before the end.
 
 level-shift (up or down by about one noise scale)
     Sees: a step of the level that single samples hide, up or down, at any place of a log.
@@ -18,13 +17,12 @@ level-shift (up or down by about one noise scale)
     % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
     whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
     by half of the step; no change of slope fits both better.
-    Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an
-    event there, places where the log changes its cadence, and falls where no learning rate is logged. What
-    was planned (learning rate, batch size, epoch) is no shift.
-    Or, within the first eight samples, in which the kernel has no level yet: all values before it lie below
-    all values since, by half of the step or more; the step is 10 % and six noise scales or more. The very
-    first value of a run is that of guessing, and no level.
-    False alarm: a search for a change of data that did not happen. Source: the order of the data in
+    Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an event
+    there, places where the log changes its cadence, and falls where no learning rate is logged. What was
+    planned (learning rate, batch size, epoch) is no shift. Or, within the first eight samples, in which the
+    kernel has no level yet: all values before it lie below all values since, by half of the step or more; the
+    step is 10 % and six noise scales or more. The very first value of a run is that of guessing, and no
+    level. False alarm: a search for a change of data that did not happen. Source: the order of the data in
     published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
 """
 
@@ -335,6 +333,6 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
             return
 
 
-TURN = Rule.of_losses("late-rise", (NO_SPIKE,), _find_turn)
-STEPS = Rule.of_losses("small-shifts", (SHIFT,), _find_shifts)
-FIRST = Rule.of_losses("first-step", (SHIFT,), _first_step, covers=RISES)
+TURN = Rule("late-rise", (NO_SPIKE,), Rule.by_loss(_find_turn))
+STEPS = Rule("small-shifts", (SHIFT,), Rule.by_loss(_find_shifts))
+FIRST = Rule("first-step", (SHIFT,), Rule.by_loss(_first_step), covers=RISES)

@@ -4,9 +4,8 @@ throughput-drop
     Sees: a lasting fall of the throughput, or rise of the time that a step takes.
     Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and the batch size
     did not change. It begins half way down and ends half way back.
-    Blind to: a run that is slow from its first step.
-    False alarm: a search for a slow node that does not exist.
-    Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
+    Blind to: a run that is slow from its first step. False alarm: a search for a slow node that does not
+    exist. Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
 
 hang
     Sees: a run that stopped for a while and went on.
@@ -14,8 +13,7 @@ hang
     seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
     evaluations and checkpoints come again and again, and perhaps once in each process. The first 8 points of
     an attempt are its start-up, and tell no hang.
-    Blind to: a hang that ends the attempt, which looks like any other end.
-    False alarm: one long evaluation.
+    Blind to: a hang that ends the attempt, which looks like any other end. False alarm: one long evaluation.
     Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """
 
@@ -164,4 +162,4 @@ def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: fl
     return min(found, 2)
 
 
-RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)
+RULE = Rule("speed", ("throughput-drop", "hang"), Rule.by_attempt(find))

@@ -25,9 +25,8 @@ spike-slow-recovery (a climb from the first step on)
     Sees: a model that was trained before, is worse at once, and needs much of the log to come back.
     Rule: the loss climbs by 1.5 % and three noise scales from a first level that is not that of guessing, and
     makes half of the way back or more; a loss that explodes (to twice its first level) counts as well.
-    Blind to: climbs whose first samples are not logged.
-    False alarm: a slow warm-up is named.
-    Source: the field: warm starts whose optimizer begins anew.
+    Blind to: climbs whose first samples are not logged. False alarm: a slow warm-up is named. Source: the
+    field: warm starts whose optimizer begins anew.
 """
 
 from __future__ import annotations
@@ -250,7 +249,7 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     yield finding(SLOW, at, checks, 0.3 + height, 0.7, (NO_SPIKE, "it had not come back to its first level"))
 
 
-STANDSTILL = Rule.of_losses(
-    "standstill", (FAILED, PLATEAU, SUDDEN), stands_still, replaces=frozenset({FAILED})
+STANDSTILL = Rule(
+    "standstill", (FAILED, PLATEAU, SUDDEN), Rule.by_loss(stands_still), replaces=frozenset({FAILED})
 )
-CLIMB = Rule.of_losses("climb", (SLOW,), climbs, covers=RISES | {FAILED})
+CLIMB = Rule("climb", (SLOW,), Rule.by_loss(climbs), covers=RISES | {FAILED})

@@ -7,16 +7,14 @@ failed-run (a loss that was never learned)
     since a model that knows nothing loses about as much on every batch (`_never_learned`); and no attempt
     twice as long shows that this one was only stopped too early (`cut_short`). What was learned and lost
     again at one step counts as well (`forgot`).
-    Blind to: a run that learned a little and then stopped, which is a plateau.
-    False alarm: fine-tuning in large batches that starts at its floor.
-    Source: AlgoPerf logs of runs that never left the first level.
+    Blind to: a run that learned a little and then stopped, which is a plateau. False alarm: fine-tuning in
+    large batches that starts at its floor. Source: AlgoPerf logs of runs that never left the first level.
 
 failed-run (every attempt ends badly)
     Sees: a training that was started again and again and never came through.
     Rule: three attempts or more, of which three quarters end in NaN or 3 % above their own minimum.
-    Blind to: attempts of fewer than 16 points.
-    False alarm: attempts that were stopped on purpose just after a spike.
-    Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
+    Blind to: attempts of fewer than 16 points. False alarm: attempts that were stopped on purpose just after
+    a spike. Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
 
 near-perfect, noisy-healthy
     Sees: runs in which nothing worrying was found on the live course.
