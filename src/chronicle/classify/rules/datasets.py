@@ -24,8 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.kernel import RISES as RISING_KINDS
-from chronicle.classify.kernel import Event
+from chronicle.classify.kernel import RISING_KINDS, Event
 from chronicle.classify.measure import Excess, departure, median
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.rules import resume

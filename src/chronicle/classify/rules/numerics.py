@@ -72,8 +72,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.kernel import RISES as RISING_KINDS
-from chronicle.classify.kernel import Event, Kind
+from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import (
     LINE_SAMPLES,
     confidence_of,

@@ -106,14 +106,9 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
         return []
     flat = np.flatnonzero(v >= CONSTANT_SHARE * v.max())
     tail = v[flat[-1] :]
-    if (
-        len(tail) < EDGE_SAMPLES
-        or len(flat) < limits.lasting * len(v)
-        or tail[-1] > limits.lr_decayed * v.max()
-    ):
-        return []
-    smooth = bool(np.all(np.diff(tail) <= 0)) and tail[0] < limits.lr_falls * tail[1]
-    return [float(rate.steps[flat[-1]])] if smooth else []
+    long = len(tail) >= EDGE_SAMPLES and len(flat) >= limits.lasting * len(v)
+    falls = long and tail[-1] <= limits.lr_decayed * v.max() and bool(np.all(np.diff(tail) <= 0))
+    return [float(rate.steps[flat[-1]])] if falls and tail[0] < limits.lr_falls * tail[1] else []
 
 
 def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thresholds) -> Excess:
@@ -123,16 +118,14 @@ def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thr
     other way, so it does not leave the line downwards.
     """
     a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
-    line = fit(steps[min(far, a - EDGE_SAMPLES) : a], y[min(far, a - EDGE_SAMPLES) : a])
-    if line is None:
+    before = slice(min(far, a - EDGE_SAMPLES), a)
+    if (line := fit(steps[before], y[before])) is None:
         return Excess(0.0, 0.0)
     v = rate.values
-    above = np.flatnonzero(
-        v > v[-1] + limits.idle * v.max()
-    )  # the decay ends where the rate reaches its last value
-    end = float(rate.steps[min(int(above[-1]) + 1, len(v) - 1)])
-    middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # the gain lasts for a while
-    parts = ((steps >= middle) & (steps <= stop) for stop in (end, end + more))
+    above = np.flatnonzero(v > v[-1] + limits.idle * v.max())
+    end = float(rate.steps[above[-1] + 1])  # where the rate reaches its last value
+    late = steps >= 0.5 * (begin + end)
+    parts = (late & (steps <= stop) for stop in (end, 1.5 * end - 0.5 * begin))  # the gain lasts for a while
     return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
 
 
@@ -168,20 +161,21 @@ def _near(loss: Series, event: Event, at: float) -> bool:
 
 def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     (steps, y), limits, size = positive(loss), view.thresholds, attempt.first(Role.BATCH_SIZE)
-    ok = np.isfinite(size.values) & (size.values > 0) if size is not None else np.zeros(0, bool)
-    if size is None or not len(grows := np.flatnonzero(np.diff(batch := size.values[ok]) > 0) + 1):
+    if size is None:
         return
-    at, factor = size.steps[ok][grows].astype(float), float(batch[grows[-1]] / batch[grows[0] - 1])
+    size = size.pick(np.isfinite(size.values) & (size.values > 0))
+    if not len(grows := np.flatnonzero(np.diff(size.values) > 0) + 1):
+        return
+    at, factor = size.steps[grows].astype(float), size.values[grows[-1]] / size.values[grows[0] - 1]
     a, b = np.searchsorted(steps, at[[0, -1]]).tolist()
     if factor < limits.batch_grows or a < EDGE_SAMPLES or len(y) - b < EDGE_SAMPLES:
         return
     young = int(np.searchsorted(steps, 0.25 * at[0]))  # the first steps have another noise
     before, after = y[max(a - NOISE_SAMPLES, young) : a], y[b : b + NOISE_SAMPLES]
-    calm = max(clipped_difference_noise(after), NOISE_FLOOR_LOG) / max(
-        clipped_difference_noise(before), NOISE_FLOOR_LOG
-    )
+    noisy, quiet = (max(clipped_difference_noise(part), NOISE_FLOOR_LOG) for part in (before, after))
+    calm = quiet / noisy
     calm_t = -float(np.log(calm)) / (NOISE_ERROR_LOG * (1 / len(before) + 1 / len(after)) ** 0.5)
-    few = at if len(at) <= MOST_CHANGES else at[:0]
+    few = at.tolist() if len(at) <= MOST_CHANGES else []
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
     calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
@@ -193,8 +187,8 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     grown = noted(batch_factor=factor, noise_factor=calm, ramps=len(at))
     yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), [*grown, *held], 0.1, 0.8)
     for step, fall in zip(few, falls, strict=True):
-        if any(e.kind is Kind.DROP and _near(loss, e, float(step)) for e in view.events(loss)):
-            yield planned_fall(view, attempt, RAMP, float(step), fall, grown)
+        if any(e.kind is Kind.DROP and _near(loss, e, step) for e in view.events(loss)):
+            yield planned_fall(view, attempt, RAMP, step, fall, grown)
 
 
 def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -247,11 +241,10 @@ def between(before: Floats, after: Floats) -> float:
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:
     """Whether a rise, lower than ``below`` log units, begins where the learning rate goes up again."""
-    attempt = next(iter(view.named(rise.attempt)), None)
+    is_low = rise.pattern in BUMPS and rise.evidence.get("height_log", np.inf) < below
+    attempt = next(iter(view.named(rise.attempt if is_low else None)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
-    rate = attempt.learning_rate if attempt is not None else None
-    low = rise.evidence.get("height_log", np.inf) < below
-    if loss is None or rate is None or rise.pattern not in BUMPS or not low:
+    if attempt is None or loss is None or (rate := attempt.learning_rate) is None:
         return False
     around, factor = int(view.thresholds.same_time), view.thresholds.lr_falls
     i, known = index_at(loss, rise.start_step), finite(rate)

@@ -40,7 +40,6 @@ from chronicle.classify.measure import (
     clipped_difference_noise,
     confidence_of,
     difference_noise,
-    log_values,
     median,
     positive,
     row_medians,
@@ -51,7 +50,7 @@ from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
-from chronicle.model import Finding, Floats, Role, Series, Steps
+from chronicle.model import Finding, Floats, Role, Series
 
 STEP_WINDOWS = (64, 128, 256, 512)  # samples on either side of a step
 MOST_SAMPLES = 4096  # that are searched; a longer log is reduced to means of blocks
@@ -72,11 +71,10 @@ class Turn(NamedTuple):
 
 def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits = view.thresholds
-    if any(f.end_step is None for f in typed_findings(view, loss)):
+    is_open = any(f.end_step is None for f in typed_findings(view, loss))
+    if is_open or (turn := late_turn(view, loss)) is None:
         return
-    turn, (steps, y) = late_turn(view, loss), positive(loss)
-    if turn is None:
-        return
+    steps, y = positive(loss)
     if came_back(steps, y, int(np.searchsorted(steps, turn.start)), turn.rise, limits) is not None:
         return
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
@@ -94,31 +92,27 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 @kept
 def late_turn(view: View, loss: Series) -> Turn | None:
     """The late rise of a loss, on the first scale of averaging that shows one."""
-    y = log_values(loss)
-    finite = np.isfinite(y)
-    if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
-        return None
+    (steps, y), noise = positive(loss), view.noise(loss)
     for f in typed_findings(view, loss):
         if f.end_step is not None and f.end_step < loss.steps[-1]:
-            finite &= (loss.steps < f.start_step) | (loss.steps > f.end_step)
-    if finite.sum() < FEWEST_POINTS:
+            rest = (steps < f.start_step) | (steps > f.end_step)
+            steps, y = steps[rest], y[rest]
+    if len(y) < FEWEST_POINTS:
         return None
-    steps, y, noise = loss.steps[finite], y[finite], view.noise(loss)
     blocks = (8 << k for k in range(64) if 8 << k <= len(y) // 6)
     turns = (last_block(view.thresholds, steps, y, block, noise) for block in blocks)
     return next((turn for turn in turns if turn is not None), None)
 
 
-def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
+def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> Turn | None:
     """The test on one scale: whether the end is above the minimum, further than by chance and than before."""
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
     rise = float(medians[-1] - medians[low])
     over = medians - np.minimum.accumulate(medians)
     usual = float(np.max(over[2 : low + 1], initial=0.0))
-    if not 1 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
-        return None
-    if rise < max(limits.turn_rise, noise, limits.turn_usual * usual):
+    least = max(limits.turn_rise, noise, limits.turn_usual * usual)
+    if not 1 <= low <= count - 4 or rise < least or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
     error = max(
         difference_noise(medians),
@@ -129,7 +123,7 @@ def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: f
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
     together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
-    if not (rise >= max(limits.turn_clear, limits.turn_t * error) or together >= limits.turn_joint_t):
+    if rise < max(limits.turn_clear, limits.turn_t * error) and together < limits.turn_joint_t:
         return None
     return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
 
@@ -184,9 +178,7 @@ def cadence_changes(steps: Floats, step: Step) -> bool:
 
 
 def _averages(y: Floats, block: int) -> Floats:
-    n = len(y) // block
-    means: Floats = y[: n * block].reshape(n, block).mean(axis=1)
-    return means
+    return np.asarray(y[: len(y) // block * block].reshape(-1, block).mean(axis=1))
 
 
 def clear_steps(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
@@ -222,12 +214,9 @@ def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[S
     broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
     half, first = window // 2, (EARLY_WINDOWS - 1) * window
     for i in range(first, len(heights), half):
-        part = np.abs(heights[i : i + half])
-        j = i + int(np.argmax(part))
-        if j == first:
-            continue  # the flank of a step that lies too early to be judged
+        j = i + int(np.argmax(np.abs(heights[i : i + half])))
         height, error = float(heights[j]), max(usual, white, broad)
-        if abs(height) >= least_t * error:
+        if abs(height) >= least_t * error and j > first:  # else a flank of what lies too early to be judged
             error = max(error, slow_noise_error(y[j : j + 2 * window], weights))
             yield Step(j + window, height, height / error, window)
 
@@ -247,8 +236,7 @@ def of_means(weights: Floats) -> float:
 def step_weights(window: int) -> Floats:
     """Weights of 2 * window samples whose sum is the step in their middle, by least squares. Both sides share
     slope and curvature, so neither a trend nor its bend looks like a step."""
-    weights: Floats = np.linalg.pinv(design(window))[3]
-    return weights
+    return np.asarray(np.linalg.pinv(design(window))[3])
 
 
 def design(window: int) -> Floats:
@@ -303,11 +291,9 @@ def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bo
     if height < 0 and attempt.learning_rate is None:
         return True
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
-        near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
-        near = near[np.isfinite(near)]
+        near = series.values[np.isfinite(series.values) & (np.abs(series.steps - at) <= reach)]
         low, high = near.min(initial=np.inf), near.max(initial=-np.inf)
-        epoch = series.role is Role.EPOCH
-        if len(near) and (np.floor(high) > np.floor(low) if epoch else high > 1.15 * low):
+        if np.floor(high) > np.floor(low) if series.role is Role.EPOCH else high > 1.15 * low:
             return True
     return False
 
@@ -328,8 +314,8 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
                 at_least("level since over the level before", height, "log units", least, "residual_log"),
                 at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
             ]
-            at, back = (At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back"))
-            yield finding(SHIFT, at, checks, 0.3 + height, 0.8, back)
+            back = ("spike-slow-recovery", "it had come back")
+            yield finding(SHIFT, At(attempt, loss, loss.steps[i]), checks, 0.3 + height, 0.8, back)
             return
 
 

@@ -71,10 +71,8 @@ OTHER_ROLES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATIO
 
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
-    standstill = idle(view, attempt, loss)
-    if standstill is None and (contest := course_of(view, loss)) is not None:
-        standstill = waits(view, attempt, loss, contest) or stops(view, attempt, loss, contest)
-    yield from filter(None, [standstill])
+    ways = (way(view, attempt, loss) for way in (idle, waits, stops))
+    yield from filter(None, [next(filter(None, ways), None)])
 
 
 @kept
@@ -100,9 +98,10 @@ def moved(v: Floats) -> bool:
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
 
 
-def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
+def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """Learning that stopped at some place and was not done."""
-    if STOPPED not in contest.explanations:
+    contest = course_of(view, loss)
+    if contest is None or STOPPED not in contest.explanations:
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
     start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.explanations[STOPPED].at
@@ -120,7 +119,7 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
     if any(len(values) >= FEWEST_IN_STRETCH and moved(values) for values in others):
         return None
-    later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
+    later = (e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start))
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
         return None
     enough = f">= {LEAD_NATS:g}, or no change since"
@@ -177,19 +176,20 @@ def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check 
 
 
 def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
-    rate = attempt.learning_rate
+    rate = finite(attempt.learning_rate) if attempt.learning_rate is not None else None
     if rate is None:
         return False
-    steps, values = finite(rate).steps, finite(rate).values
-    seen = values[(steps >= 0.9 * start) & (steps <= start + 0.1 * (end - start))]
-    falls = len(seen) > 1 and bool(seen[0] > limits.lr_falls * seen[-1])
-    return falls or (len(seen) > 0 and bool(seen[-1] < limits.lr_low * values.max()))
+    seen = rate.values[(rate.steps >= 0.9 * start) & (rate.steps <= start + 0.1 * (end - start))]
+    least = limits.lr_low * rate.values.max(initial=0.0)
+    return len(seen) > 0 and bool(seen[0] > limits.lr_falls * seen[-1] or seen[-1] < least)
 
 
-def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
+def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """Nothing is learned up to a place; then something is."""
-    lead = contest.lead(WAITS, (HEALTHY, STOPPED))
-    if lead < LEAD_NATS or contest.winner != WAITS or contest.explanations[WAITS].at < WARM_UP_SHARE:
+    contest = course_of(view, loss)
+    if contest is None or contest.winner != WAITS or contest.explanations[WAITS].at < WARM_UP_SHARE:
+        return None
+    if (lead := contest.lead(WAITS, (HEALTHY, STOPPED))) < LEAD_NATS:
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
     place, span = contest.step(WAITS), steps[-1] - steps[0]
@@ -249,7 +249,6 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     yield finding(SLOW, at, checks, 0.3 + height, 0.7, (NO_SPIKE, "it had not come back to its first level"))
 
 
-STANDSTILL = Rule(
-    "standstill", (FAILED, PLATEAU, SUDDEN), Rule.by_loss(stands_still), replaces=frozenset({FAILED})
-)
+STILL = (FAILED, PLATEAU, SUDDEN)
+STANDSTILL = Rule("standstill", STILL, Rule.by_loss(stands_still), replaces=frozenset({FAILED}))
 CLIMB = Rule("climb", (SLOW,), Rule.by_loss(climbs), covers=RISES | {FAILED})
