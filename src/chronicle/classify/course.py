@@ -15,8 +15,6 @@ Five explanations of the course of a whole run compete, over at most 256 medians
 
 phi are the same laws; A, B, D > 0. The score of each, in nats, is the log likelihood of its best member
 under Student-t errors, minus half the logarithm of the effective number of medians for every free parameter.
-That number is smaller where the residuals of the best explanation are autocorrelated: a course that no law
-fits leaves all explanations less certain.
 """
 
 from __future__ import annotations
@@ -221,12 +219,10 @@ class Baseline:
 
 def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
     """The events of a loss; open rises are tested again against level *and* trend, with their uncertainty.
-
     The kernel extrapolates what it remembers of the last samples, so a rise in the steep start of a run, or
     one that only undoes a dip, seems to stay for ever. Nor is its forecast known over more samples than were
     there before, so a ramp that lasted for longer is tested again, too, as if the log ended where it was
-    over. What turns out to be no rise is left out.
-    """
+    over. What turns out to be no rise is left out."""
     steps, y = positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
     for event in events:
@@ -303,31 +299,25 @@ def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
 def undoes_a_dip(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
-    """Whether a rise only undoes a step down that was at most a quarter of the log ago."""
-    first, a = known
-    length = FEWEST_MEDIANS
+    """Whether a rise only undoes a step down, about as deep, that was at most a quarter of the log ago: from
+    the rise on the loss is where it would be without both."""
+    (first, a), length = known, FEWEST_MEDIANS
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST_MEDIANS, length):
         d, near = a - length, SMOOTHED_SAMPLES + length // 8
         fell = median(y[d - near : d]) - median(y[d : d + near])
-        if fell > HALF * max(limits.rise, error / length**0.5):
-            base = baseline(steps, y, (first, d), width, 0.0)
-            if base is not None and is_undone_dip(base, y, d, a, width, error, max(limits.rise, fell)):
+        is_step = fell > HALF * max(limits.rise, error / length**0.5)
+        if is_step and (base := baseline(steps, y, (first, d), width, 0.0)) is not None:
+            soon = y[a + SMOOTHED_SAMPLES :][:width]
+            there = slice(length + SMOOTHED_SAMPLES, length + SMOOTHED_SAMPLES + width)
+            depth = float(base.expected[length // 2]) - median(y[d:a])
+            unsure = SURE_DEVIATIONS * float(base.sure[there][-1]) + error / width**0.5
+            alike = depth > 2 * unsure and HALF * depth < max(limits.rise, fell) < depth / HALF
+            after = Baseline(base.old, base.samples, base.expected[length:], base.sure[length:], depth)
+            back_at_once = alike and abs(median(soon) - base.expected[there][-1]) <= unsure
+            if back_at_once and is_back(y[a:], after, width, error):
                 return True
         length += 1 + length // 16
     return False
-
-
-def is_undone_dip(base: Baseline, y: Floats, d: int, a: int, width: int, error: float, fell: float) -> bool:
-    """Whether a loss that ``fell`` at sample ``d`` is from ``a`` on where it would be without that."""
-    length, soon = a - d, slice(a + SMOOTHED_SAMPLES, a + SMOOTHED_SAMPLES + width)
-    there = slice(length + SMOOTHED_SAMPLES, length + SMOOTHED_SAMPLES + width)
-    depth = float(base.expected[length // 2]) - median(y[d:a])
-    unsure = SURE_DEVIATIONS * float(base.sure[there][-1]) + error / width**0.5
-    if depth <= 2 * unsure or not HALF * depth < fell < depth / HALF:
-        return False
-    apart = median(y[soon]) - float(base.expected[there][-1])
-    after = Baseline(base.old, base.samples, base.expected[length:], base.sure[length:], depth)
-    return abs(apart) <= unsure and is_back(y[a:], after, width, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -399,12 +389,9 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
 
 
 class Family(NamedTuple):
-    """The members of one explanation.
-
-    ``columns`` (member, place) are added to the floor, each with a positive weight; ``places`` holds T of
-    each member, ``parameters`` counts the free ones including the scale, and ``products`` are those of all
-    pairs of columns, which the normal equations need.
-    """
+    """The members of one explanation. ``columns`` (member, place) are added to the floor, each with a
+    positive weight; ``places`` holds T of each member, ``parameters`` counts the free ones including the
+    scale, and ``products`` are those of all pairs of columns, which the normal equations need."""
 
     name: str
     columns: tuple[Floats, ...]

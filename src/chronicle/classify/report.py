@@ -19,12 +19,9 @@ Search = Callable[[View], Iterable[Finding]]
 
 @dataclass(frozen=True)
 class Rule:
-    """The ``patterns`` that it may find, and how it searches for them in a run.
-
-    A finding of this rule takes the place of earlier ones on the same metric and attempt: of patterns in
-    ``replaces`` with the same start_step (the context explains the shape), and of patterns in ``covers`` that
-    start between its start and its end.
-    """
+    """The ``patterns`` that it may find, and how it searches for them in a run. A finding takes the place of
+    earlier ones on the same metric and attempt: of patterns in ``replaces`` with the same start_step (the
+    context explains the shape), and of patterns in ``covers`` that start between its start and its end."""
 
     name: str
     patterns: tuple[str, ...]
@@ -61,12 +58,9 @@ class Rule:
 
 @dataclass(frozen=True)
 class Check:
-    """A number that a rule compared with a limit, or measured.
-
-    With a ``name`` it is a necessary criterion: ``limit`` states in words what it was compared with, and
-    ``met`` whether it holds (None: not assessed). A finding with a criterion that fails is dropped; a number
-    that only decides between two shapes is stated by `side`. With a ``key`` it is part of the evidence.
-    """
+    """A number that a rule compared with a limit, or measured. With a ``name`` it is a necessary criterion:
+    ``limit`` states in words what it was compared with, and ``met`` whether it holds (None: not assessed); a
+    finding with one that fails is dropped. With a ``key`` it is part of the evidence."""
 
     name: str
     value: Any
@@ -172,12 +166,8 @@ def tidy(value: Any) -> Any:
 
 
 def calibrated(known: Finding) -> Finding:
-    """The finding with a calibrated confidence; its severity stays.
-
-    On labelled runs it was counted how often findings of that pattern with about that confidence were right
-    (the event is there, and has this name); the shares in `thresholds.CONFIDENCE` are isotonic (Zadrozny &
-    Elkan 2002). A pattern that was too rare to be counted keeps the confidence that its rule gave.
-    """
+    """The finding with the share of findings of its pattern and confidence that were right on labelled runs
+    (`thresholds.CONFIDENCE`, isotonic: Zadrozny & Elkan 2002); patterns too rare to be counted stay."""
     knots = CONFIDENCE.get(known.pattern)
     return replace(known, confidence=unit_share(looked_up(knots, known.confidence))) if knots else known
 

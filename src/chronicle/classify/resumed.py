@@ -93,11 +93,9 @@ def gap_of(view: View, loss: Series) -> float:
 
 
 def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> Iterator[Line]:
-    """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error.
-
-    It ends at the join or a few samples later, and is fitted to stretches of several lengths, without those
-    that are twice as noisy as the calmest, where something happened.
-    """
+    """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error. It
+    ends at the join or a few samples later, and is fitted to stretches of several lengths, without those that
+    are twice as noisy as the calmest, where something happened."""
     assert parent.loss is not None
     (steps, _), (old_steps, old), limits = positive(loss), positive(parent.loss), view.thresholds
     gap = limits.join_gap * max(gap_of(view, loss), gap_of(view, parent.loss))
@@ -138,11 +136,9 @@ def learned_before(view: View, attempt: AttemptView) -> float:
 
 def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
     """Places inside one log where another process took over: the step, and the factor of the learning rate.
-
     The clock shows a pause of ten times the usual, long enough for a process to start and longer than all
     other pauses of the log; and the learning rate jumps there by a factor of 1.3 or more, neither beside a
-    similar jump nor as `planned`.
-    """
+    similar jump nor as `planned`."""
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * JOIN_SAMPLES or not np.isfinite(rate.times).all():
         return []
@@ -190,12 +186,10 @@ Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt
 
 
 def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
-    """The joins, each rollback with evidence of what it left behind.
-
-    ``inside_pattern`` and ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough);
-    ``left_pattern`` and ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before
-    it; ``again_step``: where the later attempt has one at the same steps once more.
-    """
+    """The joins, each rollback with evidence of what it left behind. ``inside_pattern`` and
+    ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough); ``left_pattern`` and
+    ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before it; ``again_step``:
+    where the later attempt has one at the same steps once more."""
     disturbances: Disturbances = {}
     for finding in findings:
         if finding.pattern in DISTURBANCES:
@@ -216,9 +210,10 @@ def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str
     if not undone:
         return {}
     first = min(undone, key=lambda f: (f.start_step, -f.severity, f.pattern, f.metric or "", f.attempt or ""))
-    where = "inside" if first.start_step <= join.to_step else "left"
-    evidence: dict[str, Any] = {f"{where}_pattern": first.pattern, f"{where}_start_step": first.start_step}
-    if where == "left":
+    evidence: dict[str, Any] = {"left_pattern": first.pattern, "left_start_step": first.start_step}
+    if first.start_step <= join.to_step:
+        evidence = {"inside_pattern": first.pattern, "inside_start_step": first.start_step}
+    else:
         evidence["margin_steps"] = first.start_step - join.to_step
     after = disturbances.get(view.attempts[join.after].name, ())
     again = [f.start_step for f in after if f.start_step <= _end(view, first)]

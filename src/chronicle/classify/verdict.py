@@ -52,8 +52,10 @@ def diagnose(view: View) -> Diagnosis:
     live = [f for f in findings if is_live(view, f)]
     verdict, ending = _judge(view, live), last_ending(view.timeline)
     how = ending.how if ending is not None else ""
-    # a good course that a fault ended needs attention, unless the training was over by then
-    if verdict is Verdict.GOOD and how in FAULTS and not came_to_its_end(view):
+    # a good course that a fault ended needs attention, unless the schedule had come to its end
+    rate = view.attempts[-1].learning_rate if view.attempts else None
+    done = rate is not None and len(rate) >= MIN_POINTS and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
+    if verdict is Verdict.GOOD and how in FAULTS and not done:
         verdict = Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
@@ -90,11 +92,9 @@ def start_up(view: View, finding: Finding) -> bool:
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
-    """Whether a finding only shows that the other one of two competing networks (GAN) learns.
-
-    The course of one player is no finding. Its rise counts only where the other one has lost (its loss is at
-    a fifth or less), or where the loss of the other one rises by half as much or more.
-    """
+    """Whether a finding only shows that the other one of two competing networks (GAN) learns. The course of
+    one player is none. Its rise counts only where the other one has lost (its loss is at a fifth or less), or
+    where the loss of the other one rises by half as much or more."""
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
@@ -116,12 +116,6 @@ def moved_by(series: Series, finding: Finding) -> float:
     before = size[steps < finding.start_step][-max(len(during), 8) :]
     during = during if finding.end_step is not None else during[len(during) // 2 :]
     return median(during) - median(before) if len(during) and len(before) else 0.0
-
-
-def came_to_its_end(view: View) -> bool:
-    """Whether the learning rate of the last attempt came down to nothing: its schedule was completed."""
-    rate = view.attempts[-1].learning_rate
-    return rate is not None and len(rate) >= MIN_POINTS and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
 
 
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:

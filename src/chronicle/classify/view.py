@@ -1,11 +1,8 @@
 """What rules read: the timeline by attempts and roles, with the results of the kernel computed once.
 
-A rule gets a `View` and yields findings. It reads series in the order of the log, without rows that were
-never written and without running means that have not settled; it never changes anything.
-
-A progress bar shows the mean since the epoch began, so its loss has the form of saw teeth: the first value of
-a tooth is a single sample, and the nth sample moves the mean by 1/n of its distance. Only the last value of
-a tooth, the mean of the epoch, is a measurement. The other rows stay in the log, but no rule reads them.
+Rules read series in the order of the log, without rows that were never written and without running means that
+have not settled: a progress bar shows the mean since the epoch began, so its loss has the form of saw teeth,
+and only the last value of a tooth is a measurement.
 """
 
 from __future__ import annotations
@@ -207,11 +204,9 @@ def look(timeline: Timeline, thresholds: Thresholds) -> View:
 
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series without rows that were never written: those at which two series or more are all NaN.
-
-    A NaN in one series alone is data. So is a stretch of NaN rows at the end that is longer than any before,
-    since the losses of a training that turns NaN all stay NaN.
-    """
+    """The series without rows that were never written: those at which two series or more are all NaN. A NaN
+    in one series alone is data, and so is a last stretch that is longer than any before: NaN losses stay
+    NaN."""
     steps = [s.steps for s in series.values()]
     if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
         return dict(series)
@@ -268,12 +263,10 @@ def _between_rows(speed: Series) -> Series:
 
 
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
-    """Indices at which teeth may begin, the first sample among them, one array for each possibility.
-
-    A tooth begins where a repeated step grows, or where the epoch changes. An epoch that is logged once may
-    be logged at its end or at its start. If no epoch is logged, it may end at each point of a series that has
-    steps of its own (``own_steps``), such as evaluations, if these are rare enough.
-    """
+    """Indices at which teeth may begin, the first sample among them, one array for each possibility: where a
+    repeated step grows; where the epoch changes, which may be logged at its end or start; or, without either,
+    behind each point of a series with steps of its own (``own_steps``), such as evaluations, if rare
+    enough."""
     steps = series.steps
     if np.count_nonzero(np.diff(steps)) < 0.5 * len(steps):
         yield np.append(0, np.flatnonzero(np.diff(steps)) + 1)
@@ -290,11 +283,8 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
 
 
 def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
-    """Whether teeth bend less and less, as a mean does, and the next tooth begins far from the last value.
-
-    A bend is a second difference, so that learning does not count. From the position on at which rounding
-    hides the bends, they are not used.
-    """
+    """Whether teeth bend less and less, as a mean does, and the next tooth begins far from the last value. A
+    bend is a second difference, so learning does not count; those that rounding hides are not used."""
     values, lengths = series.values, np.diff(np.append(begins, len(series)))
     long, size = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
     nth = np.arange(len(values)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1

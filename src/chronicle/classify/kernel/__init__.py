@@ -1,11 +1,8 @@
 """One kernel for batch and stream: a pyramid of CUSUM detectors with the memory of open events.
 
 This source as it stands is the oracle, and what numba compiles: results are bitwise the same. For numba the
-functions are cloned into one namespace of their own, so that the originals stay plain Python and numba, which
-takes a third of a second to import, is imported only when a long log needs it. The kernel in a page:
-docs/classifier-kernel.md.
-
-`detect` runs it over a series: values in, events out; a `Detector` takes them one at a time.
+functions are cloned into one namespace, so that the originals stay plain Python and numba, which takes a
+third of a second to import, is imported only for a long log. The kernel in a page: docs/classifier-kernel.md.
 """
 
 from __future__ import annotations
@@ -147,11 +144,8 @@ class Event:
 
 
 class Detector:
-    """The kernel with its memory, for one series; memory does not grow with the series.
-
-    ``sign`` -1 turns the series over (throughput, score, dips of a ratio). ``engine`` is the plain kernel
-    or the compiled one.
-    """
+    """The kernel with its memory, for one series; memory does not grow with the series. ``sign`` -1 turns the
+    series over (throughput, score, dips of a ratio). ``engine`` is the plain kernel or the compiled one."""
 
     def __init__(self, thresholds: Thresholds, *, sign: float = 1.0, engine: Any = plain) -> None:
         self.engine = engine

@@ -1,9 +1,8 @@
 """The life of an event: opened, ACTIVE (all references frozen), PENDING (judged beside new ones), over.
 
 An event is active until the loss is back, or until 16 samples (or twice the rise time) after its peak. Then
-it is pending: its baseline is kept and extrapolated, the references are set to the new level, and detection
-continues. So there is no time-out, and a spike inside a slow recovery is still detected. A sustained fall is
-tested in parallel, during which nothing is frozen.
+it is pending: its baseline is extrapolated, the references are set to the new level, and detection continues.
+A sustained fall is tested in parallel, during which nothing is frozen.
 """
 
 from __future__ import annotations
@@ -300,11 +299,9 @@ def mean_of(ring: Row, start: float, stop: float) -> float:
 
 
 def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> float:
-    """Share of the height of the first 32 samples that was gained in one jump: 1 is a jump, 0 a ramp.
-
-    A jump is the difference of two three-sample means side by side, less one noise scale; or of two
-    neighbours, where that is far above the noise.
-    """
+    """Share of the height of the first 32 samples that was gained in one jump: 1 is a jump, 0 a ramp. A jump
+    is the difference of two three-sample means side by side, less one noise scale; or of two neighbours,
+    where that is far above the noise."""
     height, jump3, jump1 = 1e-9, 0.0, 0.0
     for j in range(int(max(onset - 2.0, oldest(i) + 3.0, 3.0)), int(min(onset + 32.0, i)) + 1):
         height = max(height, mean_of(ring, j - 2, j + 1) - base)
@@ -319,11 +316,9 @@ def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> 
 
 
 def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> float:
-    """Onset once the height is known: first of three samples above a tenth of it (a ramp: a twentieth).
-
-    For tall events the edge is the geometric mean of that share and of the noise. A jump cannot begin before
-    its evidence did; a ramp may, as long as means of four stay above the baseline.
-    """
+    """Onset once the height is known: first of three samples above a tenth of it (a ramp: a twentieth). For
+    tall events the edge is the geometric mean of that share and of the noise. A jump cannot begin before its
+    evidence did; a ramp may, as long as means of four stay above the baseline."""
     onset, peak, height = event[at.ONSET], event[at.PEAK], max(event[at.HEIGHT], 0.0)
     share = 0.1 if is_jump else 0.05
     edge = event[at.BASE] + max(min(share * height, math.sqrt(3.0 * share * height * noise)), 1.5 * noise)

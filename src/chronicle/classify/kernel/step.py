@@ -163,11 +163,9 @@ def judge(mem: Memory, y: float, i: float) -> None:
 
 def raise_noise(mem: Memory, jump: float) -> None:
     """Raise the noise scale where most neighbours differ by more than that: the series has become noisier.
-
     The noise scale adapts slowly, and not at all during an event. But an event jumps once, a noisier series
     at every sample. The mean log difference of neighbours (0.75 noise scales for white noise) distinguishes
-    them within 20 samples.
-    """
+    them within 20 samples."""
     state, noise = mem.state, mem.levels[0][at.NOISE]
     moved = math.log(jump if jump > 1e-12 else 1e-12) - state[at.MOVE_LOG]
     state[at.MOVE_LOG] += 0.05 * (-2.0 if moved < -2.0 else 3.0 if moved > 3.0 else moved)
@@ -203,10 +201,8 @@ def observe_quiet(mem: Memory, y: float, before: float, i: float) -> None:
 
 
 def feed_pyramid(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
-    """Feed a sample to level 0 and, when groups are full, their means to the levels above.
-
-    Returns (excess at level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1).
-    """
+    """Feed a sample to level 0 and, when groups are full, their means to the levels above. Returns (excess at
+    level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1)."""
     q, clip = mem.levels[0], mem.config[at.CLIP] * mem.levels[0][at.NOISE]
     ref = 2.0 * q[at.MEAN] - q[at.MEAN2]
     ref = ref if ref > q[at.MEAN] else q[at.MEAN]
@@ -282,11 +278,9 @@ def lone_spike(
 
 
 def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
-    """Update the rate and the mean excess of samples beyond TAIL_FROM.
-
-    The last three samples, which are tested together, are not part of the tail that they are tested against.
-    They are added afterwards, even if they open an event: a series with many events has heavy tails.
-    """
+    """Update the rate and the mean excess of samples beyond TAIL_FROM. The last three samples, which are
+    tested together, are not part of the tail that they are tested against. They are added afterwards, even if
+    they open an event: a series with many events has heavy tails."""
     state = mem.state
     learn_one(state, state[at.Z_BEFORE], edge)
     if opens:
@@ -305,11 +299,9 @@ def learn_one(state: Row, z: float, edge: float) -> None:
 
 
 def judge_end(mem: Memory) -> None:
-    """The test at the end of the log. It is a single test, not one a sample, so less evidence is enough.
-
-    A turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best
-    by a noise scale. A jump: the last sample is twice as far out as the edge of the tail, and 28 % up.
-    """
+    """The test at the end of the log. It is a single test, not one a sample, so less evidence is enough. A
+    turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best by a
+    noise scale. A jump: the last sample is twice as far out as the edge of the tail, and 28 % up."""
     state, q, cfg = mem.state, mem.levels[0], mem.config
     rise = state[at.LAST] - q[at.MEAN]
     if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or rise <= cfg[at.RISE]:

@@ -1,20 +1,18 @@
 """Data sets and their mixture: which data set spikes, and whether the model or only the batch is worse.
 
 multi-dataset-spike
-    Sees: a spike in the losses of single data sets, in one of them or in several at the same time.
-    Rule: spikes whose onsets lie within 8 samples (or a fifth of the longer one) are one event; every other
-    data set is then tested at that place, where 4 standard errors are enough.
-    Blind to: sources that are not logged apart, and those with less than a fifth of the points of the loss.
-    False alarm: a search for a bad shard that does not exist.
-    Source: IDEFICS chronicles; PaLM (arXiv:2204.02311) 5.1.
+    Sees: a spike in the losses of single data sets, in one of them or in several at the same time. Rule:
+    spikes whose onsets lie within 8 samples (or a fifth of the longer one) are one event; every other data
+    set is then tested at that place, where 4 standard errors are enough. Blind to: sources that are not
+    logged apart, and those with less than a fifth of the points of the loss. False alarm: a search for a bad
+    shard that does not exist. Source: IDEFICS chronicles; PaLM (arXiv:2204.02311) 5.1.
 
 resume-ratio-skew
-    Sees: a bump of the loss that comes from the mixture of the batch and not from the model.
-    Rule: the share of a source leaves its level while the loss has a bump, and no single data set rises by
-    half as much. At a join the level is that of the earlier attempt.
-    Blind to: a skew whose ratio is not logged, and one under which the loss shows no bump.
-    False alarm: a real spike is taken for harmless.
-    Source: IDEFICS memo ("restart spikes"): ratio 0.0117 to 0.008 at each resume, back in 50 steps.
+    Sees: a bump of the loss that comes from the mixture of the batch and not from the model. Rule: the share
+    of a source leaves its level while the loss has a bump, and no single data set rises by half as much. At a
+    join the level is that of the earlier attempt. Blind to: a skew whose ratio is not logged, and one under
+    which the loss shows no bump. False alarm: a real spike is taken for harmless. Source: IDEFICS memo
+    ("restart spikes"): ratio 0.0117 to 0.008 at each resume, back in 50 steps.
 """
 
 from __future__ import annotations

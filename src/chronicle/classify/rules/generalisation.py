@@ -1,20 +1,20 @@
 """Whether what was learned holds for other data: overfitting, and generalisation that comes late.
 
 overfitting
-    Sees: a validation loss that turns upwards while the training loss goes on falling.
-    Rule: the validation loss ends 1.5 % and five standard errors above its minimum, which lies before the
-    last tenth of the run, and the training loss fell by 1.5 % meanwhile or is too noisy to tell; or, where no
-    held-out loss tells, a held-out score lost a third of its gain for good (`lost_scores`).
-    Blind to: runs without validation. False alarm: a run is stopped too early. Source: fast.ai; Muennighoff
-    et al. (arXiv:2305.16264) on repeated epochs.
+    Sees: a validation loss that turns upwards while the training loss goes on falling. Rule: the validation
+    loss ends 1.5 % and five standard errors above its minimum, which lies before the last tenth of the run,
+    and the training loss fell by 1.5 % meanwhile or is too noisy to tell; or, where no held-out loss tells, a
+    held-out score lost a third of its gain for good (`lost_scores`). Blind to: runs without validation. False
+    alarm: a run is stopped too early. Source: fast.ai; Muennighoff et al. (arXiv:2305.16264) on repeated
+    epochs.
 
 grokking
-    Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss.
-    Rule: the held-out score is at half or less when the training score is saturated, and rises five times as
-    many steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times
-    what as many steps before had gained (`abrupt`).
-    Blind to: generalisation that comes slowly. False alarm: a finding that people would like to be true.
-    Source: Power et al. (arXiv:2201.02177); the sudden fall of a Llama-2 run.
+    Sees: generalisation long after the training was done, or one abrupt and lasting fall of the loss. Rule:
+    the held-out score is at half or less when the training score is saturated, and rises five times as many
+    steps later (`late_generalisation`); or the loss falls within 3 % of the steps so far by five times what
+    as many steps before had gained (`abrupt`). Blind to: generalisation that comes slowly. False alarm: a
+    finding that people would like to be true. Source: Power et al. (arXiv:2201.02177); the sudden fall of a
+    Llama-2 run.
 """
 
 from __future__ import annotations

@@ -1,44 +1,41 @@
 """The name of an event of the loss, by its shape as the kernel measured it.
 
 spike-fast-recovery, spike-slow-recovery, spike-no-full-recovery
-    Sees: rises of the loss that are over, or that come down when the log ends.
-    Rule: a rise is over when the loss is back at the trend it was on, extrapolated, within 15 % of the height
-    (3 % of the loss at most); within 150 steps or 10 samples that is fast. A rise that is open at the end
-    is slow if it still comes down, else not fully recovered.
-    Blind to: spikes of one sample below 8 noise scales (20 where every step is logged). False alarm: a batch
-    that was only hard is examined. Source: PaLM (arXiv:2204.02311, 5.1); BLOOM and IDEFICS logs.
+    Sees: rises of the loss that are over, or that come down when the log ends. Rule: a rise is over when the
+    loss is back at the trend it was on, extrapolated, within 15 % of the height (3 % of the loss at most);
+    within 150 steps or 10 samples that is fast. A rise that is open at the end is slow if it still comes
+    down, else not fully recovered. Blind to: spikes of one sample below 8 noise scales (20 where every step
+    is logged). False alarm: a batch that was only hard is examined. Source: PaLM (arXiv:2204.02311, 5.1);
+    BLOOM and IDEFICS logs.
 
 divergence-after-spike, divergence-no-spike
-    Sees: rises that were not over when the log ended, or when its values turned NaN.
-    Rule: 60 % of the height is left, or the loss is at twice its trend, or it still grows; it is "after a
-    spike" if it began with a jump that came down by a quarter, or if a spike was not over when it began.
-    Blind to: rises of less than 2.5 %, and a turn that only a handful of samples show. False alarm: a healthy
-    run is stopped, the most expensive mistake of all. Source: OPT 2.5; BigScience tr8 (104B) logs.
+    Sees: rises that were not over when the log ended, or when its values turned NaN. Rule: 60 % of the height
+    is left, or the loss is at twice its trend, or it still grows; it is "after a spike" if it began with a
+    jump that came down by a quarter, or if a spike was not over when it began. Blind to: rises of less than
+    2.5 %, and a turn that only a handful of samples show. False alarm: a healthy run is stopped, the most
+    expensive mistake of all. Source: OPT 2.5; BigScience tr8 (104B) logs.
 
 level-shift
-    Sees: jumps of the loss, up to twice the trend, that stay to the end of the log.
-    Rule: most of the height is gained in one jump, half of it or more is left, and it does not grow.
-    Blind to: steps down (learning-rate decay and epochs explain theirs), and steps in the last samples.
-    False alarm: a search for a change of data that did not happen.
-    Source: MLE "repeat data" curves, where the step up is the end of a replay; Marin data shifts.
+    Sees: jumps of the loss, up to twice the trend, that stay to the end of the log. Rule: most of the height
+    is gained in one jump, half of it or more is left, and it does not grow. Blind to: steps down
+    (learning-rate decay and epochs explain theirs), and steps in the last samples. False alarm: a search for
+    a change of data that did not happen. Source: MLE "repeat data" curves, where the step up is the end of a
+    replay; Marin data shifts.
 
 nan-inf
-    Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place.
-    Rule: any value that is not finite, in a row in which another metric is; or eight exact zeros or more in a
-    loss that is otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). It is only
-    worrying if at most a twentieth of the values since the first one are lost, for NaN weights stay NaN.
-    Blind to: a filter that repeats the last mean instead (see frozen-metric).
-    False alarm: a row that was left blank on purpose.
-    Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
+    Sees: NaN or Inf in the loss, or exact zeros that a framework writes in their place. Rule: any value that
+    is not finite, in a row in which another metric is; or eight exact zeros or more in a loss that is
+    otherwise far from zero, or whose gradient norm is lost meanwhile (`_hidden_nan`). It is only worrying if
+    at most a twentieth of the values since the first one are lost, for NaN weights stay NaN. Blind to: a
+    filter that repeats the last mean instead (see frozen-metric). False alarm: a row that was left blank on
+    purpose. Source: Hugging Face Trainer `logging_nan_inf_filter`; Megatron-LM's check before the all-reduce.
 
 frozen-metric
-    Sees: a loss that repeats one value.
-    Rule: 32 bit-equal values in a row, and eight times more than the series had ever repeated before; or a
-    whole log of one value, from 8 on.
-    A loss that came to its lowest value by steps of its last printed digit changes below its precision.
-    Blind to: metrics that freeze with noise on top.
-    False alarm: none known beyond constants that are logged on purpose.
-    Source: MLPerf logs with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
+    Sees: a loss that repeats one value. Rule: 32 bit-equal values in a row, and eight times more than the
+    series had ever repeated before; or a whole log of one value, from 8 on. A loss that came to its lowest
+    value by steps of its last printed digit changes below its precision. Blind to: metrics that freeze with
+    noise on top. False alarm: none known beyond constants that are logged on purpose. Source: MLPerf logs
+    with a dead metric; Hugging Face's filter repeats the last mean when the loss is NaN.
 """
 
 from __future__ import annotations

@@ -1,67 +1,61 @@
 """Quantities inside the network that show trouble before the loss does, and how the loss is logged.
 
 loss-scale-collapse
-    Sees: a dynamic loss scale (fp16) that halves again and again.
-    Rule: after the first tenth of the log, in which the scale finds its level, it falls by 4 halvings net
-    within 50 samples; or it ends below one.
-    Blind to: bf16 runs, which have no such series, and a collapse in the first tenth that is survived.
-    False alarm: a restart for nothing.
-    Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss), Megatron's defaults.
+    Sees: a dynamic loss scale (fp16) that halves again and again. Rule: after the first tenth of the log, in
+    which the scale finds its level, it falls by 4 halvings net within 50 samples; or it ends below one. Blind
+    to: bf16 runs, which have no such series, and a collapse in the first tenth that is survived. False alarm:
+    a restart for nothing. Source: OPT 2.5 (healthy at 1 or more), GLM-130B (30 steps before the loss),
+    Megatron's defaults.
 
 attention-logit-growth
-    Sees: the largest attention logit growing without bound.
-    Rule: its running median ends above 100 and at 1.5 times what it was in the middle of the log or more, or
-    it grew fourfold over the second half and ends above 50.
-    Blind to: heads that are not logged. False alarm: QK-norm is examined for nothing; the logits of small
-    models stay at 30 to 60. Source: Wortsman et al. 2309.14322; Kimi K2 (clipped at 100).
+    Sees: the largest attention logit growing without bound. Rule: its running median ends above 100 and at
+    1.5 times what it was in the middle of the log or more, or it grew fourfold over the second half and ends
+    above 50. Blind to: heads that are not logged. False alarm: QK-norm is examined for nothing; the logits of
+    small models stay at 30 to 60. Source: Wortsman et al. 2309.14322; Kimi K2 (clipped at 100).
 
 output-logit-drift
-    Sees: the normaliser of the output softmax (log Z) leaving its level for good.
-    Rule: its last level is 5 nats and half its value away from the level after the start, and it moved on
-    through the second half of the log.
-    Blind to: drift of single tokens. False alarm: a z-loss is added that nobody needed. Source: Wortsman et
-    al. 3.1.2; Marin 8B (lm_head grew during the cooldown).
+    Sees: the normaliser of the output softmax (log Z) leaving its level for good. Rule: its last level is 5
+    nats and half its value away from the level after the start, and it moved on through the second half of
+    the log. Blind to: drift of single tokens. False alarm: a z-loss is added that nobody needed. Source:
+    Wortsman et al. 3.1.2; Marin 8B (lm_head grew during the cooldown).
 
 clip-saturation
     Sees: gradient clipping that shortens nearly every gradient, and so has become a second learning rate.
     Rule: nine in ten steps of the second half are clipped, by the share that is logged, else by the norm and
-    the limit that the log states, else by a norm that stands at its highest value.
-    Blind to: clipping that is neither logged nor stated, and clipping of single values.
-    False alarm: none; many healthy trainings are so, and it leaves a good run good.
-    Source: Pascanu et al. (arXiv:1211.5063), who clip what is far above the average. The limits are ours.
+    the limit that the log states, else by a norm that stands at its highest value. Blind to: clipping that is
+    neither logged nor stated, and clipping of single values. False alarm: none; many healthy trainings are
+    so, and it leaves a good run good. Source: Pascanu et al. (arXiv:1211.5063), who clip what is far above
+    the average. The limits are ours.
 
 quantised-loss
-    Sees: losses logged in bfloat16, or rounded to so few digits that they repeat.
-    Rule: of 64 values or more, all have 8 significant bits or fewer (bfloat16), or fewer than 5 % are
-    distinct and lie a thousandth of the loss apart or more.
-    Blind to: quantisation finer than the noise, which harms nobody.
-    False alarm: none; it is a property of the log, and leaves a good run good.
-    Source: IDEFICS logs in bfloat16: steps of 2^-7 between 1 and 2, of 2^-6 between 2 and 4.
+    Sees: losses logged in bfloat16, or rounded to so few digits that they repeat. Rule: of 64 values or more,
+    all have 8 significant bits or fewer (bfloat16), or fewer than 5 % are distinct and lie a thousandth of
+    the loss apart or more. Blind to: quantisation finer than the noise, which harms nobody. False alarm:
+    none; it is a property of the log, and leaves a good run good. Source: IDEFICS logs in bfloat16: steps of
+    2^-7 between 1 and 2, of 2^-6 between 2 and 4.
 
 router-collapse
-    Sees: a router that sends nearly all tokens to a few experts, so that the others learn nothing.
-    Rule: over the second half of the log the busiest expert of a layer has three times the mean load, and a
-    quarter of the experts less than a tenth of it; where only the largest load is logged, it is three times
-    the mean and twice what it began with.
-    Blind to: layers whose experts are not all logged, and mixtures in which each token takes more than a
-    third of the experts, where no load can be so large.
-    False alarm: fine-tuning on data that some experts were never meant for.
-    Source: Wang et al. (arXiv:2408.15664), who measure the largest load over the mean. The limits are ours.
+    Sees: a router that sends nearly all tokens to a few experts, so that the others learn nothing. Rule: over
+    the second half of the log the busiest expert of a layer has three times the mean load, and a quarter of
+    the experts less than a tenth of it; where only the largest load is logged, it is three times the mean and
+    twice what it began with. Blind to: layers whose experts are not all logged, and mixtures in which each
+    token takes more than a third of the experts, where no load can be so large. False alarm: fine-tuning on
+    data that some experts were never meant for. Source: Wang et al. (arXiv:2408.15664), who measure the
+    largest load over the mean. The limits are ours.
 
 grad-norm-precursor
-    Sees: the gradient norm rising before the loss does.
-    Rule: a rise of the gradient norm begins 1 to 64 samples before a rise of the loss, and so many of them do
-    that chance, given how often this gradient norm rises, makes it in fewer than one of ten runs.
-    Blind to: leads shorter than one logging interval, and norms that are logged after clipping.
-    False alarm: a warning is trusted that is none; the share of rises without a spike is therefore stated.
-    Source: GLM-130B 3, OLMo 2 3, BLOOM (4 steps; 1 of 4 rises had a spike).
+    Sees: the gradient norm rising before the loss does. Rule: a rise of the gradient norm begins 1 to 64
+    samples before a rise of the loss, and so many of them do that chance, given how often this gradient norm
+    rises, makes it in fewer than one of ten runs. Blind to: leads shorter than one logging interval, and
+    norms that are logged after clipping. False alarm: a warning is trusted that is none; the share of rises
+    without a spike is therefore stated. Source: GLM-130B 3, OLMo 2 3, BLOOM (4 steps; 1 of 4 rises had a
+    spike).
 
 rising-spike-rate
-    Sees: spikes that come more often, or taller, as the run goes on.
-    Rule: of at least 6 spikes, the second half of the run has twice as many as the first (Laplace's test for
-    a trend, p < 0.025), or gaps halve or heights double from the first third to the last (rank correlation).
-    Blind to: fewer than 6 spikes. False alarm: the schedule made them (a rising learning rate). Source: OLMo
-    2 3 (rising rates before divergence).
+    Sees: spikes that come more often, or taller, as the run goes on. Rule: of at least 6 spikes, the second
+    half of the run has twice as many as the first (Laplace's test for a trend, p < 0.025), or gaps halve or
+    heights double from the first third to the last (rank correlation). Blind to: fewer than 6 spikes. False
+    alarm: the schedule made them (a rising learning rate). Source: OLMo 2 3 (rising rates before divergence).
 """
 
 from __future__ import annotations
@@ -178,7 +172,9 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
     growth = last / max(middle, 1e-9)
     if not (last > high and growth >= need) and not (last > high / 2 and growth >= fast):
         return None
-    start = growth_start(level)
+    begin = int(len(level) * START_SHARE)
+    rising = level[begin : begin + int(np.argmax(level[begin:])) + 1]
+    start = begin + int(np.flatnonzero(rising <= GROWTH_BEGINS_TIMES * rising.min())[-1])
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
     sizes = f"> {high:g}", f"> {high / 2:g}, one doubling away"
     checks = [
@@ -216,14 +212,6 @@ def levels(series: Series) -> tuple[Floats, Floats]:
     """Steps and running median of nine of the finite samples."""
     known = finite(series)
     return known.steps.astype(float), running(known.values, 9)
-
-
-def growth_start(level: Floats) -> int:
-    """The last sample at which a growing level was within a quarter of its lowest value after the start."""
-    begin = int(len(level) * START_SHARE)
-    top = begin + int(np.argmax(level[begin:]))
-    low = level[begin : top + 1].min()
-    return begin + int(np.flatnonzero(level[begin : top + 1] <= GROWTH_BEGINS_TIMES * low)[-1])
 
 
 def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:

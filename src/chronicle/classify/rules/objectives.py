@@ -4,57 +4,53 @@ Where an agent logs a reward, its losses may rise while it gets better, so the r
 has no unit, so all is measured in the standard error of the level of one block of it (`Ascent`).
 
 divergence-no-spike (of an objective)
-    Sees: an objective that loses what it had gained.
-    Rule: it ends at least a third of the way down from its best level to its first, further than it had ever
-    fallen and come back, by six errors and what the highest of its like blocks has by chance (`ascent`); or
-    it loses a third of its gain in the last four values, by a fall twice as far as any other (`last_fall`);
-    or, where the objective tells nothing, a score only falls and ends a third below its first value.
-    Blind to: a slow collapse in the last eighth of the log.
-    False alarm: a task that is made harder on the way, or the first episodes of a running mean.
-    Source: no published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
+    Sees: an objective that loses what it had gained. Rule: it ends at least a third of the way down from its
+    best level to its first, further than it had ever fallen and come back, by six errors and what the highest
+    of its like blocks has by chance (`ascent`); or it loses a third of its gain in the last four values, by a
+    fall twice as far as any other (`last_fall`); or, where the objective tells nothing, a score only falls
+    and ends a third below its first value. Blind to: a slow collapse in the last eighth of the log. False
+    alarm: a task that is made harder on the way, or the first episodes of a running mean. Source: no
+    published rule; the limits were set on generated rewards (benchmarks/curves/families.py).
 
 failed-run, plateau (of a reward)
-    Sees: a reward that never rises.
-    Rule: of 50 values or more, no sixteenth of the log lies four errors above the first level and there is no
-    trend of three errors; if all but a twentieth of the values are above nothing, or the log begins after the
-    run, the reward may be all there is, and it is a plateau.
-    Blind to: an agent that had learned before its log begins. False alarm: a task that needs more training
-    than it got. Source: as above.
+    Sees: a reward that never rises. Rule: of 50 values or more, no sixteenth of the log lies four errors
+    above the first level and there is no trend of three errors; if all but a twentieth of the values are
+    above nothing, or the log begins after the run, the reward may be all there is, and it is a plateau. Blind
+    to: an agent that had learned before its log begins. False alarm: a task that needs more training than it
+    got. Source: as above.
 
 Then failures of an agent that its reward hides. "The best" below is 1 for a reward that stays within 1 and
 gets to a quarter of it (answers that are checked), else the best level of the reward's own past. The limits
 are ours unless a source is named for them.
 
 entropy-collapse
-    Sees: a policy that stops exploring early, while its reward stands well below the best.
-    Rule: within the first half of the log the entropy falls to 5 % of its start for good, the reward ends
-    a tenth of its range below the best, and has since closed less than a tenth of that distance.
-    Blind to: a policy that settles late or before its log begins, and continuous actions, whose entropy
-    passes through zero. False alarm: a reward within 1 of which no policy could get nine tenths. Source: DAPO
-    (arXiv:2503.14476) 3.1; Cui et al. (arXiv:2505.22617): entropy that is used up ends progress.
+    Sees: a policy that stops exploring early, while its reward stands well below the best. Rule: within the
+    first half of the log the entropy falls to 5 % of its start for good, the reward ends a tenth of its range
+    below the best, and has since closed less than a tenth of that distance. Blind to: a policy that settles
+    late or before its log begins, and continuous actions, whose entropy passes through zero. False alarm: a
+    reward within 1 of which no policy could get nine tenths. Source: DAPO (arXiv:2503.14476) 3.1; Cui et al.
+    (arXiv:2505.22617): entropy that is used up ends progress.
 
 length-explosion
-    Sees: answers that get longer while the reward gains nothing by it.
-    Rule: the mean length ends at twice a level that it left for good, and since then the reward closed less
-    than a tenth of its distance to the best.
-    Blind to: lengths that grow with the reward first and part from it by less than a doubling.
-    False alarm: harder questions by plan, which need longer answers for the same reward.
-    Source: Liu et al. (arXiv:2503.20783): a loss divided by the length of its answer lets wrong ones grow.
+    Sees: answers that get longer while the reward gains nothing by it. Rule: the mean length ends at twice a
+    level that it left for good, and since then the reward closed less than a tenth of its distance to the
+    best. Blind to: lengths that grow with the reward first and part from it by less than a doubling. False
+    alarm: harder questions by plan, which need longer answers for the same reward. Source: Liu et al.
+    (arXiv:2503.20783): a loss divided by the length of its answer lets wrong ones grow.
 
 kl-blow-up
-    Sees: a policy that runs away from its reference and loses its reward.
-    Rule: the reward falls for good, and the divergence ends at ten times what it was when that began.
-    Blind to: a policy that drifts while the reward stands. Trainers log the divergence per token or per
-    answer, by estimators that differ, so only its growth is asked. False alarm: a reward that was given up on
-    purpose. Source: trainings with GRPO that were lost so (modelscope/ms-swift issue 6550).
+    Sees: a policy that runs away from its reference and loses its reward. Rule: the reward falls for good,
+    and the divergence ends at ten times what it was when that began. Blind to: a policy that drifts while the
+    reward stands. Trainers log the divergence per token or per answer, by estimators that differ, so only its
+    growth is asked. False alarm: a reward that was given up on purpose. Source: trainings with GRPO that were
+    lost so (modelscope/ms-swift issue 6550).
 
 reward-hacking
-    Sees: a reward that rises while a score that is not trained on falls.
-    Rule: the score loses a third of its gain, by six errors, and since its best level the reward has risen by
-    four errors and kept that.
-    Blind to: rewards without a second judge, and scores of fewer than 50 values.
-    False alarm: a score that was traded for the reward on purpose.
-    Source: Gao et al. (arXiv:2210.10760): the gold reward falls where the proxy still rises.
+    Sees: a reward that rises while a score that is not trained on falls. Rule: the score loses a third of its
+    gain, by six errors, and since its best level the reward has risen by four errors and kept that. Blind to:
+    rewards without a second judge, and scores of fewer than 50 values. False alarm: a score that was traded
+    for the reward on purpose. Source: Gao et al. (arXiv:2210.10760): the gold reward falls where the proxy
+    still rises.
 """
 
 from __future__ import annotations
@@ -96,11 +92,8 @@ TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 @dataclass(frozen=True)
 class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
-
     In errors of one block: ``gained`` is what it rose by at its best, ``lost`` what the end lies below the
-    best before it, ``swung`` the deepest fall that it had come back from. ``trend`` is the rank correlation
-    of the whole course with time, in its own errors.
-    """
+    best before it, ``swung`` the deepest fall that it had come back from. ``trend``: `measure.trend`."""
 
     first: float
     best: float
@@ -130,11 +123,9 @@ class Ascent:
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
-    """The way of an objective, or of a score, turned over if less is better; None for fewer points.
-
-    A median ignores a few crashes and sees rare successes as nothing, a mean does neither: both are tried,
-    and an agent learned if one of them rose.
-    """
+    """The way of an objective, or of a score, turned over if less is better; None for fewer points. A median
+    ignores a few crashes and sees rare successes as nothing, a mean does neither: the one that rose
+    counts."""
     known = finite(series)
     steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:

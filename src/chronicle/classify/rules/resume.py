@@ -1,43 +1,39 @@
 """What a resume lost: weights, optimizer state, learning rate, or the position in the data.
 
 reinitialised
-    Sees: new weights under an old step count.
-    Rule: the loss is back at the very first level of the run, at once and no higher, and then takes about as
-    long (within a factor of 1.6) for each tenth of the way down as the first time, in steps or in steps
-    weighted by the learning rate.
-    Blind to: logs that do not begin with the run, and learning too fast for them. False alarm: a spike taller
-    than all others, rarely. Source: AlgoPerf logs with a scheduled re-initialisation.
+    Sees: new weights under an old step count. Rule: the loss is back at the very first level of the run, at
+    once and no higher, and then takes about as long (within a factor of 1.6) for each tenth of the way down
+    as the first time, in steps or in steps weighted by the learning rate. Blind to: logs that do not begin
+    with the run, and learning too fast for them. False alarm: a spike taller than all others, rarely. Source:
+    AlgoPerf logs with a scheduled re-initialisation.
 
 resume-spike
-    Sees: a loss that is too high in the first samples of an attempt and comes back.
-    Rule: the median of the first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the
-    earlier attempt (3 errors where several joins do, or where the learning rate came back too high), and
-    half of that is gone later. Inside one log, a rise where another process took over counts, too
-    (`process_changes`).
-    Blind to: lost optimizer state that the loss does not show. False alarm: a search for state that was not
-    lost. Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
+    Sees: a loss that is too high in the first samples of an attempt and comes back. Rule: the median of the
+    first 4, 8, 16 or 32 samples lies 5 standard errors and 1.5 % over the line of the earlier attempt (3
+    errors where several joins do, or where the learning rate came back too high), and half of that is gone
+    later. Inside one log, a rise where another process took over counts, too (`process_changes`). Blind to:
+    lost optimizer state that the loss does not show. False alarm: a search for state that was not lost.
+    Source: 104B experiments 6 and 7, IDEFICS 2023-05-19.
 
 level-shift (at a join)
-    Sees: a loss that is too high from the first samples of an attempt on, and stays so.
-    Rule: as a resume spike, but half of the excess never goes, and all samples that the line reaches lie over
-    it by 5 standard errors and 2.5 %.
-    Blind to: what a changed configuration was meant to do. False alarm: the change was planned. Source: the
-    same logs, where the excess stayed.
+    Sees: a loss that is too high from the first samples of an attempt on, and stays so. Rule: as a resume
+    spike, but half of the excess never goes, and all samples that the line reaches lie over it by 5 standard
+    errors and 2.5 %. Blind to: what a changed configuration was meant to do. False alarm: the change was
+    planned. Source: the same logs, where the excess stayed.
 
 lr-not-restored
-    Sees: a learning rate that differs after a resume.
-    Rule: the first values of an attempt differ by 5 % from those of the earlier one at equal steps, or from
-    its last ones carried on; and neither a rollback to a lower rate nor the schedule explains that.
-    Blind to: a schedule that differs later only. False alarm: a change that was made on purpose. Source:
-    IDEFICS experiments 9 and 10 (a stray file made the loader skip the scheduler).
+    Sees: a learning rate that differs after a resume. Rule: the first values of an attempt differ by 5 % from
+    those of the earlier one at equal steps, or from its last ones carried on; and neither a rollback to a
+    lower rate nor the schedule explains that. Blind to: a schedule that differs later only. False alarm: a
+    change that was made on purpose. Source: IDEFICS experiments 9 and 10 (a stray file made the loader skip
+    the scheduler).
 
 repeat-data
-    Sees: a loss that is falsely low after a resume, until new data come.
-    Rule: the loss lies under the earlier attempt's line by half of a later jump up, and is on that line after
-    the jump; validation, where it is logged, does not jump.
-    Blind to: replays in another order, which make no jump, and logs that begin after the resume.
-    False alarm: the data cursor is checked for nothing.
-    Source: Lightning #18780 (Llama-2 run: 0.13 and 0.25 nats too low for 250 steps each).
+    Sees: a loss that is falsely low after a resume, until new data come. Rule: the loss lies under the
+    earlier attempt's line by half of a later jump up, and is on that line after the jump; validation, where
+    it is logged, does not jump. Blind to: replays in another order, which make no jump, and logs that begin
+    after the resume. False alarm: the data cursor is checked for nothing. Source: Lightning #18780 (Llama-2
+    run: 0.13 and 0.25 nats too low for 250 steps each).
 """
 
 from __future__ import annotations
@@ -265,7 +261,7 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     reach = float(rate.steps[0]) - limits.join_gap * max(step_gap(rate), 1.0)
     old = [r for a in view.attempts[: attempt.index] if (r := a.learning_rate) is not None and len(r) >= 4]
     old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
-    begins = float(rate.steps[min(1, len(rate) - 1)])
+    begins = float(rate.steps[:2][-1])
     rates = [then for r in old if (then := value_at(r, begins)) is not None and then > 0]
     now = median(rate.values[:3])
     if not rates or not np.isfinite(now):
@@ -273,7 +269,9 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     factor = now / min(rates, key=lambda then: abs(np.log(max(now, 1e-30) / then)))
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
     lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
-    if lowered or abs(factor - 1) <= limits.lr_differs or any(_goes_on(r, rate) for r in old):
+    before = (r.values[r.steps < rate.steps[0]] for r in old)
+    goes_on = any(jumps_again(np.r_[values, rate.values], len(values) - 1) for values in before)
+    if lowered or abs(factor - 1) <= limits.lr_differs or goes_on:  # the schedule jumps so elsewhere, too
         return
     how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
     confidence = 0.95 if warms else 0.7 if factor > 1 else 0.5
@@ -294,12 +292,6 @@ def other_rate(
     return finding(NOT_RESTORED, at, checks, severity, confidence, ("lr-decay-drop", changed))
 
 
-def _goes_on(old: Series, rate: Series) -> bool:
-    """Whether the jump of the rate is one of a schedule that makes the same jump elsewhere."""
-    k = int(np.searchsorted(old.steps, rate.steps[0]))
-    return k > 0 and jumps_again(np.r_[old.values[:k], rate.values], k - 1)
-
-
 def warms_up(rate: Series, factor: float) -> bool:
     """Whether the values rise through the first samples to ``factor`` times the first one or more."""
     head = rate.values[: max(8, len(rate) // 4)]
@@ -314,7 +306,7 @@ RESTORED = Rule("restored", (NOT_RESTORED,), Rule.by_attempt(_restored))
 
 
 REPEATED_DATA = "repeat-data"
-REPLACED = RISES | {"resume-spike"}
+REPLACED = RISES | {RESUME_SPIKE}
 JUMP_WINDOWS = (8, 16, 32, 64)  # samples on either side of a jump
 MOST_PLACES = 4096  # at which a jump is tried; a longer attempt is reduced to medians of blocks
 

@@ -1,33 +1,31 @@
 """Planned changes and their effect on the loss: learning rate, batch size, epochs.
 
 lr-decay-drop
-    Sees: a fall of the loss that the learning rate explains.
-    Rule: where the learning rate falls by a factor of 1.3, or in the second half of a decay after a constant
-    rate, the loss leaves its line downwards by 4.5 standard errors and 1.5 %.
-    Blind to: smooth decays from the first step on (cosine). False alarm: none that costs anything. Source:
-    Marin 8B (train and eval fall in each decay).
+    Sees: a fall of the loss that the learning rate explains. Rule: where the learning rate falls by a factor
+    of 1.3, or in the second half of a decay after a constant rate, the loss leaves its line downwards by 4.5
+    standard errors and 1.5 %. Blind to: smooth decays from the first step on (cosine). False alarm: none that
+    costs anything. Source: Marin 8B (train and eval fall in each decay).
 
 batch-ramp
-    Sees: steps down, and calmer noise, that a growing batch makes.
-    Rule: the batch size grows by a half or more, and the noise of the loss falls by 3 standard errors and by
-    a third (in log units) of what averaging predicts; or the loss steps down with the batch size.
-    Blind to: ramps that are not logged. False alarm: none that costs anything. Source: BLOOM (192 to 2048
-    samples over 20 B tokens).
+    Sees: steps down, and calmer noise, that a growing batch makes. Rule: the batch size grows by a half or
+    more, and the noise of the loss falls by 3 standard errors and by a third (in log units) of what averaging
+    predicts; or the loss steps down with the batch size. Blind to: ramps that are not logged. False alarm:
+    none that costs anything. Source: BLOOM (192 to 2048 samples over 20 B tokens).
 
 level-shift (where an epoch begins)
-    Sees: a step down where samples are read for the second time.
-    Rule: within 3 samples of a whole epoch the loss steps down by 4.5 standard errors and 1.5 %, and half of
-    that shows between the medians of both epochs too, beyond what is learned within them (`between`); and at
-    half of all epochs it steps down by 1.5 errors or more.
-    Blind to: epochs that are not logged, and steps that a change of rate or batch explains. False alarm: none
-    that costs anything: a step down is no trouble. Source: fast.ai, "learning jumps" (2023).
+    Sees: a step down where samples are read for the second time. Rule: within 3 samples of a whole epoch the
+    loss steps down by 4.5 standard errors and 1.5 %, and half of that shows between the medians of both
+    epochs too, beyond what is learned within them (`between`); and at half of all epochs it steps down by 1.5
+    errors or more. Blind to: epochs that are not logged, and steps that a change of rate or batch explains.
+    False alarm: none that costs anything: a step down is no trouble. Source: fast.ai, "learning jumps"
+    (2023).
 
 Warm restarts (no finding)
-    Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD).
-    Rule: the learning rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss
-    rises by less than 0.25 log units; such a rise was planned, and is left out.
-    Blind to: restarts whose learning rate is not logged. False alarm: a small spike that a restart caused is
-    left out. Source: Loshchilov and Hutter 2017 (arXiv:1608.03983, figure 2).
+    Sees: rises of the loss at a planned restart of the schedule (SGDR, cyclic rates, WSD). Rule: the learning
+    rate had come down and rises by 1.3 or more within 8 samples of the onset, and the loss rises by less than
+    0.25 log units; such a rise was planned, and is left out. Blind to: restarts whose learning rate is not
+    logged. False alarm: a small spike that a restart caused is left out. Source: Loshchilov and Hutter 2017
+    (arXiv:1608.03983, figure 2).
 """
 
 from __future__ import annotations
@@ -84,7 +82,7 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
             slow = decay_fall(steps, y, at, rate, limits)
             fall = min(fall, slow, key=lambda e: e.t)
         j = index_at(rate, at)
-        before, after = float(rate.values[max(j - 2, 0)]), float(rate.values[min(j + 2, len(rate) - 1)])
+        before, after = float(rate.values[max(j - 2, 0)]), float(rate.values[: j + 3][-1])
         if fall.t <= -limits.known_t and fall.height <= -limits.moved:
             factor = noted(lr_factor=after / before if before > 0 else 1.0)
             yield planned_fall(view, attempt, DROP, at, fall, factor)
@@ -112,11 +110,8 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
 
 
 def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thresholds) -> Excess:
-    """How far the loss is below its line in the second half of a decay, where it bends and does not step.
-
-    The line is fitted to the last ``horizon`` log steps before the decay. A power law with a floor bends the
-    other way, so it does not leave the line downwards.
-    """
+    """How far the loss is below the line through the last ``horizon`` log steps before a decay in its second
+    half, where it bends and does not step. (A power law with a floor bends the other way.)"""
     a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
     before = slice(min(far, a - EDGE_SAMPLES), a)
     if (line := fit(steps[before], y[before])) is None:
@@ -222,8 +217,8 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
     """Whether a loss rises by less than it had stepped down at the beginning of that epoch: data that were
     just read again are known best, and the loss stays below its earlier level."""
-    loss = attempt.series.get(rise.metric or "")
-    falls = epoch_edges(view, attempt, loss) if loss is not None and loss is attempt.loss else ()
+    loss = attempt.loss if attempt.loss is not None and attempt.loss.metric == rise.metric else None
+    falls = epoch_edges(view, attempt, loss) if loss is not None else ()
     before = [fall.evidence["drop_log"] for fall in falls if fall.start_step <= rise.start_step]
     return bool(before) and float(rise.evidence.get("residual_log", np.inf)) < before[-1]
 
@@ -231,9 +226,8 @@ def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
 def between(before: Floats, after: Floats) -> float:
     """How far the loss falls between two epochs beyond its fall within them (log units): from the last third
     of one to the first third of the other, or between their medians, whichever is more."""
-    (first, second, third), (fourth, fifth, sixth) = (
-        map(median, np.array_split(part, 3)) for part in (before, after)
-    )
+    thirds = np.array_split(before, 3) + np.array_split(after, 3)
+    first, second, third, fourth, fifth, sixth = map(median, thirds)
     near = third - fourth - 0.5 * (second - third + fourth - fifth)
     far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
     return max(near, far)

@@ -1,29 +1,29 @@
 """Turns and steps of the level that only averages show.
 
 divergence-no-spike (a turn at the end of a log, too late or too slow for the kernel)
-    Sees: a loss that ends above its own earlier minimum, on some scale of averaging.
-    Rule: with block medians of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks
-    lie above the lowest, the last by 1 %, by one noise scale, and 1.5 times as far as the loss had ever
-    risen and come back; and either by 3 % and six standard errors, or six blocks and more since the turn
-    together by four. The error is also estimated from blocks twice as long, so that autocorrelated
-    neighbours count once. Stretches of findings that are over are left out, and nothing else is open.
-    Blind to: series that cross zero, and logs of fewer than 48 points. False alarm: as divergence. Source:
-    104B tr8 experiments 7 to 10, where a rise of 1 to 3 % came before the end.
+    Sees: a loss that ends above its own earlier minimum, on some scale of averaging. Rule: with block medians
+    of 8, 16, ... samples (the log cut into 6 to 64 blocks), the last three blocks lie above the lowest, the
+    last by 1 %, by one noise scale, and 1.5 times as far as the loss had ever risen and come back; and either
+    by 3 % and six standard errors, or six blocks and more since the turn together by four. The error is also
+    estimated from blocks twice as long, so that autocorrelated neighbours count once. Stretches of findings
+    that are over are left out, and nothing else is open. Blind to: series that cross zero, and logs of fewer
+    than 48 points. False alarm: as divergence. Source: 104B tr8 experiments 7 to 10, where a rise of 1 to 3 %
+    came before the end.
 
 level-shift (up or down by about one noise scale)
-    Sees: a step of the level that single samples hide, up or down, at any place of a log.
-    Rule: over windows of 64 to 512 samples on either side, two parabolas in the sample index share slope
-    and curvature but not the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5
-    % or more. The error is the largest of four: of white noise, of slower noise in the window and in the
-    whole log, and of the steps that the whole log shows. It stays: the outer halves of both windows differ
-    by half of the step; no change of slope fits both better.
-    Blind to: logs of fewer than 256 samples, steps in the first 192 and the last 64, what is already an event
-    there, places where the log changes its cadence, and falls where no learning rate is logged. What was
-    planned (learning rate, batch size, epoch) is no shift. Or, within the first eight samples, in which the
-    kernel has no level yet: all values before it lie below all values since, by half of the step or more; the
-    step is 10 % and six noise scales or more. The very first value of a run is that of guessing, and no
-    level. False alarm: a search for a change of data that did not happen. Source: the order of the data in
-    published 124M runs, where shards differ by a tenth of the noise of a batch; Marin data shifts.
+    Sees: a step of the level that single samples hide, up or down, at any place of a log. Rule: over windows
+    of 64 to 512 samples on either side, two parabolas in the sample index share slope and curvature but not
+    the level: the step between them is 6.5 standard errors, 0.7 noise scales and 0.5 % or more. The error is
+    the largest of four: of white noise, of slower noise in the window and in the whole log, and of the steps
+    that the whole log shows. It stays: the outer halves of both windows differ by half of the step; no change
+    of slope fits both better. Blind to: logs of fewer than 256 samples, steps in the first 192 and the last
+    64, what is already an event there, places where the log changes its cadence, and falls where no learning
+    rate is logged. What was planned (learning rate, batch size, epoch) is no shift. Or, within the first
+    eight samples, in which the kernel has no level yet: all values before it lie below all values since, by
+    half of the step or more; the step is 10 % and six noise scales or more. The very first value of a run is
+    that of guessing, and no level. False alarm: a search for a change of data that did not happen. Source:
+    the order of the data in published 124M runs, where shards differ by a tenth of the noise of a batch;
+    Marin data shifts.
 """
 
 from __future__ import annotations
@@ -211,25 +211,18 @@ def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[S
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
     white = noise * float(np.sqrt(np.sum(weights**2)))
     means = _averages(y, window // 8)
-    broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
+    # the error of a step relative to that of the mean of a sixteenth of both windows
+    of_means = float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
+    broad = scale(np.diff(means)) / 2**0.5 * of_means
     half, first = window // 2, (EARLY_WINDOWS - 1) * window
     for i in range(first, len(heights), half):
         j = i + int(np.argmax(np.abs(heights[i : i + half])))
         height, error = float(heights[j]), max(usual, white, broad)
         if abs(height) >= least_t * error and j > first:  # else a flank of what lies too early to be judged
-            error = max(error, slow_noise_error(y[j : j + 2 * window], weights))
+            # from noise that is slower than samples, without the difference of means across the step
+            apart = np.delete(np.diff(y[j : j + 2 * window].reshape(16, -1).mean(axis=1)), 7)
+            error = max(error, scale(apart) / 2**0.5 * of_means)
             yield Step(j + window, height, height / error, window)
-
-
-def slow_noise_error(y: Floats, weights: Floats) -> float:
-    """The error of a step from noise that is slower than samples, by means of 1/16 of the window."""
-    apart = np.delete(np.diff(y.reshape(16, -1).mean(axis=1)), 7)  # without the one across the step
-    return scale(apart) / 2**0.5 * of_means(weights)
-
-
-def of_means(weights: Floats) -> float:
-    """The error of a step relative to that of the mean of 1/16 of the window."""
-    return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
 
 
 @cache
@@ -270,11 +263,9 @@ def _misfit(columns: Floats, y: Floats) -> float:
 
 
 def near_event(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
-    """Whether a step belongs to an event of this loss.
-
-    An open rise extends to the end of the log, one that is over as far again beyond its end; and after a tall
-    one, the loss bends for ``bends`` samples as at the start of a log.
-    """
+    """Whether a step belongs to an event of this loss: an open rise extends to the end of the log, one that
+    is over as far again; and after a tall one the loss bends for ``bends`` samples as at the start of a
+    log."""
     for event in view.events(loss):
         end, passing = len(loss) - 1 if event.end is None else event.end, event.kind in PASSING
         end += end - event.onset if passing else 0

@@ -1,20 +1,19 @@
 """The speed of a run, independent of how well it learns.
 
 throughput-drop
-    Sees: a lasting fall of the throughput, or rise of the time that a step takes.
-    Rule: for 50 steps and 8 samples or more, the speed is 3 % below the median before, and the batch size
-    did not change. It begins half way down and ends half way back.
-    Blind to: a run that is slow from its first step. False alarm: a search for a slow node that does not
-    exist. Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU), SmolLM3's alarm band.
+    Sees: a lasting fall of the throughput, or rise of the time that a step takes. Rule: for 50 steps and 8
+    samples or more, the speed is 3 % below the median before, and the batch size did not change. It begins
+    half way down and ends half way back. Blind to: a run that is slow from its first step. False alarm: a
+    search for a slow node that does not exist. Source: BLOOM 2022-04-28 (105.2 to 111.1 s a step: one GPU),
+    SmolLM3's alarm band.
 
 hang
-    Sees: a run that stopped for a while and went on.
-    Rule: between two logged points pass 20 times the usual time and five minutes (or, in a short run, ten
-    seconds and more than all the rest took), and at most one other pause of the run is a tenth as long:
-    evaluations and checkpoints come again and again, and perhaps once in each process. The first 8 points of
-    an attempt are its start-up, and tell no hang.
-    Blind to: a hang that ends the attempt, which looks like any other end. False alarm: one long evaluation.
-    Source: BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
+    Sees: a run that stopped for a while and went on. Rule: between two logged points pass 20 times the usual
+    time and five minutes (or, in a short run, ten seconds and more than all the rest took), and at most one
+    other pause of the run is a tenth as long: evaluations and checkpoints come again and again, and perhaps
+    once in each process. The first 8 points of an attempt are its start-up, and tell no hang. Blind to: a
+    hang that ends the attempt, which looks like any other end. False alarm: one long evaluation. Source:
+    BLOOM 2022-04-30 (a deadlock in evaluation, 18 hours).
 """
 
 from __future__ import annotations
@@ -94,8 +93,7 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
 
 def slow_from(slower: Floats, least: int, midway: float) -> int:
     """The sample from which on a slow stretch is at least half as slow as its median."""
-    half = midway * median(slower)
-    level = medians(slower, min(least, len(slower)))
+    half, level = midway * median(slower), medians(slower, min(least, len(slower)))
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
     first = int(not_yet[-1]) + 1 if len(not_yet) else 0
     return first + int(np.argmax(slower[first:] >= half))

@@ -4,29 +4,26 @@ Five explanations of the course of a loss compete (chronicle/classify/course.py)
 waits, climbs. A pattern is named only where its explanation leads the others by 10 nats.
 
 plateau
-    Sees: a loss that stands still while the training goes on.
-    Rule: from some step on, for a quarter of the log or more, the loss changes by less than 1.5 %, while no
-    other loss or score moves and no fall of the learning rate explains it; or it does so for the first 15 %
-    of the log, and then falls (`waits`); or it does so at the end, where the learning rate is below 1 % of
-    its highest value (`idle`).
-    Blind to: convergence: a loss that has fallen to a fifth of its first value may stand still.
-    False alarm: somebody looks for frozen parameters in a run that has converged.
-    Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
+    Sees: a loss that stands still while the training goes on. Rule: from some step on, for a quarter of the
+    log or more, the loss changes by less than 1.5 %, while no other loss or score moves and no fall of the
+    learning rate explains it; or it does so for the first 15 % of the log, and then falls (`waits`); or it
+    does so at the end, where the learning rate is below 1 % of its highest value (`idle`). Blind to:
+    convergence: a loss that has fallen to a fifth of its first value may stand still. False alarm: somebody
+    looks for frozen parameters in a run that has converged. Source: IDEFICS 15 k to 26 k; BloombergGPT v0.
 
 failed-run (at the loss of guessing)
-    Sees: a model that knows how many classes there are and nothing else.
-    Rule: a plateau from an eighth of the log on at the latest, whose level is the logarithm of a usual number
-    of classes (within 0.6 %), with batches that differ by 3 % at most.
-    Blind to: other numbers of classes, and classes that differ in size.
+    Sees: a model that knows how many classes there are and nothing else. Rule: a plateau from an eighth of
+    the log on at the latest, whose level is the logarithm of a usual number of classes (within 0.6 %), with
+    batches that differ by 3 % at most. Blind to: other numbers of classes, and classes that differ in size.
     False alarm: a run that converged to such a value by chance: one in twelve of those that stand still.
     Source: the field: runs at chance level to the end, which looked calm.
 
 spike-slow-recovery (a climb from the first step on)
-    Sees: a model that was trained before, is worse at once, and needs much of the log to come back.
-    Rule: the loss climbs by 1.5 % and three noise scales from a first level that is not that of guessing, and
-    makes half of the way back or more; a loss that explodes (to twice its first level) counts as well.
-    Blind to: climbs whose first samples are not logged. False alarm: a slow warm-up is named. Source: the
-    field: warm starts whose optimizer begins anew.
+    Sees: a model that was trained before, is worse at once, and needs much of the log to come back. Rule: the
+    loss climbs by 1.5 % and three noise scales from a first level that is not that of guessing, and makes
+    half of the way back or more; a loss that explodes (to twice its first level) counts as well. Blind to:
+    climbs whose first samples are not logged. False alarm: a slow warm-up is named. Source: the field: warm
+    starts whose optimizer begins anew.
 """
 
 from __future__ import annotations
@@ -81,14 +78,14 @@ def course_of(view: View, loss: Series) -> Contest | None:
     return view.contest(loss) if may_deviate(*positive(loss), view.thresholds) else None
 
 
-def end_of(y: Floats) -> float:
-    """The level of the last tenth, log units."""
-    return median(y[-max(len(y) // 10, 6) :])
+def fall_from(level: float, y: Floats) -> float:
+    """How far the last tenth lies below a level, log units."""
+    return level - median(y[-max(len(y) // 10, 6) :])
 
 
-def fall_of(y: Floats) -> float:
-    """From the first two samples to the last tenth, log units."""
-    return float(np.mean(y[:2])) - end_of(y)
+def is_converged(y: Floats) -> bool:
+    """Whether a loss came down so far that it may stand still."""
+    return fall_from(float(np.mean(y[:2])), y) >= CONVERGED_LOG
 
 
 def moved(v: Floats) -> bool:
@@ -107,7 +104,7 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.explanations[STOPPED].at
     no_change = contest.change_after(START_SHARE) < limits.moved and lead >= -ONE_PARAMETER_NATS
     soon = place <= START_SHARE and no_change
-    if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED_LOG:
+    if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting or is_converged(y):
         return None
     if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD_NATS:
         return None
@@ -144,16 +141,17 @@ def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
         return None
     highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
     works = np.flatnonzero(~(rate.values <= limits.idle * highest))
-    if highest <= 0 or not len(works) or works[-1] + 1 == len(rate):
+    if not len(works) or works[-1] + 1 == len(rate):
         return None
     last, then = float(rate.values[works[-1]]), rate.values[works[-1] + 1 :]
     if then[0] > 0 and (then == then[0]).all() and last >= limits.lr_falls * then[0]:
         return None  # a phase of a schedule in steps, of which the last is the smallest
     (steps, y), start = positive(loss), float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
-    if len(rest) < COURSE_POINTS or fall_of(y) >= CONVERGED_LOG:
+    if len(rest) < COURSE_POINTS or is_converged(y):
         return None
-    lasts, half = (steps[-1] - start) / (steps[-1] - steps[0]), len(rest) // 2
+    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
+    half = len(rest) // 2
     fall = fallen(rest, rest[:half], rest[half:], limits)
     if lasts < limits.lasting or fall is None:
         return None
@@ -191,31 +189,29 @@ def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
         return None
     if (lead := contest.lead(WAITS, (HEALTHY, STOPPED))) < LEAD_NATS:
         return None
-    limits, (steps, y) = view.thresholds, positive(loss)
-    place, span = contest.step(WAITS), steps[-1] - steps[0]
-    before = y[steps < place]
+    limits, (steps, y), place = view.thresholds, positive(loss), contest.step(WAITS)
+    before, span = y[steps < place], steps[-1] - steps[0]
     if min(len(before), len(y) - len(before)) < FEWEST_FLAT_POINTS:
         return None
     level, third = median(before), len(before) // 3
-    fall = level - end_of(y)
-    learned = median(before[:third]) - median(before[-third:])
+    fall, learned = fall_from(level, y), median(before[:third]) - median(before[-third:])
     if abs(learned) >= NO_FALL_SHARE * fall or fall < limits.drop:
         return None
     fallen_half = running(y, 5) < level - limits.midway * fall
     i = int(np.argmax(fallen_half & (steps >= place - AT_ONCE_SHARE * span)))
     soon = y[(steps >= steps[i] + 0.02 * span) & (steps < steps[i] + AT_ONCE_SHARE * span)]
-    checks = [at_least("waits, against healthy and stopped", lead, "nats", LEAD_NATS, "lead_nats")]
+    against = at_least("waits, against healthy and stopped", lead, "nats", LEAD_NATS, "lead_nats")
     if len(soon) and level - median(soon) > MOST_OF_FALL * fall:
         drops = (e for e in view.events(loss) if e.kind is Kind.DROP)
         if lead < SURPRISE_LEAD_NATS or any(is_abrupt(view, loss, drop) for drop in drops):
             return None
-        checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
+        checks = [against, at_least("fall", fall, "log units", limits.drop, "drop_log")]
         slow = (PLATEAU, "it had gone on falling for a tenth of the log")
         return finding(SUDDEN, At(attempt, loss, steps[i], steps[i], steps[i]), checks, fall, 0.7, slow)
     flat = fallen(before, before[:third], before[-third:], limits)
     if flat is None:  # an S bends from its start on
         return None
-    checks = [*checks, flat, *noted(waited_share=contest.explanations[WAITS].at)]
+    checks = [against, flat, *noted(waited_share=contest.explanations[WAITS].at)]
     at_once = (SUDDEN, "the fall had been over at once")
     return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
 

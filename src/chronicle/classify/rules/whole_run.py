@@ -1,41 +1,38 @@
 """What a whole run was: failed, healthy, or a loss that never moved.
 
 failed-run (a loss that was never learned)
-    Sees: a loss that stays where its first values were.
-    Rule: no eighth of the log has a median 3 % below the first two values, no other loss and no score
-    improves, no learning law explains the curve better than a constant, and batches differ by 3 % at most,
-    since a model that knows nothing loses about as much on every batch (`_never_learned`); and no attempt
-    twice as long shows that this one was only stopped too early (`cut_short`). What was learned and lost
-    again at one step counts as well (`forgot`).
-    Blind to: a run that learned a little and then stopped, which is a plateau. False alarm: fine-tuning in
-    large batches that starts at its floor. Source: AlgoPerf logs of runs that never left the first level.
+    Sees: a loss that stays where its first values were. Rule: no eighth of the log has a median 3 % below the
+    first two values, no other loss and no score improves, no learning law explains the curve better than a
+    constant, and batches differ by 3 % at most, since a model that knows nothing loses about as much on every
+    batch (`_never_learned`); and no attempt twice as long shows that this one was only stopped too early
+    (`cut_short`). What was learned and lost again at one step counts as well (`forgot`). Blind to: a run that
+    learned a little and then stopped, which is a plateau. False alarm: fine-tuning in large batches that
+    starts at its floor. Source: AlgoPerf logs of runs that never left the first level.
 
 failed-run (every attempt ends badly)
-    Sees: a training that was started again and again and never came through.
-    Rule: three attempts or more, of which three quarters end in NaN or 3 % above their own minimum.
-    Blind to: attempts of fewer than 16 points. False alarm: attempts that were stopped on purpose just after
-    a spike. Source: BigScience tr8 (104B): attempts that ended alike, and its lessons learned.
+    Sees: a training that was started again and again and never came through. Rule: three attempts or more, of
+    which three quarters end in NaN or 3 % above their own minimum. Blind to: attempts of fewer than 16
+    points. False alarm: attempts that were stopped on purpose just after a spike. Source: BigScience tr8
+    (104B): attempts that ended alike, and its lessons learned.
 
 near-perfect, noisy-healthy
-    Sees: runs in which nothing worrying was found on the live course.
-    Rule: 16 points or more of a loss, or of a reward that improves, and no live finding but fast spikes (on
-    1 % of the steps at most), falls that the schedule explains, and properties of the log; with a noise of
-    single samples above 5 % the run is noisy-healthy, else near-perfect.
-    Blind to: a model that is worse than its loss says; only evaluations show that (see not_assessed).
-    False alarm: a bad run is called good, so every doubt of another rule comes first.
-    Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
+    Sees: runs in which nothing worrying was found on the live course. Rule: 16 points or more of a loss, or
+    of a reward that improves, and no live finding but fast spikes (on 1 % of the steps at most), falls that
+    the schedule explains, and properties of the log; with a noise of single samples above 5 % the run is
+    noisy-healthy, else near-perfect. Blind to: a model that is worse than its loss says; only evaluations
+    show that (see not_assessed). False alarm: a bad run is called good, so every doubt of another rule comes
+    first. Source: BLOOM-176B and Llama 3 logs (near-perfect); RL and small-batch logs (noisy).
 
 plateau (a loss that never moved)
-    Sees: a loss that is noise around one level from the first step to the last.
-    Rule: the log starts with the run; the live loss, 16 points or more, neither rises nor falls with time
-    (its ranks, by 1.28 errors), its lowest eighth lies within three noise scales of its first two values, the
-    mean ranks of its eighths differ by no more than chance allows (Kruskal-Wallis, one in a hundred), and
-    neighbours are no more alike than other values (von Neumann), in every attempt and over all of them; and
-    no other loss, no score and no reward gets better. The losses of agents and of two players stand still in
-    a good run, too: there nothing is found, and the run is not called healthy.
-    Blind to: learning that is smaller than the noise of the whole log.
-    False alarm: a short log in small batches of what had been learned before.
-    Source: Kruskal and Wallis, "Use of ranks in one-criterion variance analysis" (1952).
+    Sees: a loss that is noise around one level from the first step to the last. Rule: the log starts with the
+    run; the live loss, 16 points or more, neither rises nor falls with time (its ranks, by 1.28 errors), its
+    lowest eighth lies within three noise scales of its first two values, the mean ranks of its eighths differ
+    by no more than chance allows (Kruskal-Wallis, one in a hundred), and neighbours are no more alike than
+    other values (von Neumann), in every attempt and over all of them; and no other loss, no score and no
+    reward gets better. The losses of agents and of two players stand still in a good run, too: there nothing
+    is found, and the run is not called healthy. Blind to: learning that is smaller than the noise of the
+    whole log. False alarm: a short log in small batches of what had been learned before. Source: Kruskal and
+    Wallis, "Use of ranks in one-criterion variance analysis" (1952).
 """
 
 from __future__ import annotations
@@ -200,21 +197,21 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
     parts = (s for a in view.attempts for s in a.by_role(Role.PART_LOSS))
     if any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, TREND_ERRORS) for s in parts):
         return None
-    if any(map(improves, _rated(view))):
+    if _gets_better(view):
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
     return attempt, loss, rises_by(whole), levels_apart(whole)
 
 
-def _rated(view: View) -> Iterator[Series]:
-    """All scores and rewards of a run."""
-    return (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+def _gets_better(view: View) -> bool:
+    """Whether any score or reward of a run improves."""
+    return any(improves(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
 
 
 def hardly_learns(view: View) -> bool:
     """Whether every loss of a run, from its first step on, fell by less than counts as learning, and no score
     or reward got better. That is no failure, for a loss may have a large constant part, but no success."""
-    if view.span[0] > 0.02 * view.span[1] or any(map(improves, _rated(view))):
+    if view.span[0] > 0.02 * view.span[1] or _gets_better(view):
         return False
     losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
     falls = [learned(y) for _, y in map(positive, losses) if len(y) >= FEWEST_POINTS]
