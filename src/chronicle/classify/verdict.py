@@ -12,19 +12,9 @@ from chronicle.classify.measure import can_resolve, median
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
-from chronicle.classify.rules import RULES, schedule, whole_run
+from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
-from chronicle.classify.rules.loss_shapes import (
-    BUMPS,
-    FAST,
-    NAN,
-    NO_SPIKE,
-    NOT_FULLY,
-    RISES,
-    SHIFT,
-    SLOW,
-    typed_findings,
-)
+from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NAN, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, improves, rises
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE
@@ -233,7 +223,7 @@ def part_alone(view: View, finding: Finding) -> bool:
     if attempt is None or attempt.loss is None:
         return False
     is_part = finding.pattern in RISES and finding.metric in {s.metric for s in attempt.dataset_losses}
-    rises = (f for f in typed_findings(view, attempt.loss) if f.pattern in RISES)
+    rises = (f for f in loss_shapes.typed_findings(view, attempt.loss) if f.pattern in RISES)
     return (is_part or finding.pattern == DATASET_SPIKE) and not any(overlap(f, finding) for f in rises)
 
 

@@ -123,9 +123,8 @@ def _ratio_skew(
             at_least("change of the ratio", share, "share", limits.ratio_off, "ratio_change_share"),
         ]
     checks = [*noted(ratio=ratio.metric, ratio_start_step=began), *change, *calm]
-    yield renamed(
-        bump, SKEW, checks, why="the ratio had kept its level, or a single data set had risen as much"
-    )
+    why = "the ratio had kept its level, or a single data set had risen as much"
+    yield renamed(bump, SKEW, checks, why=why)
 
 
 def continued(before: AttemptView | None, series: Series) -> Series:

@@ -24,26 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    confidence_of,
-    difference_noise,
-    finite,
-    inflation,
-    median,
-    positive,
-    running,
-    scale,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, confidence_of, finite, median, positive, running, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules.objectives import (
-    FALL_FOR_ALARM_ERRORS,
-    FEWEST_POINTS,
-    LOST_SHARE,
-    ascent,
-    improves,
-)
+from chronicle.classify.rules import objectives
+from chronicle.classify.rules.objectives import FALL_FOR_ALARM_ERRORS, FEWEST_POINTS, LOST_SHARE, improves
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
@@ -106,7 +92,7 @@ def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
         return
     for score in attempt.by_role(Role.VALIDATION_SCORE):
-        way = ascent(score, FEWEST_POINTS)
+        way = objectives.ascent(score, FEWEST_POINTS)
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
@@ -156,7 +142,7 @@ def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, 
     noise = scale(np.diff(y[max(low - max(len(after), FEWEST_EVALUATIONS), 0) :], 2)) / np.sqrt(6)
     x = np.arange(len(after))
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
-    alike = inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
+    alike = measure.inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
     error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
     return low, float(median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
 
@@ -176,7 +162,7 @@ def turn(loss: Series, start: float, end: float) -> Turn | None:
     before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
     if not len(before) or not len(after):
         return None
-    error = MEDIAN_ERROR * difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
+    error = MEDIAN_ERROR * measure.difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
     return Turn(median(before), median(after), error)
 
 

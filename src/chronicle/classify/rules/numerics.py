@@ -66,18 +66,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.kernel import RISING_KINDS, Event, Kind
-from chronicle.classify.measure import (
-    LINE_SAMPLES,
-    confidence_of,
-    difference_noise,
-    finite,
-    fit,
-    median,
-    positive,
-    rises_by,
-    running,
-)
+from chronicle.classify.measure import LINE_SAMPLES, confidence_of, difference_noise, finite, median, running
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
@@ -335,10 +326,10 @@ def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def onset(series: Series, event: Event, limits: Thresholds) -> int:
     """The step from which on a rise is over its line without interruption until its peak."""
-    steps, y = positive(series)
+    steps, y = measure.positive(series)
     first, peak = (int(np.searchsorted(steps, series.steps[k])) for k in (event.onset, event.peak))
     before = slice(max(first - LINE_SAMPLES, 0), max(first - 4, 0))
-    line = fit(steps[before], y[before])
+    line = measure.fit(steps[before], y[before])
     if line is None:
         return int(series.steps[event.onset])
     over = y[: peak + 1] - line.at(steps[: peak + 1])
@@ -397,7 +388,7 @@ def growth(values: Floats) -> tuple[float, float]:
     """The probability that chance makes a sequence rise so, and the ratio of its last to its first third."""
     third = max(len(values) // 3, 1)
     first, last = median(values[:third]), median(values[-third:])
-    return above_by_chance(rises_by(values)), last / first if first else 1.0
+    return above_by_chance(measure.rises_by(values)), last / first if first else 1.0
 
 
 def laplace(places: Floats) -> float:

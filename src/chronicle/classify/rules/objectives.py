@@ -435,11 +435,8 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
             *noted(best_score=sign * fall.best, last_score=sign * fall.last),
             *noted(objective_then=way.first, objective_now=way.last),
         ]
-        at, agree = (
-            At(attempt, score, fall.best_step, fall.best_step),
-            "the score had risen with the objective",
-        )
-        yield finding(HACKING, at, checks, 0.6, 0.8, ("near-perfect", agree))
+        agree = ("near-perfect", "the score had risen with the objective")
+        yield finding(HACKING, At(attempt, score, fall.best_step, fall.best_step), checks, 0.6, 0.8, agree)
         return
 
 

@@ -44,29 +44,10 @@ from itertools import islice
 
 import numpy as np
 
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    Excess,
-    confidence_of,
-    departure,
-    difference_noise,
-    median,
-    medians,
-    positive,
-    row_medians,
-    running,
-)
+from chronicle.classify import measure, resumed
+from chronicle.classify.measure import MEDIAN_ERROR, Excess, confidence_of, median, medians, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
-from chronicle.classify.resumed import (
-    FIRST_SAMPLES,
-    JOIN_SAMPLES,
-    Resume,
-    jumps_again,
-    learned_before,
-    process_changes,
-    resumes,
-    validation_stays,
-)
+from chronicle.classify.resumed import FIRST_SAMPLES, JOIN_SAMPLES, Resume, process_changes, resumes
 from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -91,39 +72,33 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
     if min(len(early), len(y)) < 2 * JOIN_SAMPLES or start[0] > 0.05 * max(start[-1], steps[-1]):
         return []
     soon = start[0] + 2 * JOIN_SAMPLES * step_gap(first)
-    later, learned = attempt.index and steps[0] > soon, learned_before(view, attempt)
-    if later and (from_the_join := untrained(view, attempt, first, loss, (0,), learned)):
+    later, learned = attempt.index and steps[0] > soon, resumed.learned_before(view, attempt)
+    if later and (from_the_join := untrained(view, attempt, (0,), learned)):
         return from_the_join
     rises = (f for f in typed_findings(view, loss) if f.pattern in RISES and f.start_step > soon)
-    return [f for shape in rises for f in _from_the_rise(view, attempt, first, loss, shape)]
+    return [f for shape in rises for f in _from_the_rise(view, attempt, early, shape)]
 
 
-def _from_the_rise(
-    view: View, attempt: AttemptView, first: Series, loss: Series, shape: Finding
-) -> list[Finding]:
-    """A rise inside one log after which the model is untrained."""
-    early, (steps, y) = positive(first)[1], positive(loss)
+def _from_the_rise(view: View, attempt: AttemptView, early: Floats, shape: Finding) -> list[Finding]:
+    """A rise inside one log after which the model is untrained, as in its ``early`` values."""
+    steps, y = positive(attempt.series[shape.metric or ""])
     onset = int(np.searchsorted(steps, shape.start_step))
     learned, level = median(y[:onset][-JOIN_SAMPLES:]), median(early[:2])
-    noise = 3 * difference_noise(early[: 4 * JOIN_SAMPLES])
+    noise = 3 * measure.difference_noise(early[: 4 * JOIN_SAMPLES])
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
     if onset < JOIN_SAMPLES or np.max(running(y[onset:][: 4 * JOIN_SAMPLES], 3)) > highest:
         return []  # worse than an untrained model
     near = range(onset - 2, min(onset + 4, len(y)))
     at_once = (a for a in near if y[a - 1] - learned <= 0.5 * (y[a] - learned))
-    return untrained(view, attempt, first, loss, at_once, learned, shape)
+    return untrained(view, attempt, at_once, learned, shape)
 
 
 def untrained(
-    view: View,
-    attempt: AttemptView,
-    first: Series,
-    loss: Series,
-    places: Iterable[int],
-    learned: float,
-    shape: Finding | None = None,
+    view: View, attempt: AttemptView, places: Iterable[int], learned: float, shape: Finding | None = None
 ) -> list[Finding]:
     """The first of some samples from which on a model that had ``learned`` is untrained, as a finding."""
+    first, loss = view.attempts[0].loss, attempt.loss
+    assert first is not None and loss is not None
     (start, early), (steps, y) = positive(first), positive(loss)
     times = (start, steps), (clock(view.attempts[0], start), clock(attempt, steps))
     least, why = 1 - 1.5 * view.thresholds.first_level, "it had come back faster than it once learned"
@@ -230,7 +205,7 @@ def process_spike(
 ) -> Iterator[Finding]:
     """The same inside one log, where another process took over with ``factor`` times the learning rate."""
     gap, limits = step_gap(loss), view.thresholds
-    best = max((departure(loss, step, step + m * gap) for m in FIRST_SAMPLES), key=lambda e: e.t)
+    best = max((measure.departure(loss, step, step + m * gap) for m in FIRST_SAMPLES), key=lambda e: e.t)
     why = "the process had not been another one from there on"
     for shape in typed_findings(view, loss):
         away = abs(shape.start_step - step) / gap
@@ -270,7 +245,7 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
     lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
     before = (r.values[r.steps < rate.steps[0]] for r in old)
-    goes_on = any(jumps_again(np.r_[values, rate.values], len(values) - 1) for values in before)
+    goes_on = any(resumed.jumps_again(np.r_[values, rate.values], len(values) - 1) for values in before)
     if lowered or abs(factor - 1) <= limits.lr_differs or goes_on:  # the schedule jumps so elsewhere, too
         return
     how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
@@ -336,7 +311,7 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     """The sample of the surest step up and the size of its window; None if there is no step."""
     n = min(len(join.off), join.reach)
     block = max(n // MOST_PLACES, 1)
-    level = row_medians(join.off[: n // block * block].reshape(-1, block))
+    level = measure.row_medians(join.off[: n // block * block].reshape(-1, block))
     error = MEDIAN_ERROR * join.line.noise * join.line.inflation / block**0.5
     best, near, window = 0.0, 0, 0
     for w in (w for w in JUMP_WINDOWS if len(level) >= 2 * w):
@@ -361,7 +336,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
     limits, height = view.thresholds, _rise(join, at, window)
     half = limits.midway * height
-    stays = validation_stays(join.attempt, join.steps[at], half)
+    stays = resumed.validation_stays(join.attempt, join.steps[at], half)
     before, after = join.over(max(at - window, 0), at), join.over(at + 1, min(at + 1 + window, join.reach))
     surest = -min(before.t, join.over(0, min(window, at)).t)  # the line is uncertain far from the join
     checks = [

@@ -34,20 +34,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    NOISE_FLOOR_LOG,
-    Excess,
-    clipped_difference_noise,
-    confidence_of,
-    excess,
-    finite,
-    fit,
-    median,
-    positive,
-    resolution,
-    step_at,
-)
+from chronicle.classify.measure import NOISE_FLOOR_LOG, Excess, confidence_of, fit, median, positive, step_at
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import BUMPS
 from chronicle.classify.thresholds import Thresholds
@@ -121,7 +110,7 @@ def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thr
     end = float(rate.steps[above[-1] + 1])  # where the rate reaches its last value
     late = steps >= 0.5 * (begin + end)
     parts = (late & (steps <= stop) for stop in (end, 1.5 * end - 0.5 * begin))  # the gain lasts for a while
-    return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
+    return min((measure.excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
 
 
 def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
@@ -167,7 +156,7 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
         return
     young = int(np.searchsorted(steps, 0.25 * at[0]))  # the first steps have another noise
     before, after = y[max(a - NOISE_SAMPLES, young) : a], y[b : b + NOISE_SAMPLES]
-    noisy, quiet = (max(clipped_difference_noise(part), NOISE_FLOOR_LOG) for part in (before, after))
+    noisy, quiet = (max(measure.clipped_difference_noise(part), NOISE_FLOOR_LOG) for part in (before, after))
     calm = quiet / noisy
     calm_t = -float(np.log(calm)) / (NOISE_ERROR_LOG * (1 / len(before) + 1 / len(after)) ** 0.5)
     few = at.tolist() if len(at) <= MOST_CHANGES else []
@@ -196,7 +185,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
     if not 1 <= len(edges) <= MOST_CHANGES or len(steps) < EDGE_SAMPLES * (len(edges) + 1):
         return
-    rounding = resolution(y)
+    rounding = measure.resolution(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     near = [[i + d for d in (0, 1, 2) if i + d < len(y)] for i in edges.tolist()]
     steepest = [min((step_at(steps, y, i, min(half, 64), 1) for i in at), key=lambda e: e.t) for at in near]
@@ -241,7 +230,7 @@ def at_restart(view: View, rise: Finding, below: float) -> bool:
     if attempt is None or loss is None or (rate := attempt.learning_rate) is None:
         return False
     around, factor = int(view.thresholds.same_time), view.thresholds.lr_falls
-    i, known = index_at(loss, rise.start_step), finite(rate)
+    i, known = index_at(loss, rise.start_step), measure.finite(rate)
     first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
     steps, values = known.steps, known.values
     before, near = values[steps < first], values[(steps >= first) & (steps <= last)]

@@ -34,18 +34,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.course import came_back
 from chronicle.classify.kernel import Kind
-from chronicle.classify.measure import (
-    clipped_difference_noise,
-    confidence_of,
-    difference_noise,
-    median,
-    positive,
-    row_medians,
-    running,
-    scale,
-)
+from chronicle.classify.measure import clipped_difference_noise, difference_noise, median, positive, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -131,7 +123,7 @@ def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: 
 def block_medians(y: Floats, block: int) -> Floats:
     """Medians of the last (at most 64) blocks of so many samples."""
     count = min(len(y) // block, 64)
-    return row_medians(y[len(y) - count * block :].reshape(count, block))
+    return measure.row_medians(y[len(y) - count * block :].reshape(count, block))
 
 
 class Step(NamedTuple):
@@ -153,11 +145,8 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     least = max(limits.step_least, limits.step_noise * noise)
     for step in clear_steps(y, noise, least, limits):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
-        if (
-            cadence_changes(steps, step)
-            or near_event(view, loss, at, reach, EARLY_WINDOWS * step.window * block)
-            or _planned(attempt, at, 2 * reach, step.height)
-        ):
+        known = near_event(view, loss, at, reach, EARLY_WINDOWS * step.window * block)
+        if known or cadence_changes(steps, step) or _planned(attempt, at, 2 * reach, step.height):
             continue
         checks = [
             *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
@@ -166,7 +155,7 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         ]
         planned = ("lr-decay-drop", "the learning rate or an epoch had changed there")
         other = ("spike-slow-recovery", "it had come back") if step.height > 0 else planned
-        confidence = confidence_of(step.t, limits.step_t)
+        confidence = measure.confidence_of(step.t, limits.step_t)
         yield finding(SHIFT, At(attempt, loss, at), checks, 0.3 + abs(step.height), confidence, other)
 
 
@@ -183,7 +172,7 @@ def _averages(y: Floats, block: int) -> Floats:
 
 def clear_steps(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
     """Steps of at least ``least`` log units that pass the limits, the surest first, a window apart."""
-    level = running(y, 15)
+    level = measure.running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
     tried = [s for w in STEP_WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, limits.step_t)]
     chosen: list[Step] = []

@@ -32,17 +32,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.course import CLIMBS, HEALTHY, LEAD_NATS, STOPPED, WAITS, Contest, may_deviate
 from chronicle.classify.kernel import Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    can_resolve,
-    difference_noise,
-    finite,
-    median,
-    positive,
-    running,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.generalisation import SUDDEN, is_abrupt
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
@@ -137,7 +130,7 @@ def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
 def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """A flat end of the log that is trained with a learning rate of nothing."""
     rate, limits = attempt.learning_rate, view.thresholds
-    if rate is None or len(rate) < COURSE_POINTS or not can_resolve(rate.values, limits.idle):
+    if rate is None or len(rate) < COURSE_POINTS or not measure.can_resolve(rate.values, limits.idle):
         return None
     highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
     works = np.flatnonzero(~(rate.values <= limits.idle * highest))

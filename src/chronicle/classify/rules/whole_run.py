@@ -41,14 +41,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    difference_noise,
-    levels_apart,
-    median,
-    positive,
-    rises_by,
-)
+from chronicle.classify import measure
+from chronicle.classify.measure import difference_noise, levels_apart, median, positive, rises_by
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, SHIFT, typed_findings
@@ -131,7 +125,7 @@ def guessing(log_level: float) -> tuple[int, float]:
 
 def is_guessing(y: Floats) -> bool:
     """Whether the level of log values is that of guessing, as exactly as noise lets it be known."""
-    error = MEDIAN_ERROR * difference_noise(y) / len(y) ** 0.5
+    error = measure.MEDIAN_ERROR * difference_noise(y) / len(y) ** 0.5
     return bool(guessing(median(y))[1] <= OFF_GUESSING + min(2 * error, OFF_GUESSING))
 
 
