@@ -29,16 +29,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    difference_noise,
-    fit,
-    inflation,
-    median,
-    positive,
-    running,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, fit, inflation, median, running
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
@@ -223,7 +216,7 @@ def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) ->
     one that only undoes a dip, seems to stay for ever. Nor is its forecast known over more samples than were
     there before, so a ramp that lasted for longer is tested again, too, as if the log ended where it was
     over. What turns out to be no rise is left out."""
-    steps, y = positive(series)
+    steps, y = measure.positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
     for event in events:
         a = int(np.searchsorted(place, event.onset))

@@ -62,19 +62,14 @@ def finite(series: Series) -> Series:
     return series.pick(np.isfinite(series.values))
 
 
-def log_values(series: Series) -> Floats:
-    """Natural log of the positive finite values, NaN elsewhere."""
-    with np.errstate(all="ignore"):
-        return np.where(np.isfinite(series.values) & (series.values > 0), np.log(series.values), np.nan)
-
-
 def positive(series: Series) -> tuple[Floats, Floats]:
     """Steps and log values of the finite positive samples; both empty if a fiftieth is not positive. They are
     kept as long as the series, since a dozen rules need those of the judged loss."""
     if series not in _POSITIVE:
-        ok = np.isfinite(y := log_values(series))
-        ok &= ok.sum() >= 0.98 * np.isfinite(series.values).sum()
-        _POSITIVE[series] = series.steps[ok].astype(float), y[ok]
+        known = np.isfinite(series.values)
+        ok = known & (series.values > 0)
+        ok &= ok.sum() >= 0.98 * known.sum()
+        _POSITIVE[series] = series.steps[ok].astype(float), np.log(series.values[ok])
         for part in _POSITIVE[series]:
             part.flags.writeable = False
     return _POSITIVE[series]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import TypeVar, cast
 
 import numpy as np
@@ -170,10 +170,8 @@ class View:
         return self._kernel(series, 1.0)[1]
 
     def _kernel(self, series: Series, sign: float) -> tuple[tuple[Event, ...], float]:
-        samples = max(self._samples, len(series))
-        return self.once(
-            ("kernel", series, sign), lambda: detect(series, self.thresholds, sign, engine_for(samples))
-        )
+        engine = partial(engine_for, max(self._samples, len(series)))
+        return self.once(("kernel", series, sign), lambda: detect(series, self.thresholds, sign, engine()))
 
     @cached_property
     def _samples(self) -> int:

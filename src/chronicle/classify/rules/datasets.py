@@ -22,7 +22,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify.kernel import RISING_KINDS, Event
+from chronicle.classify.kernel import RISING_KINDS
 from chronicle.classify.measure import Excess, departure, median
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
 from chronicle.classify.rules import resume
@@ -46,17 +46,21 @@ def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
     spikes.sort(key=lambda pair: pair[0].start_step)
     while spikes:
         first, source = spikes[0]
-        group = [(f, s) for f, s in spikes if together(view, first, f, source)]
+        group = [(f, s) for f, s in spikes if together(view, stretch(first), stretch(f), source)]
         spikes = [pair for pair in spikes if pair not in group]
         yield _whose(view, attempt, sources, group)
 
 
-def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
-    """Whether two events are one: their onsets are close, in samples or relative to the longer one."""
-    near = view.thresholds.same_time * step_gap(series)
-    longest = max((f.end_step or f.peak_step or f.start_step) - f.start_step for f in (a, b))
-    apart = abs(a.start_step - b.start_step)
-    return apart <= max(near, view.thresholds.same_share * longest)
+def together(view: View, a: tuple[int, int], b: tuple[int, int], series: Series) -> bool:
+    """Whether two events (first and last step) are one: their onsets are close, in samples or relative to the
+    longer one."""
+    near, longest = view.thresholds.same_time * step_gap(series), max(a[1] - a[0], b[1] - b[0])
+    return abs(a[0] - b[0]) <= max(near, view.thresholds.same_share * longest)
+
+
+def stretch(f: Finding) -> tuple[int, int]:
+    """The first step of a finding, and the last one that is known."""
+    return f.start_step, f.end_step or f.peak_step or f.start_step
 
 
 def _whose(
@@ -107,8 +111,9 @@ def _ratio_skew(
     calm = calm_sources(limits, sources, bump.evidence["height_log"])
     signs = (1.0, -1.0) if before is None else ()
     events = [(e, sign) for sign in signs for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
-    near = (pair for pair in events if together(view, _stretch(ratio, pair[0]), bump, loss))
-    event, sign = next(near, (None, 0.0))
+    steps, own = ratio.steps.tolist(), stretch(bump)
+    spans = ((e, sign, (steps[e.onset], steps[e.end or e.peak])) for e, sign in events)
+    event, sign, _ = next((s for s in spans if together(view, s[2], own, loss)), (None, 0.0, own))
     if calm is None or (event is None and bump.end_step is None):
         return
     if event is not None:
@@ -135,12 +140,6 @@ def continued(before: AttemptView | None, series: Series) -> Series:
     old = old.pick(old.steps < series.steps[0])
     steps, values = np.r_[old.steps, series.steps], np.r_[old.values, series.values]
     return replace(series, steps=steps, values=values, times=np.r_[old.times, series.times])
-
-
-def _stretch(ratio: Series, event: Event) -> Finding:
-    """An event of a ratio as what `together` compares."""
-    start, end = (int(ratio.steps[k]) for k in (event.onset, event.peak if event.end is None else event.end))
-    return Finding("", None, None, start, None, end, 0.0, 0.0)
 
 
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:

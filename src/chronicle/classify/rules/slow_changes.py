@@ -146,7 +146,12 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     for step in clear_steps(y, noise, least, limits):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
         known = near_event(view, loss, at, reach, EARLY_WINDOWS * step.window * block)
-        if known or cadence_changes(steps, step) or _planned(attempt, at, 2 * reach, step.height):
+        gaps = np.array_split(np.diff(steps[step.at - step.window : step.at + step.window + 1]), 16)
+        usual = [
+            median(part) for part in gaps
+        ]  # where the cadence changes, or did so before, the trend bends
+        bends = max(usual) > 2 * min(usual) or at < EARLY_WINDOWS * step.window * usual[8]
+        if known or bends or _planned(attempt, at, 2 * reach, step.height):
             continue
         checks = [
             *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
@@ -157,13 +162,6 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         other = ("spike-slow-recovery", "it had come back") if step.height > 0 else planned
         confidence = measure.confidence_of(step.t, limits.step_t)
         yield finding(SHIFT, At(attempt, loss, at), checks, 0.3 + abs(step.height), confidence, other)
-
-
-def cadence_changes(steps: Floats, step: Step) -> bool:
-    """Whether the cadence of the log changes around the step, or did so before: then its trend bends."""
-    gaps = np.diff(steps[step.at - step.window : step.at + step.window + 1])
-    usual = [median(part) for part in np.array_split(gaps, 16)]
-    return max(usual) > 2 * min(usual) or steps[step.at] < EARLY_WINDOWS * step.window * usual[8]
 
 
 def _averages(y: Floats, block: int) -> Floats:

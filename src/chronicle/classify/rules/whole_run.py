@@ -272,8 +272,8 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     ]
     at = At(attempt if len(judged) == 1 else None, loss, steps.min(), None, steps.max())
     pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
-    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
-    yield finding(pattern, at, checks, 0.0, confidence, (other, f"the noise were {where} {most}"))
+    runner_up = (other, f"the noise were {where} {most}")
+    yield finding(pattern, at, checks, 0.0, 0.5 + 0.5 * min(1.0, points / 1000), runner_up)
 
 
 RULE = Rule("failed", (FAILED, PLATEAU), find)
