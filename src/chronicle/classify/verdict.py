@@ -73,12 +73,11 @@ def start_up(view: View, finding: Finding) -> bool:
     """Whether a rise begins before the loss has a level and is over soon, or stays in a part of the loss
     alone, which finds its level."""
     (first, last), limits = view.span, view.thresholds
-    tall = finding.evidence.get("height_log", 0.0) >= limits.twice
     settled, waited = (first + share * (last - first) for share in (limits.settling, WARM_UP_SHARE))
     if finding.end_step is None:
         return finding.start_step <= waited and part_alone(view, finding)
-    soon = finding.start_step <= settled and finding.end_step <= (settled if tall else waited)
-    return finding.pattern in (FAST, SLOW) and soon
+    latest = settled if finding.evidence.get("height_log", 0.0) >= limits.twice else waited
+    return finding.pattern in (FAST, SLOW) and finding.start_step <= settled and finding.end_step <= latest
 
 
 def part_of_game(view: View, finding: Finding) -> bool:

@@ -81,7 +81,6 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """The verdict is accepted, every required pattern found, and nothing forbidden named."""
         return self.verdict_ok and not self.missing and not self.forbidden
 
     @property

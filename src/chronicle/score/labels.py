@@ -44,11 +44,9 @@ class Event:
     @property
     def window(self) -> tuple[float, float]:
         """First and last step that belong to the event: an extra finding between them is no false alarm."""
-        peak = self.peak_step or self.start_step
-        if self.pattern in STEP_LIKE:
-            last = max(peak, self.start_step)
-        else:
-            last = float("inf") if self.end_step is None else max(self.start_step, peak, self.end_step)
+        end = float("inf") if self.end_step is None else self.end_step
+        ends = (self.start_step, self.peak_step or self.start_step, end)
+        last = max(ends[:2] if self.pattern in STEP_LIKE else ends)
         return self.start_step - self.tolerance_steps, last + self.tolerance_steps
 
 

@@ -110,10 +110,9 @@ class Shape:
     def dips(self) -> bool:
         """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
         e = self.event
-        y = self.series.values[e.onset : e.end]
+        y, height, noise = self.series.values[e.onset : e.end], e.height, e.noise
         y = y[np.isfinite(y)]
-        height, noise = e.height, e.noise
-        if len(y) and float(y.min()) > 0:
+        if y.min(initial=np.inf) > 0:
             y = np.log(y)
         else:  # a loss that crosses zero is measured in its own unit
             height = self.value(e.peak, e.peak + 1) - self.value(e.onset - LEVEL_SAMPLES, e.onset)
@@ -193,9 +192,8 @@ class Shape:
         ]
 
     def at(self, peak: int | None) -> At:
-        onset, end = self.step(self.event.onset), self.event.end
-        peak_step = None if peak is None else self.step(peak)
-        return At(self.attempt, self.series, onset, peak_step, None if end is None else self.step(end))
+        peak_step, end = (None if i is None else self.step(i) for i in (peak, self.event.end))
+        return At(self.attempt, self.series, self.step(self.event.onset), peak_step, end)
 
     def finding(
         self, pattern: str, severity: float, runner_up: tuple[str, str], checks: list[Check]

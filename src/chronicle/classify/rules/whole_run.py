@@ -198,7 +198,6 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
 
 
 def _gets_better(view: View) -> bool:
-    """Whether any score or reward of a run improves."""
     return any(improves(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
 
 
