@@ -149,9 +149,10 @@ def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
     )
     if not all(part.any() for part in parts):
         return True
+    if not falls(*parts[2:], 0.0) or not falls(*parts[:2], 0.1):
+        return True
     calm = running(level, SMOOTHED_SAMPLES)
-    rises = calm.max() - calm[0] >= SURE_DEVIATIONS * noise / 2
-    return bool(rises) or not falls(*parts[2:], 0.0) or not falls(*parts[:2], 0.1)
+    return bool(calm.max() - calm[0] >= SURE_DEVIATIONS * noise / 2)
 
 
 def in_units(level: Floats) -> Floats:

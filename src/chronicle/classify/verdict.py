@@ -43,10 +43,12 @@ def diagnose(view: View) -> Diagnosis:
     verdict, ending = _judge(view, live), last_ending(view.timeline)
     how = ending.how if ending is not None else ""
     # a good course that a fault ended needs attention, unless the schedule had come to its end
-    rate = view.attempts[-1].learning_rate if view.attempts else None
-    done = rate is not None and len(rate) >= MIN_POINTS and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
-    if verdict is Verdict.GOOD and how in FAULTS and not done:
-        verdict = Verdict.WORRYING
+    if verdict is Verdict.GOOD and how in FAULTS:
+        rate = view.attempts[-1].learning_rate
+        done = (
+            rate is not None and len(rate) >= MIN_POINTS and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
+        )
+        verdict = verdict if done else Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
     findings = [calibrated(f) for f in numbered(findings)]
