@@ -23,7 +23,7 @@ def told_by(check: Check) -> Rule:
     def search(view: View, attempt: AttemptView, loss: Series) -> list[Finding]:
         return [finding("plateau", At(attempt, loss, 7), [check], severity=0.5, confidence=0.9)]
 
-    return Rule.of_losses("toy", ("plateau",), search)
+    return Rule("toy", ("plateau",), Rule.by_loss(search))
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,6 @@ def test_a_finding_that_does_not_stand_explains_no_shape(monkeypatch: pytest.Mon
         near = Check("begins after the join", 90, "samples", "<= 8", False)
         return [renamed(f, "resume-spike", [near], why="") for f in typed_findings(view, loss)]
 
-    toy = Rule.of_losses("toy", ("resume-spike",), search, replaces=frozenset((FAST,)))
+    toy = Rule("toy", ("resume-spike",), Rule.by_loss(search), replaces=frozenset((FAST,)))
     monkeypatch.setattr(verdict, "RULES", (*verdict.RULES, toy))
     assert FAST in diagnosis(Curve(1).spike(0.5, 20, rise=2, fall=8).run()).patterns

@@ -79,7 +79,7 @@ def find(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
         yield finding("toy", At(attempt, loss, step), [check], severity=1.0, confidence=1.0)
 
 
-RULE = Rule.of_losses("toy", ("toy",), find)
+RULE = Rule("toy", ("toy",), Rule.by_loss(find))
 '''
 PRINT_SERIES = (
     "import sys, chronicle; (a,) = chronicle.read(sys.argv[1]); "

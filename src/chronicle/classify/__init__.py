@@ -7,9 +7,8 @@
     for finding in monitor.update(step, {"loss": loss}):
         print(finding.pattern, finding.start_step)
 
-It imports numpy and the standard library (numba where it is installed, and only for long series), and the
-rules when there is something to judge, so a trainer can afford it. How it works, and every threshold:
-docs/classifier.md.
+It imports numpy and the standard library, and the rules when there is something to judge, so a trainer can
+afford it. How it works, and every threshold: docs/classifier.md.
 """
 
 from __future__ import annotations

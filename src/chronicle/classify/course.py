@@ -2,9 +2,8 @@
 
 A healthy loss falls like ``E + A * shape(t)``, where t is the share of the steps and the shape is a power
 law or an exponential (`shapes`). E and A are fitted in the unit of the loss with weights 1/L^2, because in
-log units the floor would not be additive, and any ramp would fit better than the exact law. All shapes are
-fitted at once to at most 96 medians, robustly (Student-t weights), and weighted by their likelihood; where
-they disagree, the forecast is uncertain.
+log units the floor would not be additive. All shapes are fitted at once to at most 96 medians, robustly
+(Student-t weights), and weighted by their likelihood; where they disagree, the forecast is uncertain.
 
 Five explanations of the course of a whole run compete, over at most 256 medians of its loss:
 
@@ -16,8 +15,6 @@ Five explanations of the course of a whole run compete, over at most 256 medians
 
 phi are the same laws; A, B, D > 0. The score of each, in nats, is the log likelihood of its best member
 under Student-t errors, minus half the logarithm of the effective number of medians for every free parameter.
-That number is smaller where the residuals of the best explanation are autocorrelated: a course that no law
-fits leaves all explanations less certain.
 """
 
 from __future__ import annotations
@@ -32,16 +29,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    difference_noise,
-    fit,
-    inflation,
-    median,
-    positive,
-    running,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, fit, inflation, median, running
 from chronicle.classify.thresholds import Thresholds
 from chronicle.model import Floats, Series
 
@@ -167,8 +157,7 @@ def may_deviate(steps: Floats, y: Floats, limits: Thresholds) -> bool:
 
 def in_units(level: Floats) -> Floats:
     """Log levels as shares of the highest; all that lies below its rounding error becomes one value."""
-    values: Floats = np.exp(np.maximum(level - level.max(), LOWEST_LOG))
-    return values
+    return np.asarray(np.exp(np.maximum(level - level.max(), LOWEST_LOG)))
 
 
 def fitted(steps: Floats, y: Floats) -> Course | None:
@@ -197,8 +186,7 @@ def fitted(steps: Floats, y: Floats) -> Course | None:
     known = w.sum() * (square @ w) - (phi @ w) ** 2
     unsure = usual * np.sqrt(alike * w.sum() / np.maximum(known, 1e-12 * w.sum() * (square @ w)))
     top = float(np.exp(level.max()))
-    share = belief / belief.sum()
-    return Course(x[0], x[-1] - x[0], floor * top, gain * top, unsure * top, share)
+    return Course(x[0], x[-1] - x[0], floor * top, gain * top, unsure * top, belief / belief.sum())
 
 
 def solved(phi: Floats, square: Floats, y: Floats, weight: Floats) -> tuple[Floats, Floats]:
@@ -225,22 +213,16 @@ class Baseline:
 
 def retest_rises(series: Series, events: Iterable[Event], limits: Thresholds) -> Iterator[Event]:
     """The events of a loss; open rises are tested again against level *and* trend, with their uncertainty.
-
     The kernel extrapolates what it remembers of the last samples, so a rise in the steep start of a run, or
     one that only undoes a dip, seems to stay for ever. Nor is its forecast known over more samples than were
     there before, so a ramp that lasted for longer is tested again, too, as if the log ended where it was
-    over. What turns out to be no rise is left out.
-    """
-    steps, y = positive(series)
+    over. What turns out to be no rise is left out."""
+    steps, y = measure.positive(series)
     place = np.flatnonzero(np.isfinite(series.values) & (series.values > 0)) if len(y) else np.empty(0, int)
     for event in events:
         a = int(np.searchsorted(place, event.onset))
-        if (
-            event.end is not None
-            and event.end > 2 * event.onset
-            and event.abruptness < limits.jump
-            and len(y)
-        ):
+        is_ramp = event.abruptness < limits.jump and len(y) > 0
+        if is_ramp and event.end is not None and event.end > 2 * event.onset:
             end = int(np.searchsorted(place, event.end)) + 1
             if event.kind is not Kind.BACK or came_back(steps[:end], y[:end], a, event.height, limits) != a:
                 yield event
@@ -267,8 +249,8 @@ def came_back(steps: Floats, y: Floats, a: int, height: float, limits: Threshold
     noise, young = MEDIAN_ERROR * difference_noise(y[first:]), a - first < FEWEST_MEDIANS
     if young and (line := fit(steps[a:], y[a:])) is not None:  # a loss that wanders may have begun anywhere
         noise = max(noise, line.noise * min(line.inflation, (a - first) ** 0.5))
-    error = SURE_DEVIATIONS * noise
-    if (base := baseline(steps, y, (first, a), width, height)) is None:
+    error, base = SURE_DEVIATIONS * noise, baseline(steps, y, (first, a), width, height)
+    if base is None:
         return None
     if is_back(y[a:], base, width, error):
         if young:
@@ -299,8 +281,7 @@ def ceiling(base: Baseline, error: float, samples: int) -> Floats:
     progress = np.maximum(base.old - base.expected, 0.0)
     over = np.maximum(SURE_DEVIATIONS * base.sure, HALF * np.minimum(progress, base.height))
     unsure = error * (1 / samples + 1 / base.samples) ** 0.5
-    highest: Floats = np.minimum(base.old, base.expected + over) + unsure
-    return highest
+    return np.asarray(np.minimum(base.old, base.expected + over) + unsure)
 
 
 def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
@@ -312,31 +293,25 @@ def is_back(after: Floats, base: Baseline, width: int, error: float) -> bool:
 def undoes_a_dip(
     steps: Floats, y: Floats, known: tuple[int, int], width: int, error: float, limits: Thresholds
 ) -> bool:
-    """Whether a rise only undoes a step down that was at most a quarter of the log ago."""
-    first, a = known
-    length = FEWEST_MEDIANS
+    """Whether a rise only undoes a step down, about as deep, that was at most a quarter of the log ago: from
+    the rise on the loss is where it would be without both."""
+    (first, a), length = known, FEWEST_MEDIANS
     while length <= limits.lasting * len(y) and a - length - first >= max(FEWEST_MEDIANS, length):
         d, near = a - length, SMOOTHED_SAMPLES + length // 8
         fell = median(y[d - near : d]) - median(y[d : d + near])
-        if fell > HALF * max(limits.rise, error / length**0.5):
-            base = baseline(steps, y, (first, d), width, 0.0)
-            if base is not None and is_undone_dip(base, y, d, a, width, error, max(limits.rise, fell)):
+        is_step = fell > HALF * max(limits.rise, error / length**0.5)
+        if is_step and (base := baseline(steps, y, (first, d), width, 0.0)) is not None:
+            soon = y[a + SMOOTHED_SAMPLES :][:width]
+            there = slice(length + SMOOTHED_SAMPLES, length + SMOOTHED_SAMPLES + width)
+            depth = float(base.expected[length // 2]) - median(y[d:a])
+            unsure = SURE_DEVIATIONS * float(base.sure[there][-1]) + error / width**0.5
+            alike = depth > 2 * unsure and HALF * depth < max(limits.rise, fell) < depth / HALF
+            after = Baseline(base.old, base.samples, base.expected[length:], base.sure[length:], depth)
+            back_at_once = alike and abs(median(soon) - base.expected[there][-1]) <= unsure
+            if back_at_once and is_back(y[a:], after, width, error):
                 return True
         length += 1 + length // 16
     return False
-
-
-def is_undone_dip(base: Baseline, y: Floats, d: int, a: int, width: int, error: float, fell: float) -> bool:
-    """Whether a loss that ``fell`` at sample ``d`` is from ``a`` on where it would be without that."""
-    length, soon = a - d, slice(a + SMOOTHED_SAMPLES, a + SMOOTHED_SAMPLES + width)
-    there = slice(length + SMOOTHED_SAMPLES, length + SMOOTHED_SAMPLES + width)
-    depth = float(base.expected[length // 2]) - median(y[d:a])
-    unsure = SURE_DEVIATIONS * float(base.sure[there][-1]) + error / width**0.5
-    if depth <= 2 * unsure or not HALF * depth < fell < depth / HALF:
-        return False
-    apart = median(y[soon]) - float(base.expected[there][-1])
-    after = Baseline(base.old, base.samples, base.expected[length:], base.sure[length:], depth)
-    return abs(apart) <= unsure and is_back(y[a:], after, width, error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,11 +338,8 @@ class Contest:
     def lead(self, name: str, over: tuple[str, ...] = (HEALTHY,)) -> float:
         """By how many nats one explanation leads the best of the others, which always include "never"; minus
         infinity if it does not fit at all."""
-        if name not in self.explanations:
-            return -np.inf
-        return self.explanations[name].score - max(
-            self.explanations[o].score for o in (NEVER, *over) if o in self.explanations
-        )
+        scores = {n: explanation.score for n, explanation in self.explanations.items()}
+        return scores.get(name, -np.inf) - max(scores[o] for o in (NEVER, *over) if o in scores)
 
     @property
     def learns(self) -> bool:
@@ -376,10 +348,8 @@ class Contest:
 
     def change_after(self, share: float) -> float:
         """By how much the best course of learning changes after a share of the log, log units."""
-        best = max(
-            (self.explanations[n] for n in (NEVER, HEALTHY, STOPPED) if n in self.explanations),
-            key=lambda t: t.score,
-        )
+        courses = (self.explanations[n] for n in (NEVER, HEALTHY, STOPPED) if n in self.explanations)
+        best = max(courses, key=lambda course: course.score)
         first = self.steps[0] + share * (self.steps[-1] - self.steps[0])
         return float(np.ptp(best.curve[self.steps >= first]))
 
@@ -402,11 +372,8 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
     fits = [(family, fit) for family in families(t.tobytes()) if (fit := best_member(value, weight, family))]
     curves = np.stack([curve for _, (_, curve) in fits])
     likely = student((value - curves) / (value * error))
-    best = curves[int(np.argmax(likely))]
-    left = (value - best) / value / error
-    left = np.clip(left / max(float(np.std(left)), 1e-9), -3, 3)
-    rho = min(max(float(left[1:] @ left[:-1]) / max(float(left @ left), 1e-9), 0.0), 0.9)
-    count = max(len(left) * (1 - rho) / (1 + rho), 8.0)  # the effective number of medians
+    left = (value - curves[int(np.argmax(likely))]) / value / error
+    count = max(len(left) / inflation(left, float(np.std(left))) ** 2, 8.0)  # effective number of medians
     explanations: dict[str, Explanation] = {}
     for (family, (at, curve)), mean in zip(fits, likely.tolist(), strict=True):
         score = count * mean - 0.5 * family.parameters * math.log(count)
@@ -416,12 +383,9 @@ def compete(steps: Floats, y: Floats) -> Contest | None:
 
 
 class Family(NamedTuple):
-    """The members of one explanation.
-
-    ``columns`` (member, place) are added to the floor, each with a positive weight; ``places`` holds T of
-    each member, ``parameters`` counts the free ones including the scale, and ``products`` are those of all
-    pairs of columns, which the normal equations need.
-    """
+    """The members of one explanation. ``columns`` (member, place) are added to the floor, each with a
+    positive weight; ``places`` holds T of each member, ``parameters`` counts the free ones including the
+    scale, and ``products`` are those of all pairs of columns, which the normal equations need."""
 
     name: str
     columns: tuple[Floats, ...]
@@ -485,5 +449,4 @@ def student(z: Floats) -> Floats:
         weight = (STUDENT_DEGREES + 1) / (STUDENT_DEGREES + square / spread)
         spread = np.maximum((weight * square).mean(axis=1, keepdims=True), 1e-18)
     far = np.log1p(square / (STUDENT_DEGREES * spread)).mean(axis=1)
-    likely: Floats = -0.5 * (np.log(spread[:, 0]) + (STUDENT_DEGREES + 1) * far)
-    return likely
+    return np.asarray(-0.5 * (np.log(spread[:, 0]) + (STUDENT_DEGREES + 1) * far))

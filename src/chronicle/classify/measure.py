@@ -1,9 +1,8 @@
 """The measures of the rules: straight lines of log values over log steps, noise, and robust levels.
 
 A loss falls about like a power of the step, so a short stretch of log(loss) is a straight line over
-log(step). The line is fitted robustly (outliers count as 2.5 noise scales at most), its errors are widened by
-the autocorrelation of the residuals, and ``t`` is the distance of samples from the line over the standard
-error of that distance. All distances are in log units: 0.05 is 5 %.
+log(step). Distances from it are in log units (0.05 is 5 %), or as ``t`` in standard errors, which are widened
+by the autocorrelation of the residuals.
 """
 
 from __future__ import annotations
@@ -63,21 +62,14 @@ def finite(series: Series) -> Series:
     return series.pick(np.isfinite(series.values))
 
 
-def log_values(series: Series) -> Floats:
-    """Natural log of the positive finite values, NaN elsewhere."""
-    with np.errstate(all="ignore"):
-        return np.where(np.isfinite(series.values) & (series.values > 0), np.log(series.values), np.nan)
-
-
 def positive(series: Series) -> tuple[Floats, Floats]:
     """Steps and log values of the finite positive samples; both empty if a fiftieth is not positive. They are
     kept as long as the series, since a dozen rules need those of the judged loss."""
     if series not in _POSITIVE:
-        y = log_values(series)
-        ok = np.isfinite(y)
-        if ok.sum() < 0.98 * np.isfinite(series.values).sum():
-            ok[:] = False
-        _POSITIVE[series] = series.steps[ok].astype(float), y[ok]
+        known = np.isfinite(series.values)
+        ok = known & (series.values > 0)
+        ok &= ok.sum() >= 0.98 * known.sum()
+        _POSITIVE[series] = series.steps[ok].astype(float), np.log(series.values[ok])
         for part in _POSITIVE[series]:
             part.flags.writeable = False
     return _POSITIVE[series]
@@ -194,7 +186,7 @@ def resolution(y: Floats) -> Floats:
     """The smallest difference of two logged values relative to each value, in log units."""
     values = np.exp(y)
     apart = np.diff(np.unique(values))
-    return (float(apart.min()) if len(apart) else 0.0) / values
+    return (apart.min() if len(apart) else 0.0) / values
 
 
 def row_medians(rows: Floats) -> Floats:
@@ -208,44 +200,35 @@ def row_medians(rows: Floats) -> Floats:
 def medians(values: Floats, window: int) -> Floats:
     """The median of each ``window`` samples in a row."""
     windows = np.lib.stride_tricks.sliding_window_view(values, window)
-    return np.concatenate(
-        [row_medians(windows[k : k + SORTED_WINDOWS]) for k in range(0, len(windows), SORTED_WINDOWS)]
-    )
+    blocks = np.split(windows, range(SORTED_WINDOWS, len(windows), SORTED_WINDOWS))
+    return np.concatenate([row_medians(block) for block in blocks])
 
 
 def running(y: Floats, width: int) -> Floats:
     """Centred running median of odd ``width``, shorter at both ends."""
-    n, half = len(y), width // 2
-    if n < width or width < 3:
+    if len(y) < width or width < 3:
         return y.copy()
-    inner = medians(y, 2 * half + 1)
-    head = [median(y[: i + half + 1]) for i in range(half)]
-    tail = [median(y[i - half :]) for i in range(n - half, n)]
-    return np.concatenate([head, inner, tail])
+    head = [median(y[:n]) for n in range(width // 2 + 1, width)]
+    tail = [median(y[-n:]) for n in range(width - 1, width // 2, -1)]
+    return np.concatenate([head, medians(y, width), tail])
 
 
 def rises_by(values: Floats) -> float:
     """The rank correlation of values with time (Spearman), over its standard error for independent values."""
     place, order = np.arange(len(values)), ranks(values)
-    alike = order.min() == order.max()
-    return 0.0 if alike else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
+    same = order.min() == order.max()
+    return 0.0 if same else float(np.corrcoef(place, order)[0, 1] * (len(values) - 1) ** 0.5)
 
 
 def trend(values: Floats) -> float:
-    """The rank correlation of a reward with time, over its standard error, by means of 64 blocks.
-
-    The number of means is reduced by their autocorrelation. A gain that noise hides from block to block
-    adds up over the course.
-    """
+    """As `rises_by`, of means of 64 blocks, which count less if autocorrelated: a gain that noise hides from
+    block to block adds up over the course."""
     means = np.array([part.mean() for part in np.array_split(values, min(TREND_MEANS, len(values)))])
-    places, order = np.arange(len(means)), ranks(means)
+    places = np.arange(len(means))
     off = means - np.polyval(np.polyfit(places, means, 1), places)
     spread = float(np.linalg.norm(off[1:]) * np.linalg.norm(off[:-1]))
-    if order.min() == order.max():
-        return 0.0
     alike = max(float(off[1:] @ off[:-1]) / spread, 0.0) if spread > 0 else 0.0
-    fewer = (len(means) - 1) * (1 - alike) / (1 + alike)
-    return float(np.corrcoef(order, places)[0, 1] * fewer**0.5)
+    return rises_by(means) * math.sqrt((1 - alike) / (1 + alike))
 
 
 def levels_apart(values: Floats) -> float:

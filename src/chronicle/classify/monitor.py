@@ -91,8 +91,8 @@ class Monitor:
         Raises:
             UsageError: nothing was logged after that step, so there is nothing to go back from.
         """
-        steps = [w.column.rows()["step"] for w in self._attempts[-1].values() if len(w.column)]
-        last = max((int(s.max()) for s in steps), default=None)
+        logged = (w.column.rows()["step"] for w in self._attempts[-1].values())
+        last = max((int(steps.max()) for steps in logged), default=None)
         if last is None or step > last:
             raise UsageError(f"rewind({step}): the last logged step is {last}; a rewind goes back")
         self._attempts.append({})
@@ -153,11 +153,10 @@ class Monitor:
         events = detector.update(value)
         opened = detector.opened()
         if opened != watched.opened or (any(opened) and n >= watched.again):
-            watched.opened, watched.again = opened, n + at.WARM
-            still_open = [e for e in copy.deepcopy(detector).finish() if e.end is None]
+            still_open = copy.deepcopy(detector).finish()
             since = min((e.opened for e in still_open), default=n)
-            watched.again = max(watched.again, int(since + AGAIN_TIMES * (n - since)))
-            events += still_open
+            again = max(n + at.WARM, int(since + AGAIN_TIMES * (n - since)))
+            watched.opened, watched.again, events = opened, again, events + still_open
         return list(self._news(metric, watched, events)) if events else []
 
     def _news(self, metric: str, watched: Watched, events: list[Event]) -> list[Finding]:
@@ -169,14 +168,14 @@ class Monitor:
         findings = provisional(events, series, index, _name(index), self.thresholds)
         news = [f for f in findings if f.end_step is not None or watched.named.get(f.id) != f.pattern]
         for finding in news:
-            watched.named[finding.id] = finding.pattern
-            if finding.end_step is not None:
-                del watched.named[finding.id]
+            watched.named.pop(finding.id, None)
+            if finding.end_step is None:
+                watched.named[finding.id] = finding.pattern
         return news
 
     def _restored(self, saved: State) -> Watched:
-        waiting = tuple(saved["opened"]), saved["again"], dict(saved["named"])
-        watched = Watched(self._spool.column(), None, *waiting)
+        opened, named = tuple(saved["opened"]), dict(saved["named"])
+        watched = Watched(self._spool.column(), None, opened, saved["again"], named)
         watched.column.extend(np.frombuffer(saved["rows"], ROW))
         if saved["detector"] is not None:
             watched.detector = Detector(self.thresholds, engine=self._engine)

@@ -1,8 +1,7 @@
 """The fixed list of patterns, one row each with all that is known of a pattern beside its rule.
 
-The ids are a contract: `chronicle classify --json` prints them, gallery/<verdict>/<id>.md explains them,
-and tests hold the three together. How a pattern is recognised stands in chronicle/classify/rules/, how often
-its findings are right in chronicle/classify/thresholds.py, which a benchmark writes.
+The ids are a contract: `chronicle classify --json` prints them and gallery/<verdict>/<id>.md explains them.
+How a pattern is recognised stands in rules/, how often its findings are right in thresholds.py.
 """
 
 from __future__ import annotations
@@ -34,15 +33,11 @@ class Trait(Flag):
 
 @dataclass(frozen=True)
 class Pattern:
-    """A kind of behaviour. ``needs``: roles that must all be logged; ``needs_attempts``: fewest attempts.
-
-    ``instead``: a role, or "times", that serves where what is needed was not logged.
-
-    ``says`` is its sentence and ``short`` the same for a card: ``{key:form}`` is a number of the finding's
-    evidence in words, ``[this|else this]`` the first of these whose numbers it has (forms and other keys:
-    `chronicle.story.sentences`). Without them its title is told, or what the method of its name there says.
-    ``noun``: the pattern inside a sentence, where that is not its title.
-    """
+    """A kind of behaviour. ``needs``: roles that must all be logged; ``needs_attempts``: fewest attempts;
+    ``instead``: a role, or "times", that serves where what is needed was not logged. ``says`` is its sentence
+    and ``short`` the same for a card: ``{key:form}`` is a number of the finding's evidence in words,
+    ``[this|else this]`` the first of these whose numbers it has (forms: `chronicle.story.sentences`). Without
+    them its title is told, or what the method of its name there says. ``noun``: the pattern in a sentence."""
 
     id: str
     title: str

@@ -14,19 +14,18 @@ from chronicle.classify.thresholds import CONFIDENCE
 from chronicle.classify.view import AttemptView, View
 from chronicle.model import Criterion, Finding, Series
 
+Search = Callable[[View], Iterable[Finding]]
+
 
 @dataclass(frozen=True)
 class Rule:
-    """The ``patterns`` that it may find, and how it searches for them in a run.
-
-    A finding of this rule takes the place of earlier ones on the same metric and attempt: of patterns in
-    ``replaces`` with the same start_step (the context explains the shape), and of patterns in ``covers`` that
-    start between its start and its end.
-    """
+    """The ``patterns`` that it may find, and how it searches for them in a run. A finding takes the place of
+    earlier ones on the same metric and attempt: of patterns in ``replaces`` with the same start_step (the
+    context explains the shape), and of patterns in ``covers`` that start between its start and its end."""
 
     name: str
     patterns: tuple[str, ...]
-    search: Callable[[View], Iterable[Finding]]
+    search: Search
     replaces: frozenset[str] = frozenset()
     covers: frozenset[str] = frozenset()
 
@@ -46,43 +45,22 @@ class Rule:
         """The findings in a run all of whose criteria hold."""
         return filter(stands, self.search(view))
 
-    @classmethod
-    def of_attempts(
-        cls,
-        name: str,
-        patterns: tuple[str, ...],
-        search: Callable[[View, AttemptView], Iterable[Finding]],
-        **takes_place_of: frozenset[str],
-    ) -> Rule:
-        """A rule about one attempt, which is applied to all of them in the order of the log."""
-        return cls(
-            name, patterns, lambda view: (f for a in view.attempts for f in search(view, a)), **takes_place_of
-        )
+    @staticmethod
+    def by_attempt(search: Callable[[View, AttemptView], Iterable[Finding]]) -> Search:
+        """What searches one attempt, applied to all of them in the order of the log."""
+        return lambda view: (f for attempt in view.attempts for f in search(view, attempt))
 
-    @classmethod
-    def of_losses(
-        cls,
-        name: str,
-        patterns: tuple[str, ...],
-        search: Callable[[View, AttemptView, Series], Iterable[Finding]],
-        **takes_place_of: frozenset[str],
-    ) -> Rule:
-        """A rule about the judged loss of one attempt."""
-
-        def of_attempt(view: View, attempt: AttemptView) -> Iterable[Finding]:
-            return () if attempt.loss is None else search(view, attempt, attempt.loss)
-
-        return cls.of_attempts(name, patterns, of_attempt, **takes_place_of)
+    @staticmethod
+    def by_loss(search: Callable[[View, AttemptView, Series], Iterable[Finding]]) -> Search:
+        """What searches the judged loss of one attempt, applied to all of them."""
+        return lambda view: (f for a in view.attempts if a.loss is not None for f in search(view, a, a.loss))
 
 
 @dataclass(frozen=True)
 class Check:
-    """A number that a rule compared with a limit, or measured.
-
-    With a ``name`` it is a necessary criterion: ``limit`` states in words what it was compared with, and
-    ``met`` whether it holds (None: not assessed). A finding with a criterion that fails is dropped; a number
-    that only decides between two shapes is stated by `side`. With a ``key`` it is part of the evidence.
-    """
+    """A number that a rule compared with a limit, or measured. With a ``name`` it is a necessary criterion:
+    ``limit`` states in words what it was compared with, and ``met`` whether it holds (None: not assessed); a
+    finding with one that fails is dropped. With a ``key`` it is part of the evidence."""
 
     name: str
     value: Any
@@ -157,13 +135,9 @@ def finding(
 
 def renamed(shape: Finding, pattern: str, checks: Sequence[Check], *, why: str) -> Finding:
     """The same event under the name that its context gives it; ``why``: when it would keep the old name."""
-    return replace(with_more(shape, checks), pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
-
-
-def with_more(known: Finding, checks: Sequence[Check]) -> Finding:
-    """The finding with more checks and their evidence."""
-    evidence = {**known.evidence, **_evidence(checks)}
-    return replace(known, evidence=evidence, criteria=known.criteria + _criteria(checks))
+    evidence, criteria = {**shape.evidence, **_evidence(checks)}, shape.criteria + _criteria(checks)
+    named = replace(shape, pattern=pattern, runner_up=shape.pattern, runner_up_if=why)
+    return replace(named, evidence=evidence, criteria=criteria)
 
 
 def stands(known: Finding) -> bool:
@@ -192,12 +166,8 @@ def tidy(value: Any) -> Any:
 
 
 def calibrated(known: Finding) -> Finding:
-    """The finding with a calibrated confidence; its severity stays.
-
-    On labelled runs it was counted how often findings of that pattern with about that confidence were right
-    (the event is there, and has this name); the shares in `thresholds.CONFIDENCE` are isotonic (Zadrozny &
-    Elkan 2002). A pattern that was too rare to be counted keeps the confidence that its rule gave.
-    """
+    """The finding with the share of findings of its pattern and confidence that were right on labelled runs
+    (`thresholds.CONFIDENCE`, isotonic: Zadrozny & Elkan 2002); patterns too rare to be counted stay."""
     knots = CONFIDENCE.get(known.pattern)
     return replace(known, confidence=unit_share(looked_up(knots, known.confidence))) if knots else known
 
@@ -211,4 +181,4 @@ def looked_up(knots: tuple[tuple[float, float], ...], evidence: float) -> float:
 def drawn(finding: Finding) -> Finding:
     """The finding with the steps that a figure marks: of a replay all data that were read twice."""
     low = finding.evidence.get("low_start_step")
-    return finding if low is None else replace(finding, start_step=min(int(low), finding.start_step))
+    return finding if low is None else replace(finding, start_step=int(low))

@@ -1,8 +1,7 @@
 """An attempt compared with the earlier one that it continues: the loss that was expected, and its loss.
 
-Also whether a rollback went back far enough. A team rolls back to a checkpoint before the disturbance that it
-saw. If that checkpoint lies inside the disturbance, the restored weights are disturbed already, and the
-disturbance mostly comes again (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback enough").
+Also whether a rollback went back far enough: weights of a checkpoint inside of a disturbance bring it mostly
+back (IDEFICS 2023-05-26: back to 15 611, then "we didn't rollback enough").
 """
 
 from __future__ import annotations
@@ -64,11 +63,8 @@ def resumes(view: View, attempt: AttemptView) -> list[Resume]:
     head, earlier = steps[:trusted], possible_parents(view, attempt, loss)
     lines = [(p, line, line.error(head)) for p in earlier for line in best_line(view, p, loss, head)]
     least = min((error for _, _, error in lines), default=0.0)
-    fits = [
-        Resume(attempt, parent, loss, line, steps, y - line.at(steps), trusted)
-        for parent, line, error in lines
-        if error <= AS_SURE_TIMES * least
-    ]
+    sure = ((parent, line) for parent, line, error in lines if error <= AS_SURE_TIMES * least)
+    fits = [Resume(attempt, p, loss, line, steps, y - line.at(steps), trusted) for p, line in sure]
     return sorted(fits, key=lambda r: abs(r.over(0, JOIN_SAMPLES).height)) if len(fits) > 1 else fits
 
 
@@ -97,13 +93,10 @@ def gap_of(view: View, loss: Series) -> float:
 
 
 def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> Iterator[Line]:
-    """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error.
-
-    It ends at the join or a few samples later, and is fitted to stretches of several lengths, without those
-    that are twice as noisy as the calmest, where something happened.
-    """
-    if parent.loss is None:
-        return
+    """The line of an earlier attempt that predicts the loss at the steps ``needed`` with the least error. It
+    ends at the join or a few samples later, and is fitted to stretches of several lengths, without those that
+    are twice as noisy as the calmest, where something happened."""
+    assert parent.loss is not None
     (steps, _), (old_steps, old), limits = positive(loss), positive(parent.loss), view.thresholds
     gap = limits.join_gap * max(gap_of(view, loss), gap_of(view, parent.loss))
     if len(old) < JOIN_SAMPLES or not old_steps[0] + gap < steps[0] <= old_steps[-1] + gap:
@@ -111,13 +104,10 @@ def best_line(view: View, parent: AttemptView, loss: Series, needed: Floats) -> 
     lines: list[Line] = []
     for b in dict.fromkeys(np.searchsorted(old_steps, (steps[0], steps[JOIN_SAMPLES - 1])).tolist()):
         long = b - int(np.searchsorted(log_step(old_steps[:b]), log_step(steps[:1])[0] - limits.horizon))
-        for n in {
-            min(b, max(long, LINE_SAMPLES)),
-            *(LINE_SAMPLES << k for k in range(6) if LINE_SAMPLES << k < long),
-        }:
+        shorter = (LINE_SAMPLES << k for k in range(6) if LINE_SAMPLES << k < long)
+        for n in {min(b, max(long, LINE_SAMPLES)), *shorter}:
             line = view.once(("line", parent, b, n), partial(fit, old_steps[b - n : b], old[b - n : b]))
-            if line is not None and line.n >= JOIN_SAMPLES:
-                lines.append(line)
+            lines += [line] if line is not None and line.n >= JOIN_SAMPLES else []
     calm = AS_SURE_TIMES * min((line.noise for line in lines), default=0.0)
     calmest = [line for line in lines if line.noise <= calm]
     if calmest:
@@ -138,21 +128,17 @@ def learned_before(view: View, attempt: AttemptView) -> float:
     """The lowest level, log units, at which an earlier attempt ended."""
 
     def lowest() -> Floats:
-        ends = [
-            positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else np.empty(0) for a in view.attempts
-        ]
-        return np.minimum.accumulate([median(end) if len(end) else np.inf for end in ends])
+        ends = [positive(a.loss)[1][-JOIN_SAMPLES:] if a.loss is not None else () for a in view.attempts]
+        return np.minimum.accumulate([median(np.array(end)) if len(end) else np.inf for end in ends])
 
     return float(view.once(("lowest ends",), lowest)[attempt.index - 1]) if attempt.index else float("inf")
 
 
 def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[float, float]]:
     """Places inside one log where another process took over: the step, and the factor of the learning rate.
-
     The clock shows a pause of ten times the usual, long enough for a process to start and longer than all
     other pauses of the log; and the learning rate jumps there by a factor of 1.3 or more, neither beside a
-    similar jump nor as `planned`.
-    """
+    similar jump nor as `planned`."""
     rate = attempt.learning_rate
     if rate is None or len(rate) < 4 * JOIN_SAMPLES or not np.isfinite(rate.times).all():
         return []
@@ -161,11 +147,9 @@ def process_changes(attempt: AttemptView, limits: Thresholds) -> list[tuple[floa
     jump, least = np.abs(moved), float(np.log(limits.lr_falls))
     tick = min(pause[pause > 0], default=0.0)  # of a clock with whole seconds
     long = pause >= max(limits.seam_pause * max(median(pause), tick), START_UP_S)
-    at = [
-        int(i)
-        for i in np.flatnonzero(long & (jump >= least))
-        if JOIN_SAMPLES <= i < len(jump) - JOIN_SAMPLES and max(jump[i - 1], jump[i + 1]) < least / 4
-    ]
+    inner = np.flatnonzero(long & (jump >= least)).tolist()
+    inner = [i for i in inner if JOIN_SAMPLES <= i < len(jump) - JOIN_SAMPLES]
+    at = [i for i in inner if max(jump[i - 1], jump[i + 1]) < least / 4]
     usual = max(np.delete(pause, at), default=0.0)
     taken_over = (i for i in at if usual < limits.midway * pause[i] and not planned(v, i))
     return [(float(rate.steps[i + 1]), float(v[i + 1] / v[i])) for i in taken_over]
@@ -202,26 +186,21 @@ Disturbances = dict[str | None, list[Finding]]  # by the name of their attempt
 
 
 def judged(view: View, findings: Sequence[Finding]) -> tuple[Join, ...]:
-    """The joins, each rollback with evidence of what it left behind.
-
-    ``inside_pattern`` and ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough);
-    ``left_pattern`` and ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before
-    it; ``again_step``: where the later attempt has one at the same steps once more.
-    """
+    """The joins, each rollback with evidence of what it left behind. ``inside_pattern`` and
+    ``inside_start_step``: the disturbance that ``to_step`` lies in (not far enough); ``left_pattern`` and
+    ``left_start_step``: the first disturbance that was undone, ``margin_steps`` before it; ``again_step``:
+    where the later attempt has one at the same steps once more."""
     disturbances: Disturbances = {}
     for finding in findings:
         if finding.pattern in DISTURBANCES:
             disturbances.setdefault(finding.attempt, []).append(drawn(finding))
-
-    return tuple(
-        replace(join, evidence={**join.evidence, **_left_behind(view, join, disturbances)})
-        if join.kind is JoinKind.ROLLBACK
-        else join
-        for join in view.timeline.joins
-    )
+    joins = ((join, _left_behind(view, join, disturbances)) for join in view.timeline.joins)
+    return tuple(replace(join, evidence={**join.evidence, **left}) if left else join for join, left in joins)
 
 
 def _left_behind(view: View, join: Join, disturbances: Disturbances) -> dict[str, Any]:
+    if join.kind is not JoinKind.ROLLBACK:
+        return {}
     came_by = view.once(("came by",), lambda: {other.after: other for other in view.timeline.joins})
     way = [join.before]  # the attempts back from the join that held its `to_step` or what came after it
     while way[-1] in came_by and came_by[way[-1]].to_step > join.to_step:

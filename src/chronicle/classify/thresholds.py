@@ -1,11 +1,7 @@
 """Every number that a rule or the kernel compares with, in one table: unit, default, reason.
 
-All are in noise scales (of log loss), samples, steps, or log units; none depends on the unit of a loss.
-They stand here and not beside their rules, for this class is what a rule, the kernel and a user's
-configuration all see with its types, and a training that nothing happens to never loads a rule.
-
-The first of them were measured, not chosen: `python -m benchmarks.classifier.calibrate --write` makes them.
-How they were measured, on what, and how well they hold elsewhere: docs/classifier-confidence.md.
+All are in noise scales (of log loss), samples, steps, or log units; none depends on the unit of a loss. The
+first were measured, by `python -m benchmarks.classifier.calibrate --write` (docs/classifier-confidence.md).
 """
 
 from __future__ import annotations

@@ -12,19 +12,9 @@ from chronicle.classify.measure import can_resolve, median
 from chronicle.classify.patterns import BY_ID, PATTERNS, Pattern, Trait, having
 from chronicle.classify.report import calibrated
 from chronicle.classify.resumed import judged, validation_stays
-from chronicle.classify.rules import RULES, schedule, whole_run
+from chronicle.classify.rules import RULES, loss_shapes, schedule, whole_run
 from chronicle.classify.rules.datasets import DATASET_SPIKE
-from chronicle.classify.rules.loss_shapes import (
-    BUMPS,
-    FAST,
-    NAN,
-    NO_SPIKE,
-    NOT_FULLY,
-    RISES,
-    SHIFT,
-    SLOW,
-    typed_findings,
-)
+from chronicle.classify.rules.loss_shapes import BUMPS, FAST, NAN, NO_SPIKE, NOT_FULLY, RISES, SHIFT, SLOW
 from chronicle.classify.rules.objectives import FAILED, FEWEST_POINTS, improves, rises
 from chronicle.classify.rules.speed import overlap
 from chronicle.classify.rules.standstill import CONVERGED_LOG, WARM_UP_SHARE
@@ -52,9 +42,13 @@ def diagnose(view: View) -> Diagnosis:
     live = [f for f in findings if is_live(view, f)]
     verdict, ending = _judge(view, live), last_ending(view.timeline)
     how = ending.how if ending is not None else ""
-    # a good course that a fault ended needs attention, unless the training was over by then
-    if verdict is Verdict.GOOD and how in FAULTS and not came_to_its_end(view):
-        verdict = Verdict.WORRYING
+    # a good course that a fault ended needs attention, unless the schedule had come to its end
+    if verdict is Verdict.GOOD and how in FAULTS:
+        rate = view.attempts[-1].learning_rate
+        done = (
+            rate is not None and len(rate) >= MIN_POINTS and has_idle_rate(rate, rate.steps[-1], DONE_SHARE)
+        )
+        verdict = verdict if done else Verdict.WORRYING
     if verdict is Verdict.GOOD:
         findings += whole_run.healthy(view, [f for f in live if f.pattern not in PROPERTIES])
     findings = [calibrated(f) for f in numbered(findings)]
@@ -72,29 +66,26 @@ def collect(view: View) -> list[Finding]:
     for rule in RULES:
         new = list(rule.find(view))
         findings = [*rule.unexplained(findings, new), *new]
-    height = view.thresholds.spike_height
-    dismissals = (start_up, part_of_game, lambda view, f: schedule.at_restart(view, f, height))
-    return [f for f in findings if not any(dismisses(view, f) for dismisses in dismissals)]
+    low = view.thresholds.spike_height
+    counts = (f for f in findings if not (start_up(view, f) or part_of_game(view, f)))
+    return [f for f in counts if not schedule.at_restart(view, f, low)]
 
 
 def start_up(view: View, finding: Finding) -> bool:
     """Whether a rise begins before the loss has a level and is over soon, or stays in a part of the loss
     alone, which finds its level."""
     (first, last), limits = view.span, view.thresholds
-    tall = finding.evidence.get("height_log", 0.0) >= limits.twice
     settled, waited = (first + share * (last - first) for share in (limits.settling, WARM_UP_SHARE))
     if finding.end_step is None:
         return finding.start_step <= waited and part_alone(view, finding)
-    over = finding.start_step <= settled and finding.end_step <= (settled if tall else waited)
-    return finding.pattern in (FAST, SLOW) and over
+    latest = settled if finding.evidence.get("height_log", 0.0) >= limits.twice else waited
+    return finding.pattern in (FAST, SLOW) and finding.start_step <= settled and finding.end_step <= latest
 
 
 def part_of_game(view: View, finding: Finding) -> bool:
-    """Whether a finding only shows that the other one of two competing networks (GAN) learns.
-
-    The course of one player is no finding. Its rise counts only where the other one has lost (its loss is at
-    a fifth or less), or where the loss of the other one rises by half as much or more.
-    """
+    """Whether a finding only shows that the other one of two competing networks (GAN) learns. The course of
+    one player is none. Its rise counts only where the other one has lost (its loss is at a fifth or less), or
+    where the loss of the other one rises by half as much or more."""
     attempts = view.named(finding.attempt)
     losses = [s for a in attempts for s in a.by_role(Role.LOSS, Role.PART_LOSS)]
     mine = [s for s in losses if s.metric == finding.metric]
@@ -118,13 +109,6 @@ def moved_by(series: Series, finding: Finding) -> float:
     return median(during) - median(before) if len(during) and len(before) else 0.0
 
 
-def came_to_its_end(view: View) -> bool:
-    """Whether the learning rate of the last attempt came down to nothing: its schedule was completed."""
-    rate = view.attempts[-1].learning_rate
-    done = rate is not None and len(rate) >= MIN_POINTS and rate.values[-1] <= DONE_SHARE * rate.values.max()
-    return rate is not None and bool(done) and can_resolve(rate.values, DONE_SHARE)
-
-
 def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
     """The findings with unique ids: a second one with the same id gets a number."""
     seen: Counter[str] = Counter()
@@ -136,10 +120,9 @@ def numbered(findings: Iterable[Finding]) -> Iterator[Finding]:
 
 def is_live(view: View, finding: Finding) -> bool:
     """Whether a finding lies on the live course, not in a branch that a later attempt overtook."""
-    if finding.attempt is None and finding.pattern == FAILED:
-        return True  # it describes all attempts
-    attempts = view.attempts if finding.attempt is None else view.named(finding.attempt)
-    return any(a.is_live(finding.start_step) for a in attempts)
+    if finding.attempt is None:
+        return finding.pattern == FAILED or any(a.is_live(finding.start_step) for a in view.attempts)
+    return any(a.is_live(finding.start_step) for a in view.named(finding.attempt))
 
 
 def _judge(view: View, live: Sequence[Finding]) -> Verdict:
@@ -152,11 +135,9 @@ def _judge(view: View, live: Sequence[Finding]) -> Verdict:
         return Verdict.UNEXPECTED
     if Verdict.WORRYING in verdicts or too_many_spikes(view, live):
         return Verdict.WORRYING
-    if view.losses:
-        unclear = wild(view) or whole_run.stands_still(view) is not None
-        unknown = (unclear and gains(view) is None) or whole_run.hardly_learns(view)
-        return Verdict.UNEXPECTED if unknown else Verdict.GOOD
-    return Verdict.UNEXPECTED if gains(view) is None else Verdict.GOOD
+    unclear = not view.losses or wild(view) or whole_run.stands_still(view) is not None
+    unknown = (unclear and gains(view) is None) or (bool(view.losses) and whole_run.hardly_learns(view))
+    return Verdict.UNEXPECTED if unknown else Verdict.GOOD
 
 
 def wild(view: View) -> bool:
@@ -168,23 +149,19 @@ def wild(view: View) -> bool:
 def gains(view: View) -> Series | None:
     """The first series that shows that the model gets better: a score, an objective, or any logged loss, even
     one of too few points to be judged."""
-    for attempt in view.attempts:
-        if any(
-            len(later.objective or ()) > LONGER_TIMES * len(attempt.objective or ())
-            for later in view.attempts
-        ):
-            continue  # of which hardly anything is in this attempt
+    most = max((len(a.objective or ()) for a in view.attempts), default=0)
+    for attempt in (a for a in view.attempts if most <= LONGER_TIMES * len(a.objective or ())):
         scores = attempt.by_role(Role.OBJECTIVE, *(SCORES if attempt.in_time else ()))
         if better := next(filter(improves, scores), None):
             return better
     losses = (s for a in view.attempts if a.objective is None for s in a.attempt.series.values())
-    return next((s for s in losses if s.role in LOSSES and rises(_falls(s.values))), None)
+    return next((s for s in losses if s.role in LOSSES and falls(s.values)), None)
 
 
-def _falls(losses: Floats) -> Floats:
-    """Losses with their sign reversed; of many, the medians of eighths, since noise may exceed the gain."""
+def falls(losses: Floats) -> bool:
+    """Whether losses fall; of many, the medians of eighths do, since noise may exceed the gain."""
     parts = np.array_split(losses, 8) if len(losses) >= FEWEST_POINTS else losses[:, None]
-    return -np.array([median(part[np.isfinite(part)]) for part in parts])
+    return rises(-np.array([median(part[np.isfinite(part)]) for part in parts]))
 
 
 def verdict_of(view: View, finding: Finding) -> Verdict:
@@ -199,11 +176,8 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
         # if the validation loss rose by less than a third as much, the training data are the cause
         stays = (validation_stays(a, finding.start_step, left / 3) for a in view.attempts)
         return Verdict.WORRYING if next((t for t in stays if t is not None), False) else Verdict.BAD
-    if (
-        finding.pattern == NAN
-        and finding.end_step is not None
-        and evidence["absent_share"] <= PASSING_NAN_SHARE
-    ):
+    passes = finding.end_step is not None and evidence.get("absent_share", 1.0) <= PASSING_NAN_SHARE
+    if finding.pattern == NAN and passes:
         return Verdict.WORRYING  # NaN weights would stay NaN, so these steps were skipped
     if finding.pattern == NOT_FULLY:
         trifle = 0.0 <= float(evidence.get("end_share", 1.0)) <= limits.trifle
@@ -211,16 +185,11 @@ def verdict_of(view: View, finding: Finding) -> Verdict:
     if finding.pattern == NO_SPIKE:
         held_out = any(s.role is Role.VALIDATION_LOSS for s in view.losses if s.metric == finding.metric)
         small = float(evidence.get("lost_share", 1.0)) <= limits.lost or (held_out and left < limits.twice)
-        small |= of_its_own_data(view, finding)
-        return Verdict.WORRYING if small else Verdict.BAD
+        # a policy makes its own data: a better one may have a higher loss
+        is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
+        of_policy = is_policy and any(finding.metric == loss.metric for loss in view.losses)
+        return Verdict.WORRYING if small or of_policy else Verdict.BAD
     return BY_ID[finding.pattern].verdict
-
-
-def of_its_own_data(view: View, finding: Finding) -> bool:
-    """Whether it concerns the loss of a policy, which makes its own data: a better policy may have a higher
-    loss."""
-    is_policy = any(a.first(Role.POLICY_ENTROPY) is not None for a in view.attempts)
-    return is_policy and any(finding.metric == loss.metric for loss in view.losses)
 
 
 def explanation(view: View, finding: Finding) -> str:
@@ -232,7 +201,8 @@ def explanation(view: View, finding: Finding) -> str:
         return "the run went on learning"
     if part_alone(view, finding):
         return "the loss that decides the verdict did not rise with it"
-    if finding.pattern == NO_SPIKE and any(has_idle_rate(a, finding, limits.lr_low) for a in attempts):
+    rates = (a.learning_rate for a in attempts if finding.pattern == NO_SPIKE and a.learning_rate is not None)
+    if any(has_idle_rate(rate, finding.start_step, limits.lr_low) for rate in rates):
         return "the learning rate was nearly zero, so the data caused it"
     if finding.pattern == NO_SPIKE and any(schedule.within_epoch(view, a, finding) for a in attempts):
         return "it lies within an epoch that had begun with a larger step down"
@@ -243,31 +213,26 @@ def explanation(view: View, finding: Finding) -> str:
     settings = (name for a in attempts if finding.pattern in BUMPS for name in changed_settings(a, finding))
     if setting := next(settings, ""):
         return f"{setting} was set anew"
-    if finding.pattern not in (FAST, SLOW) or finding.end_step is None:
-        return ""
-    again = schedule.at_restart(view, finding, np.inf)
+    passes = finding.pattern in (FAST, SLOW) and finding.end_step is not None
+    again = passes and schedule.at_restart(view, finding, np.inf)
     return "the schedule of the learning rate started again there" if again else ""
 
 
 def part_alone(view: View, finding: Finding) -> bool:
     """Whether it is a rise of data sets or parts, during which the judged loss does not rise."""
     attempt = next((a for a in view.named(finding.attempt) if a.loss is not None), None)
-    parts = {s.metric for s in attempt.dataset_losses} if attempt and finding.pattern in RISES else ()
-    if (
-        attempt is None
-        or attempt.loss is None
-        or not (finding.pattern == DATASET_SPIKE or finding.metric in parts)
-    ):
+    if attempt is None or attempt.loss is None:
         return False
-    return not any(f.pattern in RISES and overlap(f, finding) for f in typed_findings(view, attempt.loss))
+    is_part = finding.pattern in RISES and finding.metric in {s.metric for s in attempt.dataset_losses}
+    rises = (f for f in loss_shapes.typed_findings(view, attempt.loss) if f.pattern in RISES)
+    return (is_part or finding.pattern == DATASET_SPIKE) and not any(overlap(f, finding) for f in rises)
 
 
-def has_idle_rate(attempt: AttemptView, finding: Finding, share: float) -> bool:
-    """Whether the learning rate is below this share of its highest value ever since a rise began."""
-    rate = attempt.learning_rate
-    values = np.nan_to_num(rate.values) if rate is not None else np.zeros(0)
-    late = values[rate.steps >= finding.start_step] if rate is not None else values
-    return len(late) > 0 and bool(late.max() < share * values.max()) and can_resolve(values, share)
+def has_idle_rate(rate: Series, since: int, share: float) -> bool:
+    """Whether a learning rate is at most this share of its highest value ever since a step."""
+    values = np.nan_to_num(rate.values)
+    late = values[rate.steps >= since]
+    return len(late) > 0 and bool(late.max() <= share * values.max()) and can_resolve(values, share)
 
 
 def changed_settings(attempt: AttemptView, finding: Finding) -> Iterator[str]:
@@ -297,13 +262,10 @@ def lacking(view: View, pattern: Pattern) -> tuple[str, ...]:
     """What was missing for a pattern: roles that no attempt logged, `8-points-of-<role>` for those with fewer
     points, and "attempts" if there were too few."""
     instead = bool(pattern.instead) and logged(view, pattern.instead)
-    roles = [_wanted(view, role) for role in pattern.needs if not (instead or logged(view, role))]
-    return (*roles, "attempts") if len(view.attempts) < pattern.needs_attempts else tuple(roles)
-
-
-def _wanted(view: View, role: str) -> str:
-    is_short = role not in ("times", Role.LOSS) and view.most_points[Role(role)] > 0
-    return f"{MIN_POINTS}-points-of-{role}" if is_short else str(role)
+    roles = [role for role in pattern.needs if not (instead or logged(view, role))]
+    short = {role for role in roles if role is not Role.LOSS and view.most_points[role] > 0}
+    wanted = tuple(f"{MIN_POINTS}-points-of-{role}" if role in short else str(role) for role in roles)
+    return (*wanted, "attempts") if len(view.attempts) < pattern.needs_attempts else wanted
 
 
 def logged(view: View, role: str) -> bool:
@@ -323,10 +285,9 @@ def because(view: View, verdict: Verdict, live: Sequence[Finding], how: str) -> 
     odd = verdict is Verdict.UNEXPECTED
     guilty = [f for f in live if (f.pattern in ODD if odd else verdict_of(view, f) is verdict)]
     if guilty:
-        first, where = guilty[0], f" in {guilty[0].metric}" if guilty[0].metric else ""
-        more = f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
-        title = BY_ID[first.pattern].title
-        return f"{verdict.title()}: {title}{where} from step {count(first.start_step)}{more}."
+        first, more = guilty[0], f", and {len(guilty) - 1} more" if len(guilty) > 1 else ""
+        what = BY_ID[first.pattern].title + (f" in {first.metric}" if first.metric else "")
+        return f"{verdict.title()}: {what} from step {count(first.start_step)}{more}."
     if verdict is Verdict.WORRYING and too_many_spikes(view, live):
         return "Worrying: more fast spikes than a good run has."
     if verdict is Verdict.WORRYING:
@@ -347,13 +308,13 @@ def _because_good(view: View, live: Sequence[Finding], how: str) -> str:
 
 
 def _because_unknown(view: View) -> str:
+    if wild(view):
+        return "Cannot tell: the loss differs by a factor of two from sample to sample."
+    if view.losses and whole_run.stands_still(view) is not None:
+        return "Cannot tell: the loss moved by no more than its own noise."
     if view.losses:
-        what = "moved by no more than its own noise"
-        if wild(view):
-            what = "differs by a factor of two from sample to sample"
-        elif whole_run.stands_still(view) is None:
-            what = "fell by less than 3 % in all, and nothing else that was logged got better"
-        return f"Cannot tell: the loss {what}."
+        why = "fell by less than 3 % in all, and nothing else that was logged got better"
+        return f"Cannot tell: the loss {why}."
     items = [a.attempt.facts["rows"] for a in view.attempts if a.attempt.axis == "item"]
     if items:
         remedy = "If they are steps, name the loss with `roles` in run.toml."

@@ -1,19 +1,16 @@
 """What rules read: the timeline by attempts and roles, with the results of the kernel computed once.
 
-A rule gets a `View` and yields findings. It reads series in the order of the log, without rows that were
-never written and without running means that have not settled; it never changes anything.
-
-A progress bar shows the mean since the epoch began, so its loss has the form of saw teeth: the first value of
-a tooth is a single sample, and the nth sample moves the mean by 1/n of its distance. Only the last value of
-a tooth, the mean of the epoch, is a measurement. The other rows stay in the log, but no rule reads them.
+Rules read series in the order of the log, without rows that were never written and without running means that
+have not settled: a progress bar shows the mean since the epoch began, so its loss has the form of saw teeth,
+and only the last value of a tooth is a measurement.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import TypeVar, cast
 
 import numpy as np
@@ -62,14 +59,14 @@ class AttemptView:
     def by_role(self, *roles: Role) -> list[Series]:
         """Series of any of these roles with at least one point, in the order of the log."""
         if len(roles) == 1:
-            return [*self._of_role.get(roles[0], ())]
+            return [*self._of_role[roles[0]]]
         return [s for s in self.series.values() if s.role in roles and len(s)]
 
     @cached_property
     def _of_role(self) -> Mapping[Role, Sequence[Series]]:
-        by_role: dict[Role, list[Series]] = {}
+        by_role = defaultdict[Role, list[Series]](list)
         for series in filter(len, self.series.values()):
-            by_role.setdefault(series.role, []).append(series)
+            by_role[series.role].append(series)
         return by_role
 
     def first(self, role: Role, points: int = 1) -> Series | None:
@@ -129,13 +126,13 @@ class View:
         return {join.after: join for join in reversed(self.timeline.joins)}
 
     def named(self, name: str | None) -> Sequence[AttemptView]:
-        return self._by_name.get(name, ())
+        return self._by_name[name]
 
     @cached_property
     def _by_name(self) -> Mapping[str | None, Sequence[AttemptView]]:
-        by_name: dict[str | None, list[AttemptView]] = {}
+        by_name = defaultdict[str | None, list[AttemptView]](list)
         for attempt in self.attempts:
-            by_name.setdefault(attempt.name, []).append(attempt)
+            by_name[attempt.name].append(attempt)
         return by_name
 
     @cached_property
@@ -154,8 +151,8 @@ class View:
     def span(self) -> tuple[int, int]:
         """The first and the last step of a judged loss or objective (0, 0 without one)."""
         judged = (s for a in self.attempts for s in (a.loss, a.first(Role.OBJECTIVE)))
-        steps = [s.steps for s in judged if s is not None]
-        return min((int(s.min()) for s in steps), default=0), max((int(s.max()) for s in steps), default=0)
+        ends = [int(end) for s in judged if s is not None for end in (s.steps.min(), s.steps.max())]
+        return min(ends, default=0), max(ends, default=0)
 
     def events(self, series: Series, sign: float = 1.0) -> tuple[Event, ...]:
         """Events of a series, or its dips (``sign`` -1). Open rises of a loss are tested again."""
@@ -173,10 +170,8 @@ class View:
         return self._kernel(series, 1.0)[1]
 
     def _kernel(self, series: Series, sign: float) -> tuple[tuple[Event, ...], float]:
-        samples = max(self._samples, len(series))
-        return self.once(
-            ("kernel", series, sign), lambda: detect(series, self.thresholds, sign, engine_for(samples))
-        )
+        engine = partial(engine_for, max(self._samples, len(series)))
+        return self.once(("kernel", series, sign), lambda: detect(series, self.thresholds, sign, engine()))
 
     @cached_property
     def _samples(self) -> int:
@@ -197,23 +192,19 @@ def kept(make: Callable[[View, K], T]) -> Callable[[View, K], T]:
 
 def look(timeline: Timeline, thresholds: Thresholds) -> View:
     """The view of a timeline."""
-    none = np.iinfo(np.int64).min
-    last = np.full(len(timeline.attempts), none)
+    last = np.full(len(timeline.attempts), none := np.iinfo(np.int64).min)
     for track in distinct_in(timeline):
         np.maximum.at(last, track.attempt[track.live], track.steps[track.live])
-    attempts = (
-        AttemptView(i, a.name, a, settled(written(a.series)), None if last[i] == none else int(last[i]))
-        for i, a in enumerate(timeline.attempts)
-    )
+    until = [None if step == none else step for step in last.tolist()]
+    rows = enumerate(zip(timeline.attempts, until, strict=True))
+    attempts = (AttemptView(i, a.name, a, settled(written(a.series)), live) for i, (a, live) in rows)
     return View(timeline, thresholds, tuple(attempts))
 
 
 def written(series: Mapping[str, Series]) -> dict[str, Series]:
-    """The series without rows that were never written: those at which two series or more are all NaN.
-
-    A NaN in one series alone is data. So is a stretch of NaN rows at the end that is longer than any before,
-    since the losses of a training that turns NaN all stay NaN.
-    """
+    """The series without rows that were never written: those at which two series or more are all NaN. A NaN
+    in one series alone is data, and so is a last stretch that is longer than any before: NaN losses stay
+    NaN."""
     steps = [s.steps for s in series.values()]
     if len(steps) < 2 or all(np.isfinite(s.values).all() for s in series.values()):
         return dict(series)
@@ -223,20 +214,17 @@ def written(series: Mapping[str, Series]) -> dict[str, Series]:
     runs = np.diff(np.flatnonzero(~np.r_[False, empty, False])) - 1  # lengths of the empty stretches
     if runs[-1] > max(runs[:-1], default=0):
         empty[len(empty) - runs[-1] :] = False
-    missing = where[empty]
-    if not len(missing):
+    if not empty.any():
         return dict(series)
-    kept = {name: ~np.isin(s.steps, missing) for name, s in series.items()}
+    kept = {name: ~np.isin(s.steps, where[empty]) for name, s in series.items()}
     return {name: s.pick(kept[name]) for name, s in series.items() if kept[name].any()}
 
 
 def settled(series: Mapping[str, Series]) -> dict[str, Series]:
     """The series; of running means that begin again with each epoch or step only the last values."""
     epoch = max((s for s in series.values() if s.role is Role.EPOCH), key=len, default=None)
-    own_steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}
-    return {
-        m: _settled(s, epoch, own_steps.values()) if s.role in _MEASURED else s for m, s in series.items()
-    }
+    steps = {s.steps.tobytes(): s.steps for s in series.values() if len(s) >= _FEWEST_TEETH}.values()
+    return {m: _settled(s, epoch, steps) if s.role in _MEASURED else s for m, s in series.items()}
 
 
 def _settled(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Series:
@@ -273,12 +261,10 @@ def _between_rows(speed: Series) -> Series:
 
 
 def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) -> Iterator[NDArray[np.intp]]:
-    """Indices at which teeth may begin, the first sample among them, one array for each possibility.
-
-    A tooth begins where a repeated step grows, or where the epoch changes. An epoch that is logged once may
-    be logged at its end or at its start. If no epoch is logged, it may end at each point of a series that has
-    steps of its own (``own_steps``), such as evaluations, if these are rare enough.
-    """
+    """Indices at which teeth may begin, the first sample among them, one array for each possibility: where a
+    repeated step grows; where the epoch changes, which may be logged at its end or start; or, without either,
+    behind each point of a series with steps of its own (``own_steps``), such as evaluations, if rare
+    enough."""
     steps = series.steps
     if np.count_nonzero(np.diff(steps)) < 0.5 * len(steps):
         yield np.append(0, np.flatnonzero(np.diff(steps)) + 1)
@@ -289,18 +275,14 @@ def _begins(series: Series, epoch: Series | None, own_steps: Iterable[Steps]) ->
         for rows in (np.searchsorted(steps, at[edges]), np.searchsorted(steps, at[edges - 1], "right")):
             yield np.unique(np.append(0, rows[rows < len(steps)]))
     else:
-        for ends in own_steps:
-            if len(ends) * _TOOTH_SAMPLES <= len(steps):
-                rows = np.searchsorted(steps, ends, "right")
-                yield np.unique(np.append(0, rows[rows < len(steps)]))
+        for ends in (ends for ends in own_steps if len(ends) * _TOOTH_SAMPLES <= len(steps)):
+            rows = np.searchsorted(steps, ends, "right")
+            yield np.unique(np.append(0, rows[rows < len(steps)]))
 
 
 def _is_running_mean(series: Series, begins: NDArray[np.intp]) -> bool:
-    """Whether teeth bend less and less, as a mean does, and the next tooth begins far from the last value.
-
-    A bend is a second difference, so that learning does not count. From the position on at which rounding
-    hides the bends, they are not used.
-    """
+    """Whether teeth bend less and less, as a mean does, and the next tooth begins far from the last value. A
+    bend is a second difference, so learning does not count; those that rounding hides are not used."""
     values, lengths = series.values, np.diff(np.append(begins, len(series)))
     long, size = np.repeat(lengths >= _TOOTH_SAMPLES, lengths), np.repeat(lengths, lengths)
     nth = np.arange(len(values)) - np.repeat(begins, lengths) + 1  # sample of its tooth, from 1

@@ -1,10 +1,8 @@
 """How well a classifier sees what people saw: `chronicle score DIR` over labelled runs.
 
-A labelled run is a folder with its logs and a label.toml (or label.json). A case passes if the verdict is
-accepted, every required pattern is named and no forbidden one. A finding matches a labelled event if its
-onset lies within the event's tolerance, in the same attempt and on the right kind of series; the type does
-not matter for that, and is counted apart. Matches are one to one; what is left over on healthy stretches are
-false alarms, given per 100,000 healthy logged points.
+A labelled run is a folder with its logs and a label.toml (or label.json). A finding matches a labelled event
+if its onset lies within the event's tolerance, in the same attempt and on the right kind of series; the type
+is counted apart. Matches are one to one; what is left over on healthy stretches are false alarms.
 
     from chronicle.score import score_folder
     print(score_folder(Path("runs"), predict).table())
@@ -18,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -82,7 +81,6 @@ class CaseResult:
 
     @property
     def passed(self) -> bool:
-        """The verdict is accepted, every required pattern found, and nothing forbidden named."""
         return self.verdict_ok and not self.missing and not self.forbidden
 
     @property
@@ -92,11 +90,8 @@ class CaseResult:
 
 def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
     """Holds a diagnosis against a label. An empty diagnosis is a miss of everything."""
-    findings = [
-        finding
-        for finding in diagnosis.get("findings", ())
-        if isinstance(step := finding.get("start_step"), int | float) and not math.isnan(step)
-    ]
+    steps = ((f, f.get("start_step")) for f in diagnosis.get("findings", ()))
+    findings = [f for f, step in steps if isinstance(step, int | float) and not math.isnan(step)]
     named = diagnosis.get("patterns")
     patterns = set(named) if isinstance(named, list | tuple) else {f.get("pattern") for f in findings}
     options = {entry: set(entry.split("|")) for entry in label.required}
@@ -126,19 +121,16 @@ def judge(label: Label, diagnosis: Diagnosis, error: str = "") -> CaseResult:
 
 
 def match(label: Label, findings: Sequence[Finding]) -> dict[int, int]:
-    """One finding at most for each event: indices of events to indices of findings.
-
-    The right type goes first, then required before optional events, then the nearer onset.
-    """
+    """One finding at most for each event: indices of events to indices of findings. The right type goes
+    first, then required before optional events, then the nearer onset."""
     candidates = []
-    for i, event in enumerate(label.events):
-        for j, finding in enumerate(findings):
-            distance, pattern = abs(finding["start_step"] - event.start_step), finding.get("pattern")
-            same = _same_attempt(label, event, finding) and _same_series(label, event, finding)
-            if same and distance <= event.tolerance_steps:
-                tolerances = distance / max(event.tolerance_steps, 1e-9)
-                rank = (pattern not in event.names, pattern != event.pattern, event.optional, tolerances)
-                candidates.append((rank, i, j))
+    for (i, event), (j, finding) in product(enumerate(label.events), enumerate(findings)):
+        distance, pattern = abs(finding["start_step"] - event.start_step), finding.get("pattern")
+        same = _same_attempt(label, event, finding) and _same_series(label, event, finding)
+        if same and distance <= event.tolerance_steps:
+            tolerances = distance / max(event.tolerance_steps, 1e-9)
+            rank = (pattern not in event.names, pattern != event.pattern, event.optional, tolerances)
+            candidates.append((rank, i, j))
     matches: dict[int, int] = {}
     for _, i, j in sorted(candidates):
         if i not in matches and j not in matches.values():
@@ -183,19 +175,12 @@ def _same_series(label: Label, event: Event, finding: Finding) -> bool:
 class Totals:
     """Sums over all cases, under the keys that `chronicle score --json` prints.
 
-    ``verdicts``: ``right`` are accepted ones, ``exact`` those equal to the main verdict of the label.
-    ``balanced`` is the mean over the verdicts of the share right, since most runs are good: a tool that
-    always says good gets a quarter. ``confusion`` counts wanted verdict, given verdict.
-
-    ``names``: required patterns, asked for and found, and forbidden ones that were named. ``macro`` is the
-    mean over patterns of the share found, so that a rare pattern weighs as much as a common one.
-    ``by_pattern`` is (found, asked).
-
-    ``events``: events that had to be found, and the findings that were none. ``typing`` is the share of the
-    found ones with a right type, ``typing_strict`` with the main one. ``false_alarms`` are the false
-    positives of alarm patterns.
-
-    ``pictures`` that pass are those all of whose curves pass.
+    ``verdicts``: ``right`` are accepted ones, ``exact`` those equal to the main verdict of the label,
+    ``balanced`` the mean over the verdicts of the share right (most runs are good: a tool that always says so
+    gets a quarter). ``names``: required patterns asked for and found, and forbidden ones that were named;
+    ``macro`` is the mean over patterns, ``by_pattern`` (found, asked). ``events``: what had to be found;
+    ``typing`` is the share of the found ones with a right type, ``typing_strict`` with the main one, and
+    ``false_alarms`` are false positives of alarm patterns. ``pictures`` pass if all of their curves do.
     """
 
     cases: int
@@ -258,8 +243,7 @@ def _events(results: Sequence[CaseResult]) -> dict[str, Any]:
     alarms, healthy = sum(p in ALARMS for p in positives), sum(r.healthy_points for r in results)
     recall = _mean(e.is_found for e in events)
     precision = _mean([True] * matched + [False] * len(positives))
-    if precision is None and not events:
-        precision = 1.0
+    precision = 1.0 if precision is None and not events else precision
     by_pattern = {}
     for pattern in sorted({e.pattern for e in events}):
         such = [e for e in events if e.pattern == pattern]
@@ -380,24 +364,19 @@ def score_folder(cases_folder: Path, predict: Predict) -> Score:
         NothingToRead: there is no labelled run.
         ConfigError: a label is wrong.
     """
-    labels = [(folder, load_label(folder)) for folder in labelled(cases_folder)]
-    results = tuple(judge(label, *_answer(folder, predict)) for folder, label in labels)
-    return Score(results, total(results))
-
-
-def _answer(folder: Path, predict: Predict) -> tuple[Diagnosis, str]:
-    try:
-        return predict(folder), ""
-    except ChronicleError as err:
-        return {}, str(err)
+    results = []
+    for folder, label in [(folder, load_label(folder)) for folder in labelled(cases_folder)]:
+        try:
+            results.append(judge(label, predict(folder)))
+        except ChronicleError as err:
+            results.append(judge(label, {}, str(err)))
+    return Score(tuple(results), total(results))
 
 
 @contextmanager
 def unlabelled(folder: Path) -> Iterator[Path]:
-    """A passing copy of a run's folder, called ``run``, without its label and its notes.
-
-    Neither the label nor a telling name can help whoever reads the copy.
-    """
+    """A passing copy of a run's folder, called ``run``, without its label and its notes. Neither the label
+    nor a telling name can help whoever reads the copy."""
     with scratch() as place:
         copy = place / "run"
         shutil.copytree(folder, copy, ignore=shutil.ignore_patterns(*LABEL_FILES, NOTES, BESIDE))

@@ -23,10 +23,8 @@ STEP_LIKE, LOSS_IS_HEALTHY = having(Trait.STEP), having(Trait.LEARNS)
 @dataclass(frozen=True)
 class Event:
     """One thing to be found. Steps are those of the log; ``end_step`` None: not over when the log ends.
-
-    ``also_ok`` are other names that are right for it; an ``optional`` event is real but debatable:
-    finding or missing it changes nothing.
-    """
+    ``also_ok`` are other names that are right for it; an ``optional`` event is real but debatable: finding or
+    missing it changes nothing."""
 
     pattern: str
     start_step: float
@@ -46,23 +44,19 @@ class Event:
     @property
     def window(self) -> tuple[float, float]:
         """First and last step that belong to the event: an extra finding between them is no false alarm."""
-        peak = self.peak_step or self.start_step
-        if self.pattern in STEP_LIKE:
-            last = max(peak, self.start_step)
-        else:
-            last = float("inf") if self.end_step is None else max(self.start_step, peak, self.end_step)
+        end = float("inf") if self.end_step is None else self.end_step
+        ends = (self.start_step, self.peak_step or self.start_step, end)
+        last = max(ends[:2] if self.pattern in STEP_LIKE else ends)
         return self.start_step - self.tolerance_steps, last + self.tolerance_steps
 
 
 @dataclass(frozen=True)
 class Label:
-    """What is right for a run.
-
-    ``required`` patterns must be found ("a|b": one of the two is enough), ``forbidden`` ones must not.
-    ``main_series`` are the series that are judged; ``steps_healthy`` counts their finite logged points
-    outside every event. ``files`` is how many logs the run has. ``seed_picture`` names the published
-    picture that a digitised curve was read from: a picture passes if all its curves do.
-    """
+    """What is right for a run. ``required`` patterns must be found ("a|b": one of the two is enough),
+    ``forbidden`` ones must not. ``main_series`` are the series that are judged; ``steps_healthy`` counts
+    their finite logged points outside every event. ``files`` is how many logs the run has. ``seed_picture``
+    names the published picture that a digitised curve was read from: a picture passes if all its curves
+    do."""
 
     id: str
     verdict: Verdict

@@ -1,11 +1,8 @@
 """The published spike rules of training frameworks, so that a team can see what its callback would have said.
 
-    flagged = PRESETS["olmo-128-6"].flags(values)     # bool[n], in the order of the log
-
 Each rule is written from its published source, with the defaults found there, and judges one series of one
-attempt in the order of the log. None names a pattern, an end or a cause: they are peers to compare with, and
-no part of the diagnosis. `chronicle classify RUN --preset NAME` counts what a rule flags inside and outside
-of chronicle's own findings.
+attempt in the order of the log. `chronicle classify RUN --preset NAME` counts what a rule flags inside and
+outside of chronicle's own findings.
 """
 
 from __future__ import annotations
@@ -30,10 +27,8 @@ _ROWS = 4096  # windows of values that are held in memory at once
 @dataclass(frozen=True)
 class Preset:
     """A published rule: its name, the rule in one sentence, where it comes from, and the rule itself.
-
     ``window_samples`` must be logged before the rule judges one. ``flags`` takes the values of a series
-    (float64[n]) and returns which of them the rule flags (bool[n]).
-    """
+    (float64[n]) and returns which of them the rule flags (bool[n])."""
 
     name: str
     rule: str
@@ -43,11 +38,9 @@ class Preset:
 
 
 def beyond_sigma(values: Floats, *, window_samples: int, sigmas: float, two_sided: bool = False) -> Flags:
-    """Which values lie more than ``sigmas`` standard deviations from the mean of the window before them.
-
-    Only full windows judge, a window without spread judges nothing, and a NaN in a window silences it, as it
-    does in the frameworks. ``two_sided`` counts values below the mean as well, and the limit itself.
-    """
+    """Which values lie more than ``sigmas`` standard deviations from the mean of the window before them. Only
+    full windows judge, a window without spread judges nothing, and a NaN in a window silences it, as it does
+    in the frameworks. ``two_sided`` counts values below the mean as well, and the limit itself."""
     flags = np.zeros(len(values), bool)
     if len(values) <= window_samples:
         return flags
@@ -64,11 +57,9 @@ def beyond_sigma(values: Floats, *, window_samples: int, sigmas: float, two_side
 
 def kill_loss_spike(values: Floats) -> Flags:
     """Which values would be the fifth or later in a row at twice the running mean, or end a window half of
-    which is above the cap.
-
-    The window is a twentieth of the training, 100 samples at least; the cap is the highest loss of the first
-    window, 10 at most (as the callback documents it), and counts from the end of the second window on.
-    """
+    which is above the cap. The window is a twentieth of the training, 100 samples at least; the cap is the
+    highest loss of the first window, 10 at most (as the callback documents it), and counts from the end of
+    the second window on."""
     window = max(100, round(0.05 * len(values)))
     flags = np.zeros(len(values), bool)
     if len(values) <= window:
@@ -87,11 +78,9 @@ def kill_loss_spike(values: Floats) -> Flags:
 
 
 def lightning(values: Floats) -> Flags:
-    """Which values rise and lie at least twice the mean of the last ten away from it, or are not finite.
-
-    A flagged value does not enter the mean: the callback stops the training there and skips the batch; here
-    the log goes on as if it had not.
-    """
+    """Which values rise and lie at least twice the mean of the last ten away from it, or are not finite. A
+    flagged value does not enter the mean: the callback stops the training there and skips the batch; here the
+    log goes on as if it had not."""
     flags = np.zeros(len(values), bool)
     last, window = 0.0, deque[float](maxlen=10)
     for i, value in enumerate(values.tolist()):

@@ -1,11 +1,8 @@
 """One kernel for batch and stream: a pyramid of CUSUM detectors with the memory of open events.
 
 This source as it stands is the oracle, and what numba compiles: results are bitwise the same. For numba the
-functions are cloned into one namespace of their own, so that the originals stay plain Python and numba, which
-takes a third of a second to import, is imported only when a long log needs it. The kernel in a page:
-docs/classifier-kernel.md.
-
-`detect` runs it over a series: values in, events out; a `Detector` takes them one at a time.
+functions are cloned into one namespace, so that the originals stay plain Python and numba, which takes a
+third of a second to import, is imported only for a long log. The kernel in a page: docs/classifier-kernel.md.
 """
 
 from __future__ import annotations
@@ -51,10 +48,9 @@ def compiled() -> SimpleNamespace:
     njit: Any = numba.njit  # its stubs do not know the two options that spare wrappers nobody calls
     inner = functools.partial(njit, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
     scope = {k: v for module in MODULES for k, v in vars(module).items() if not k.startswith("__")}
-    for module in MODULES:
-        for name, function in _functions(module):
-            inlined = module is at or name in EVERY_SAMPLE
-            scope[name] = inner(forceinline=inlined)(FunctionType(function.__code__, scope, name))
+    for f in (f for module in MODULES for f in _functions(module)):
+        inlined = f.__module__ == at.__name__ or f.__name__ in EVERY_SAMPLE
+        scope[f.__name__] = inner(forceinline=inlined)(FunctionType(f.__code__, scope, f.__name__))
     seal = hashlib.sha256(repr([*map(_content, MODULES)]).encode()).hexdigest()[:12]
     entries = {f.__name__: _entry(njit, f, scope, seal) for f in (plain.run, plain.finish)}
     return SimpleNamespace(**entries, start=plain.start)
@@ -73,28 +69,25 @@ def on_disk() -> bool:
     return bool(folder) and any(Path(folder).glob(f"*{finish.py_func.__qualname__}*.nbi"))
 
 
-def _functions(module: ModuleType) -> list[tuple[str, FunctionType]]:
-    own = ((name, f) for name, f in vars(module).items() if isinstance(f, FunctionType))
-    return [(name, f) for name, f in own if f.__module__ == module.__name__]
+def _functions(module: ModuleType) -> list[FunctionType]:
+    functions = (f for f in vars(module).values() if isinstance(f, FunctionType))
+    return [f for f in functions if f.__module__ == module.__name__]
 
 
 def _content(module: ModuleType) -> list[object]:
     """What numba compiles of a module, as it is in memory, since the file may have been replaced."""
     constants = [(k, v) for k, v in vars(module).items() if isinstance(v, float | int | tuple)]
-    return [*constants, *((name, _code(f.__code__)) for name, f in _functions(module))]
+    return [*constants, *(_code(f.__code__) for f in _functions(module))]
 
 
 def _code(code: CodeType) -> tuple[object, ...]:
     parts = (_code(c) if isinstance(c, CodeType) else c for c in code.co_consts)
-    return code.co_code, code.co_names, code.co_varnames, *parts
+    return code.co_name, code.co_code, code.co_names, code.co_varnames, *parts
 
 
 def _entry(njit: Any, function: Any, scope: dict[str, Any], seal: str) -> Any:
-    """A compiled entry point, cached where numba finds a place it may write to.
-
-    Its name there tells the code of the whole kernel: numba's own key is made of one function alone, and
-    knows nothing of changes in the functions it calls.
-    """
+    """A compiled entry point, cached where numba may write, under a name that tells the code of the whole
+    kernel: numba's own key knows nothing of changes in the functions it calls."""
     entry = FunctionType(function.__code__, scope, function.__name__)
     entry.__module__, entry.__qualname__ = __name__, f"{function.__name__}_{seal}"
     try:
@@ -122,7 +115,7 @@ class Kind(StrEnum):
 KINDS = tuple(Kind)
 # What an event holds as the kernel measured it, in the order of its fields.
 MEASURED = at.HEIGHT, at.RESIDUAL, at.NOISE_SCALE, at.SCORE, at.ABRUPT, at.GROWTH, at.FALLING, at.LAST_OVER
-RISES = (Kind.BACK, Kind.OPEN, Kind.LONE)
+RISING_KINDS = (Kind.BACK, Kind.OPEN, Kind.LONE)
 SHAPES: tuple[tuple[int, ...], ...] = (
     *((at.STATE,), (at.LEVELS, at.LEVEL), (at.RING,), (at.SLOTS, at.EVENT), (at.WARM, 2), (at.CONFIG,)),
     (at.ROWS, at.OUT),
@@ -151,11 +144,8 @@ class Event:
 
 
 class Detector:
-    """The kernel with its memory, for one series; memory does not grow with the series.
-
-    ``sign`` -1 turns the series over (throughput, score, dips of a ratio). ``engine`` is the plain kernel
-    or the compiled one.
-    """
+    """The kernel with its memory, for one series; memory does not grow with the series. ``sign`` -1 turns the
+    series over (throughput, score, dips of a ratio). ``engine`` is the plain kernel or the compiled one."""
 
     def __init__(self, thresholds: Thresholds, *, sign: float = 1.0, engine: Any = plain) -> None:
         self.engine = engine
@@ -250,9 +240,7 @@ def event(row: Any) -> Event:
 def engine_for(samples: int) -> Any:
     """The compiled kernel, if numba is installed and using it is faster than plain Python: it is in this
     process already, or there are enough samples to make up for reading it from disk or for compiling it.
-
-    Samples that this process has already processed in plain Python count as well. As in the ski-rental
-    problem, the total time is then at most twice the least.
+    Samples that were processed in plain Python count as well: then the total time is at most twice the least.
     """
     samples = max(samples, _judged["plain"])
     if not available() or (samples < READ_FROM and not in_process()):

@@ -1,9 +1,8 @@
 """The life of an event: opened, ACTIVE (all references frozen), PENDING (judged beside new ones), over.
 
 An event is active until the loss is back, or until 16 samples (or twice the rise time) after its peak. Then
-it is pending: its baseline is kept and extrapolated, the references are set to the new level, and detection
-continues. So there is no time-out, and a spike inside a slow recovery is still detected. A sustained fall is
-tested in parallel, during which nothing is frozen.
+it is pending: its baseline is extrapolated, the references are set to the new level, and detection continues.
+A sustained fall is tested in parallel, during which nothing is frozen.
 """
 
 from __future__ import annotations
@@ -14,12 +13,6 @@ from chronicle.classify.kernel import levels as at
 from chronicle.classify.kernel.levels import Memory, Row, learn_excursion, set_level
 
 
-def copy_event(source: Row, target: Row) -> None:
-    """Copy one row of an event into another."""
-    for field in range(at.EVENT):
-        target[field] = source[field]
-
-
 def clear_event(event: Row) -> None:
     """Begin a new event in this row."""
     for field in range(at.EVENT):
@@ -28,8 +21,7 @@ def clear_event(event: Row) -> None:
 
 def place(event: Row, onset: float, peak: float, height: float, score: float) -> None:
     """Write where an event is that was seen at its onset, how tall it is, and by what evidence."""
-    event[at.ONSET] = onset
-    event[at.OPENED] = onset
+    event[at.ONSET] = event[at.OPENED] = onset
     event[at.PEAK] = peak
     event[at.HEIGHT] = height
     event[at.SCORE] = score
@@ -39,14 +31,13 @@ def emit(mem: Memory, kind: float, event: Row, end: float, residual: float, base
     """Write an event row to the output and return it, so that the caller can add to it."""
     row = mem.out[int(mem.state[at.EMITTED])]
     mem.state[at.EMITTED] += 1.0
-    copy_event(event, row)
+    row[: at.EVENT] = event
     row[at.KIND] = kind
     row[at.END] = end
     row[at.RESIDUAL] = residual
     row[at.NOISE_SCALE] = mem.levels[0][at.NOISE]
-    row[at.INTO_NAN] = 0.0
+    row[at.INTO_NAN] = row[at.FALLING] = 0.0
     row[at.GROWTH] = residual - event[at.EARLY]
-    row[at.FALLING] = 0.0
     row[at.LAST_OVER] = mem.state[at.LAST] - base
     return row
 
@@ -93,8 +84,7 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
     event[at.SCORE] = seen
     event[at.SEEN_BY] = float(k)
     event[at.SMOOTH] = y
-    event[at.PEAK] = i
-    event[at.OPENED] = i
+    event[at.PEAK] = event[at.OPENED] = i
     event[at.EARLY] = y - event[at.BASE]
     if onset < 0.0:
         onset = locate(mem, k, event[at.BASE] + 1.5 * noise, i)
@@ -105,8 +95,7 @@ def open_event(mem: Memory, k: int, y: float, seen: float, onset: float, i: floa
         event[at.LAST_HIGH] = i
         highest(mem, event, i)
     mem.state[at.ACTIVE] = 1.0
-    mem.state[at.Z] = 0.0
-    mem.state[at.Z_BEFORE] = 0.0
+    mem.state[at.Z] = mem.state[at.Z_BEFORE] = 0.0
     clear_evidence(mem)
 
 
@@ -133,10 +122,7 @@ def clear_evidence(mem: Memory) -> None:
     """Reset the evidence of all levels, which now belongs to the event."""
     for k in range(at.LEVELS):
         q = mem.levels[k]
-        q[at.UP] = 0.0
-        q[at.DOWN] = 0.0
-        q[at.SUM] = 0.0
-        q[at.COLLECTED] = 0.0
+        q[at.UP] = q[at.DOWN] = q[at.SUM] = q[at.COLLECTED] = 0.0
 
 
 def restart_levels(mem: Memory, level: float) -> None:
@@ -158,8 +144,7 @@ def follow_active(mem: Memory, y: float, i: float) -> None:
     if top > event[at.HEIGHT]:
         event[at.HEIGHT] = top
         event[at.PEAK] = i
-        event[at.BACK_COUNT] = 0.0  # nothing is back before it peaks
-        event[at.SUNK] = 0.0
+        event[at.BACK_COUNT] = event[at.SUNK] = 0.0  # nothing is back before it peaks
     over = event[at.SMOOTH] - base
     if not is_back(mem, event, y, base, i):
         event[at.BACK_COUNT] = 0.0
@@ -198,9 +183,7 @@ def close_active(mem: Memory, over: float, base: float, i: float) -> None:
     """The active event is back: report it and go on with the references as they were."""
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
     event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
-    if (
-        event[at.HEIGHT] < mem.config[at.CLIP] * noise
-    ):  # no higher than single samples: part of the healthy tail
+    if event[at.HEIGHT] < mem.config[at.CLIP] * noise:  # as single samples: part of the healthy tail
         q = mem.levels[int(event[at.SEEN_BY])]
         learn_excursion(q, event[at.SCORE])
         q[at.CALM_RATE] += 0.001
@@ -218,7 +201,7 @@ def make_pending(mem: Memory, i: float) -> None:
     event, noise = mem.open[0], mem.levels[0][at.NOISE]
     event[at.ABRUPT] = abruptness(mem.ring, event[at.ONSET], i, event[at.BASE], noise)
     event[at.ONSET] = rise_start(mem.ring, event, i, noise, event[at.ABRUPT] >= 0.6)
-    copy_event(event, mem.open[int(mem.state[at.PENDING])])
+    mem.open[int(mem.state[at.PENDING])][:] = event
     mem.state[at.ACTIVE] = 0.0
     restart_levels(mem, event[at.SMOOTH])
 
@@ -226,7 +209,7 @@ def make_pending(mem: Memory, i: float) -> None:
 def remove_pending(mem: Memory, slot: int) -> None:
     """Take a pending event out of its slot and close the gap."""
     for j in range(slot, int(mem.state[at.PENDING])):
-        copy_event(mem.open[j + 1], mem.open[j])
+        mem.open[j][:] = mem.open[j + 1]
     mem.state[at.PENDING] -= 1.0
 
 
@@ -254,8 +237,7 @@ def close_all(mem: Memory, into_nan: float) -> None:
         if newer or state[at.ACTIVE] > 0.0:  # what rose since a newer event began belongs to that
             base = baseline(event, mem.open[newer][at.ONSET])
             left = mem.open[newer][at.BASE] - base
-            row = emit(mem, at.IS_OPEN, event, -1.0, left, base)
-            row[at.LAST_OVER] = left
+            emit(mem, at.IS_OPEN, event, -1.0, left, base)[at.LAST_OVER] = left
         else:
             close_open(mem, event, into_nan, i)
     state[at.PENDING] = 0.0
@@ -317,11 +299,9 @@ def mean_of(ring: Row, start: float, stop: float) -> float:
 
 
 def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> float:
-    """Share of the height of the first 32 samples that was gained in one jump: 1 is a jump, 0 a ramp.
-
-    A jump is the difference of two three-sample means side by side, less one noise scale; or of two
-    neighbours, where that is far above the noise.
-    """
+    """Share of the height of the first 32 samples that was gained in one jump: 1 is a jump, 0 a ramp. A jump
+    is the difference of two three-sample means side by side, less one noise scale; or of two neighbours,
+    where that is far above the noise."""
     height, jump3, jump1 = 1e-9, 0.0, 0.0
     for j in range(int(max(onset - 2.0, oldest(i) + 3.0, 3.0)), int(min(onset + 32.0, i)) + 1):
         height = max(height, mean_of(ring, j - 2, j + 1) - base)
@@ -336,11 +316,9 @@ def abruptness(ring: Row, onset: float, i: float, base: float, noise: float) -> 
 
 
 def rise_start(ring: Row, event: Row, i: float, noise: float, is_jump: bool) -> float:
-    """Onset once the height is known: first of three samples above a tenth of it (a ramp: a twentieth).
-
-    For tall events the edge is the geometric mean of that share and of the noise. A jump cannot begin before
-    its evidence did; a ramp may, as long as means of four stay above the baseline.
-    """
+    """Onset once the height is known: first of three samples above a tenth of it (a ramp: a twentieth). For
+    tall events the edge is the geometric mean of that share and of the noise. A jump cannot begin before its
+    evidence did; a ramp may, as long as means of four stay above the baseline."""
     onset, peak, height = event[at.ONSET], event[at.PEAK], max(event[at.HEIGHT], 0.0)
     share = 0.1 if is_jump else 0.05
     edge = event[at.BASE] + max(min(share * height, math.sqrt(3.0 * share * height * noise)), 1.5 * noise)

@@ -1,16 +1,12 @@
 """One level of the pyramid: references without lag, a noise scale, a CUSUM upwards and one downwards.
 
 Every level is the same detector on means of 4**k samples. A change that is slow, small or long for one level
-is an ordinary shift on a coarser one, so gradual divergence and small level shifts need no special rules.
+is an ordinary shift on a coarser one. Code that runs for every sample clips by conditions, since calls of
+`min` and `max` would take a third of the time of plain Python.
 
-Code that runs for every sample clips by conditions, since calls of `min` and `max` would take a third of the
-time of plain Python.
-
-The memory of the kernel comes first. The kernel is scalar Python that numba can compile as it is, so its
-memory consists of arrays of floats instead of objects; without numba they are lists, which scalar Python
-reads faster than numpy arrays. A name like HEIGHT is an index into a row; its comment states what the row
-holds there and in which unit. "log" stands for log units of the transformed value, "index" for the number of
-a logged sample, from 0.
+The memory of the kernel comes first: arrays of floats, so that numba can compile the kernel as it is; without
+numba they are lists, which scalar Python reads faster. A name like HEIGHT is an index into a row. "log"
+stands for log units of the transformed value, "index" for the number of a logged sample, from 0.
 """
 
 from __future__ import annotations
@@ -151,8 +147,7 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
         set_level(q, y)
         if k > 0:  # a little more than averaging white noise would leave
             q[NOISE] = 0.6 * mem.levels[k - 1][NOISE]
-        q[COUNT] = 1.0
-        q[FRESH] = 1.0
+        q[COUNT] = q[FRESH] = 1.0
         return 0.0, False, False
     noise = q[NOISE]
     mean = q[MEAN]
@@ -172,10 +167,7 @@ def observe(mem: Memory, k: int, y: float, i: float, watch_down: bool) -> tuple[
 
 def set_level(q: Row, y: float) -> None:
     """Put all references of a level on y."""
-    q[MEAN] = y
-    q[MEAN2] = y
-    q[TREND] = y
-    q[TREND2] = y
+    q[MEAN] = q[MEAN2] = q[TREND] = q[TREND2] = y
 
 
 def warming(q: Row) -> float:
@@ -193,11 +185,9 @@ def correlation_penalty(mem: Memory, k: int) -> float:
 
 
 def rise_evidence(mem: Memory, q: Row, z: float, since: float) -> bool:
-    """Winsorised CUSUM upwards: whether its sum exceeds the threshold.
-
-    The threshold is at least what the excursions of this series require (bimodal batches, autocorrelated
-    noise): their exponential tail is extrapolated to the height exceeded once in 1 / CALM_TAIL samples.
-    """
+    """Winsorised CUSUM upwards: whether its sum exceeds the threshold. The threshold is at least what the
+    excursions of this series require (bimodal batches, autocorrelated noise): their exponential tail is
+    extrapolated to the height exceeded once in 1 / CALM_TAIL samples."""
     cfg = mem.config
     if q[UP] <= 0.0:
         q[UP_ONSET] = since

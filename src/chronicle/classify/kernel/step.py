@@ -28,8 +28,7 @@ from chronicle.classify.kernel.levels import Memory, Row, observe, warming
 def start(mem: Memory) -> None:
     """Set the memory of a series that has no sample yet; all of it must be zero."""
     state = mem.state
-    state[at.BAD_SINCE] = -1.0
-    state[at.DROP_ONSET] = -1.0
+    state[at.BAD_SINCE] = state[at.DROP_ONSET] = -1.0
     state[at.OVER_RATE] = 0.003
     state[at.OVER_MEAN] = 0.4
     state[at.SAME_VALUE] = math.nan
@@ -128,18 +127,14 @@ def emit_stretch(mem: Memory, kind: float, first: float, last: float, samples: f
 def replay(mem: Memory) -> None:
     """Scale the first samples together, then process them one by one."""
     state, count = mem.state, int(mem.state[at.WARMED])
-    positive = True
-    for j in range(count):
-        positive = positive and mem.warm[j][0] > 0.0
-    if not positive:
+    if min([mem.warm[j][0] for j in range(count)]) <= 0.0:
         sizes = sorted([abs(mem.warm[j][0]) for j in range(count)])
         state[at.DOMAIN] = 1.0
         state[at.UNIT] = max(sizes[count // 2], 1e-12)
     first = [transform(mem, mem.warm[j][0]) for j in range(count)]
     mem.levels[0][at.NOISE] = 1.2 * first_noise(first)
     state[at.MOVE_LOG] = math.log(0.75 * mem.levels[0][at.NOISE])
-    state[at.SHORT] = first[0]
-    state[at.LAST] = first[0]
+    state[at.SHORT] = state[at.LAST] = first[0]
     state[at.STARTED] = 1.0
     for j in range(count):
         judge(mem, first[j], mem.warm[j][1])
@@ -168,11 +163,9 @@ def judge(mem: Memory, y: float, i: float) -> None:
 
 def raise_noise(mem: Memory, jump: float) -> None:
     """Raise the noise scale where most neighbours differ by more than that: the series has become noisier.
-
     The noise scale adapts slowly, and not at all during an event. But an event jumps once, a noisier series
     at every sample. The mean log difference of neighbours (0.75 noise scales for white noise) distinguishes
-    them within 20 samples.
-    """
+    them within 20 samples."""
     state, noise = mem.state, mem.levels[0][at.NOISE]
     moved = math.log(jump if jump > 1e-12 else 1e-12) - state[at.MOVE_LOG]
     state[at.MOVE_LOG] += 0.05 * (-2.0 if moved < -2.0 else 3.0 if moved > 3.0 else moved)
@@ -208,10 +201,8 @@ def observe_quiet(mem: Memory, y: float, before: float, i: float) -> None:
 
 
 def feed_pyramid(mem: Memory, y: float, i: float) -> tuple[float, int, float, int]:
-    """Feed a sample to level 0 and, when groups are full, their means to the levels above.
-
-    Returns (excess at level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1).
-    """
+    """Feed a sample to level 0 and, when groups are full, their means to the levels above. Returns (excess at
+    level 0, lowest level with an alarm upwards or -1, its sample, lowest downwards or -1)."""
     q, clip = mem.levels[0], mem.config[at.CLIP] * mem.levels[0][at.NOISE]
     ref = 2.0 * q[at.MEAN] - q[at.MEAN2]
     ref = ref if ref > q[at.MEAN] else q[at.MEAN]
@@ -234,8 +225,7 @@ def feed_pyramid(mem: Memory, y: float, i: float) -> tuple[float, int, float, in
         if q[at.COLLECTED] < at.GROUP:
             break
         sample = q[at.SUM] / at.GROUP
-        q[at.SUM] = 0.0
-        q[at.COLLECTED] = 0.0
+        q[at.SUM] = q[at.COLLECTED] = 0.0
     return z0, up, value, down
 
 
@@ -288,11 +278,9 @@ def lone_spike(
 
 
 def learn_tail(mem: Memory, z: float, edge: float, opens: bool) -> None:
-    """Update the rate and the mean excess of samples beyond TAIL_FROM.
-
-    The last three samples, which are tested together, are not part of the tail that they are tested against.
-    They are added afterwards, even if they open an event: a series with many events has heavy tails.
-    """
+    """Update the rate and the mean excess of samples beyond TAIL_FROM. The last three samples, which are
+    tested together, are not part of the tail that they are tested against. They are added afterwards, even if
+    they open an event: a series with many events has heavy tails."""
     state = mem.state
     learn_one(state, state[at.Z_BEFORE], edge)
     if opens:
@@ -311,11 +299,9 @@ def learn_one(state: Row, z: float, edge: float) -> None:
 
 
 def judge_end(mem: Memory) -> None:
-    """The test at the end of the log. It is a single test, not one a sample, so less evidence is enough.
-
-    A turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best
-    by a noise scale. A jump: the last sample is twice as far out as the edge of the tail, and 28 % up.
-    """
+    """The test at the end of the log. It is a single test, not one a sample, so less evidence is enough. A
+    turn: the last sample is beyond what one log in a thousand ends with, and the level was off its best by a
+    noise scale. A jump: the last sample is twice as far out as the edge of the tail, and 28 % up."""
     state, q, cfg = mem.state, mem.levels[0], mem.config
     rise = state[at.LAST] - q[at.MEAN]
     if state[at.ACTIVE] > 0.0 or state[at.PENDING] > 0.0 or rise <= cfg[at.RISE]:
@@ -345,8 +331,7 @@ def leave_log_domain(mem: Memory) -> None:
     state[at.DOMAIN] = 1.0
     state[at.UNIT] = math.exp(min(max(mem.config[at.SIGN] * mem.levels[0][at.MEAN], -300.0), 300.0))
     restart_levels(mem, mem.config[at.SIGN] * 0.881373587019543)  # asinh(1)
-    state[at.PENDING] = 0.0
-    state[at.ACTIVE] = 0.0
+    state[at.PENDING] = state[at.ACTIVE] = 0.0
     for k in range(at.LEVELS):
         mem.levels[k][at.NOISE] *= 0.7  # d asinh(x) = 0.7 d log(x) at x = 1
 

@@ -1,8 +1,4 @@
-"""The rules, one file a family of patterns, each with one `Rule` or more (see chronicle/classify/report.py).
-
-`RULES` is the explicit list, shapes first; the order decides who explains whom: a later rule may replace
-findings of an earlier one.
-"""
+"""The rules, one file a family of patterns; a later rule may replace findings of an earlier one."""
 
 from __future__ import annotations
 

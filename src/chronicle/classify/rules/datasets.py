@@ -20,15 +20,13 @@ resume-ratio-skew
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from chronicle.classify import measure
-from chronicle.classify.kernel import RISES as RISING_KINDS
-from chronicle.classify.kernel import Event
-from chronicle.classify.measure import LINE_SAMPLES, Excess, departure, median, positive
+from chronicle.classify.kernel import RISING_KINDS
+from chronicle.classify.measure import Excess, departure, median
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
-from chronicle.classify.resumed import FIRST_SAMPLES, JOIN_SAMPLES
 from chronicle.classify.rules import resume
 from chronicle.classify.rules.loss_shapes import BUMPS, SPIKES, typed_findings
 from chronicle.classify.thresholds import Thresholds
@@ -38,7 +36,6 @@ from chronicle.metrics.roles import MIN_POINTS
 from chronicle.model import Finding, Role, Series
 
 DATASET_SPIKE, SKEW = "multi-dataset-spike", "resume-ratio-skew"
-WHY = "the ratio had kept its level, or a single data set had risen as much"
 
 
 def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -51,17 +48,21 @@ def _dataset_spikes(view: View, attempt: AttemptView) -> Iterator[Finding]:
     spikes.sort(key=lambda pair: pair[0].start_step)
     while spikes:
         first, source = spikes[0]
-        group = [(f, s) for f, s in spikes if together(view, first, f, source)]
+        group = [(f, s) for f, s in spikes if together(view, stretch(first), stretch(f), source)]
         spikes = [pair for pair in spikes if pair not in group]
         yield _whose(view, attempt, sources, group)
 
 
-def together(view: View, a: Finding, b: Finding, series: Series) -> bool:
-    """Whether two events are one: their onsets are close, in samples or relative to the longer one."""
-    near = view.thresholds.same_time * step_gap(series)
-    longest = max((f.end_step or f.peak_step or f.start_step) - f.start_step for f in (a, b))
-    apart = abs(a.start_step - b.start_step)
-    return apart <= max(near, view.thresholds.same_share * longest)
+def together(view: View, a: tuple[int, int], b: tuple[int, int], series: Series) -> bool:
+    """Whether two events (first and last step) are one: their onsets are close, in samples or relative to the
+    longer one."""
+    near, longest = view.thresholds.same_time * step_gap(series), max(a[1] - a[0], b[1] - b[0])
+    return abs(a[0] - b[0]) <= max(near, view.thresholds.same_share * longest)
+
+
+def stretch(f: Finding) -> tuple[int, int]:
+    """The first step of a finding, and the last one that is known."""
+    return f.start_step, f.end_step or f.peak_step or f.start_step
 
 
 def _whose(
@@ -91,102 +92,56 @@ def _whose(
 def skewed_mixture(view: View) -> Iterator[Finding]:
     """Bumps of the loss that the mixture of the batch explains, at joins and elsewhere."""
     logged = [(a, a.loss) for a in view.attempts if a.loss is not None and a.by_role(Role.RATIO)]
-    at_joins = list(skewed_resumes(view)) if logged else []
-    yield from at_joins
-    known = {(f.attempt, f.start_step) for f in at_joins}
+    at_joins = [f for f in resume.find(view) if f.pattern == resume.RESUME_SPIKE] if logged else []
     for attempt, loss in logged:
-        yield from (f for f in _ratio_skew(view, attempt, loss) if (f.attempt, f.start_step) not in known)
+        spikes = [f for f in at_joins if f.attempt == attempt.name]
+        known = {f.start_step for f in spikes}
+        shapes = [f for f in typed_findings(view, loss) if f.pattern in BUMPS and f.start_step not in known]
+        for bump in (*spikes, *shapes):
+            for ratio in attempt.by_role(Role.RATIO):
+                yield from filter(stands, _ratio_skew(view, attempt, loss, ratio, bump))
 
 
-def _ratio_skew(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
-    bumps = [f for f in typed_findings(view, loss) if f.pattern in BUMPS]
-    for ratio in attempt.by_role(Role.RATIO) if bumps else ():
-        events = [e for sign in (1.0, -1.0) for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
-        for bump in bumps:
-            start = bump.start_step
-            event = next((e for e in events if together(view, _stretch(ratio, e), bump, loss)), None)
-            peak = bump.peak_step if bump.peak_step is not None else start
-            sources = [departure(s, start, peak + 1) for s in attempt.dataset_losses]
-            calm = calm_sources(view.thresholds, sources, bump.evidence["height_log"])
-            change = left_level(view, ratio, bump) if event is None else _seen(event)
-            if calm is not None and change is not None:
-                began = start if event is None else int(ratio.steps[event.onset])
-                checks = [*noted(ratio=ratio.metric, ratio_start_step=began), *change, *calm]
-                yield from filter(stands, [renamed(bump, SKEW, checks, why=WHY)])
+def _ratio_skew(
+    view: View, attempt: AttemptView, loss: Series, ratio: Series, bump: Finding
+) -> Iterator[Finding]:
+    """A bump during which a ratio leaves its level, or that of the attempt before, and no data set rises."""
+    limits, start = view.thresholds, bump.start_step
+    before = next(iter(view.named(bump.evidence.get("after"))), None)
+    peak = bump.peak_step if bump.peak_step is not None else start
+    sources = [departure(continued(before, s), start, peak + 1) for s in attempt.dataset_losses]
+    calm = calm_sources(limits, sources, bump.evidence["height_log"])
+    signs = (1.0, -1.0) if before is None else ()
+    events = [(e, sign) for sign in signs for e in view.events(ratio, sign) if e.kind in RISING_KINDS]
+    steps, own = ratio.steps.tolist(), stretch(bump)
+    spans = ((e, sign, (steps[e.onset], steps[e.end or e.peak])) for e, sign in events)
+    event, sign, _ = next((s for s in spans if together(view, s[2], own, loss)), (None, 0.0, own))
+    if calm is None or (event is None and bump.end_step is None):
+        return
+    if event is not None:
+        began, share = int(ratio.steps[event.onset]), abs(np.expm1(sign * event.height))
+        change = [Check("change of the ratio", share, "share", "leaves its level", key="ratio_change_share")]
+    else:
+        off = departure(continued(before, ratio), start, (bump.end_step or start) + 1)
+        began, share = start, abs(np.expm1(off.height))
+        least = limits.single_t if before is None else limits.join_t
+        change = [
+            at_least("ratio off its line meanwhile", abs(off.t), "standard errors", least),
+            at_least("change of the ratio", share, "share", limits.ratio_off, "ratio_change_share"),
+        ]
+    checks = [*noted(ratio=ratio.metric, ratio_start_step=began), *change, *calm]
+    why = "the ratio had kept its level, or a single data set had risen as much"
+    yield renamed(bump, SKEW, checks, why=why)
 
 
-def _stretch(ratio: Series, event: Event) -> Finding:
-    """An event of a ratio as what `together` compares."""
-    start, end = (int(ratio.steps[k]) for k in (event.onset, event.peak if event.end is None else event.end))
-    return Finding("", None, None, start, None, end, 0.0, 0.0)
-
-
-def _seen(event: Event) -> list[Check]:
-    change = float(np.exp(abs(event.height))) - 1
-    return [Check("change of the ratio", change, "share", "leaves its level", key="ratio_change_share")]
-
-
-def left_level(view: View, ratio: Series, bump: Finding) -> list[Check] | None:
-    """The checks that a ratio is off its line during a bump that is over."""
-    if bump.end_step is None:
-        return None
-    off, limits = departure(ratio, bump.start_step, bump.end_step + 1), view.thresholds
-    change = float(np.exp(abs(off.height))) - 1
-    return [
-        at_least("ratio off its line meanwhile", abs(off.t), "standard errors", limits.single_t),
-        at_least("change of the ratio", change, "share", limits.ratio_off, "ratio_change_share"),
-    ]
-
-
-def skewed_resumes(view: View) -> Iterator[Finding]:
-    """Resume spikes that the mixture explains: a ratio is off its earlier level, and no data set is."""
-    limits = view.thresholds
-    for spike in resume.find(view):
-        names = spike.attempt, spike.evidence.get("after")
-        after, before = (next(iter(view.named(name)), None) for name in names)
-        if spike.pattern != resume.RESUME_SPIKE or after is None or before is None:
-            continue
-        skews = [(skew(old, r, spike.start_step), r) for r, old in pairs(before, after, Role.RATIO)]
-        (share, t), ratio = max(skews, key=lambda s: abs(s[0][1]), default=((0.0, 0.0), None))
-        sources = [rise_at_join(old, s, spike) for s, old in pairs(before, after, Role.DATASET_LOSS)]
-        calm = calm_sources(limits, sources, float(spike.evidence["join_height_log"]))
-        if ratio is not None and calm is not None:
-            first = "first samples of the ratio off its level"
-            checks = [
-                *noted(ratio=ratio.metric, ratio_change_share=share),
-                at_least(first, abs(t), "standard errors", limits.join_t),
-                at_least("change of the ratio", abs(share), "share", limits.ratio_off),
-                *calm,
-            ]
-            yield from filter(stands, [renamed(spike, SKEW, checks, why=WHY)])
-
-
-def pairs(before: AttemptView, after: AttemptView, role: Role) -> list[tuple[Series, Series]]:
-    """Series of a role in an attempt, each with its counterpart in the earlier attempt."""
-    return [(s, before.series[s.metric]) for s in after.by_role(role) if s.metric in before.series]
-
-
-def skew(old: Series, new: Series, at: float) -> tuple[float, float]:
-    """How far the first samples of a ratio are off its level before: as a share of it, and in errors."""
-    level = old.values[(old.steps < at) & np.isfinite(old.values)][-LINE_SAMPLES:]
-    first = new.values[(new.steps >= at) & np.isfinite(new.values)][: FIRST_SAMPLES[-1]]
-    if min(len(level), len(first)) < JOIN_SAMPLES or not np.mean(level) > 0:
-        return 0.0, 0.0
-    usual, noise = float(np.mean(level)), measure.scale(level)
-    noise *= measure.inflation(level - usual, noise)
-    offs = [(float(np.mean(first[:m])) - usual, m) for m in FIRST_SAMPLES if m <= len(first)]
-    off, m = max(offs, key=lambda o: abs(o[0]) * o[1] ** 0.5)
-    return off / usual, off / (noise * (1 / m + 1 / len(level)) ** 0.5)
-
-
-def rise_at_join(old: Series, new: Series, spike: Finding) -> Excess:
-    """How far the loss of a data set lies over its line of the earlier attempt while the spike lasts."""
-    (old_steps, before), (steps, y) = positive(old), positive(new)
-    known = old_steps < spike.start_step
-    line = measure.fit(old_steps[known][-LINE_SAMPLES:], before[known][-LINE_SAMPLES:])
-    end = spike.end_step or spike.start_step
-    part = steps[: int(np.searchsorted(steps, end)) + JOIN_SAMPLES]
-    return measure.excess(line, part, y[: len(part)]) if line and len(part) else Excess(0.0, 0.0)
+def continued(before: AttemptView | None, series: Series) -> Series:
+    """A series behind that of the same metric of an attempt before it."""
+    old = before.series.get(series.metric) if before is not None else None
+    if old is None:
+        return series
+    old = old.pick(old.steps < series.steps[0])
+    steps, values = np.r_[old.steps, series.steps], np.r_[old.values, series.values]
+    return replace(series, steps=steps, values=values, times=np.r_[old.times, series.times])
 
 
 def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> list[Check] | None:
@@ -198,5 +153,5 @@ def calm_sources(limits: Thresholds, rises: Sequence[Excess], height: float) -> 
     return [most] if rises else []
 
 
-BY_DATASET = Rule.of_attempts("datasets", (DATASET_SPIKE,), _dataset_spikes)
+BY_DATASET = Rule("datasets", (DATASET_SPIKE,), Rule.by_attempt(_dataset_spikes))
 MIXTURE = Rule("mixture", (SKEW,), skewed_mixture, replaces=BUMPS | {resume.RESUME_SPIKE})

@@ -26,26 +26,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    confidence_of,
-    difference_noise,
-    finite,
-    inflation,
-    median,
-    positive,
-    running,
-    scale,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, confidence_of, finite, median, positive, running, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
-from chronicle.classify.rules.objectives import (
-    FALL_FOR_ALARM_ERRORS,
-    FEWEST_POINTS,
-    LOST_SHARE,
-    ascent,
-    improves,
-)
+from chronicle.classify.rules import objectives
+from chronicle.classify.rules.objectives import FALL_FOR_ALARM_ERRORS, FEWEST_POINTS, LOST_SHARE, improves
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import COURSE_POINTS, AttemptView, View
 from chronicle.metrics.aliases import OF_EVALUATION, OF_TRAINING
@@ -105,19 +91,19 @@ def _overfitting(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
 
 def lost_scores(attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """Held-out scores that lost a third of what they had gained, and a twentieth of their size, for good."""
-    rewarded = attempt.first(Role.OBJECTIVE) is not None  # then it is that which went another way
-    for score in attempt.by_role(Role.VALIDATION_SCORE) if not rewarded else ():
-        way = ascent(score, FEWEST_POINTS)
+    if attempt.first(Role.OBJECTIVE) is not None:  # then it is that which went another way
+        return
+    for score in attempt.by_role(Role.VALIDATION_SCORE):
+        way = objectives.ascent(score, FEWEST_POINTS)
         if is_extreme(score.metric) or way is None or not way.collapsed:
             continue
         share = (way.best - way.last) / max(abs(way.best), abs(way.last), 1e-300)
-        meanwhile = turn(loss, way.best_step, float(loss.steps[-1])) or Turn(0.0, 0.0, 0.0)
-        gain = meanwhile.before - meanwhile.after
-        if gain < -meanwhile.error:  # then the model is worse in all ways
-            continue
+        meanwhile = turn(loss, way.best_step, loss.steps[-1]) or Turn(0.0, 0.0, 0.0)
         held_out = (turn(s, way.best_step, s.steps[-1]) for s in attempt.by_role(Role.VALIDATION_LOSS))
-        if any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out)):
-            continue  # and here it is better at what it is trained for
+        better = any(t.before - t.after >= LEAST_SCORE_FALL for t in filter(None, held_out))
+        gain = meanwhile.before - meanwhile.after
+        if better or gain < -meanwhile.error:  # at what it is trained for; or it is worse in all ways
+            continue
         checks = [
             at_least("of the score's rise lost", way.lost_share, "share", LOST_SHARE, "lost_share"),
             at_least("fall of the score", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
@@ -135,15 +121,11 @@ def measures(series: Series) -> frozenset[str]:
 
 
 def turned_up(view: View, y: Floats) -> tuple[int, float, float]:
-    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed.
-
-    Wider medians know the minimum better, so they see a slow turn in noise; the narrowest that tells
-    places it.
-    """
+    """Of a validation loss: the sample of its minimum, the rise since, and the rise that is needed. Wider
+    medians know the minimum better, so they see a slow turn in noise; the narrowest that tells places it."""
     n, limits = len(y), view.thresholds
-    if n < FEWEST_EVALUATIONS:
-        worse = bool(np.all(np.diff(y) > 0))  # too few for a noise: any three are in this order once in six
-        return 0, float(y[-1] - y[0]) if worse else 0.0, limits.overfit_few
+    if n < FEWEST_EVALUATIONS:  # too few for a noise: any three are in this order once in six
+        return 0, float(y[-1] - y[0]) if (np.diff(y) > 0).all() else 0.0, limits.overfit_few
     width = 3 if n < 30 else 5
     widths = (width << k for k in range(n.bit_length()) if not k or width << k <= n // 4)
     turns = [risen_from_minimum(limits, y, width | 1) for width in widths]
@@ -162,7 +144,7 @@ def risen_from_minimum(limits: Thresholds, y: Floats, width: int) -> tuple[int, 
     noise = scale(np.diff(y[max(low - max(len(after), FEWEST_EVALUATIONS), 0) :], 2)) / np.sqrt(6)
     x = np.arange(len(after))
     off = after - np.polyval(np.polyfit(x, after, 2), x)  # what wanders needs more points to be sure of
-    alike = inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
+    alike = measure.inflation(off, scale(off)) if len(after) >= FEWEST_FOR_CORRELATION else 1.0
     error = MEDIAN_ERROR * noise * alike * float(np.sqrt(1 / len(late) + 1 / width))
     return low, float(median(late) - smooth[low]), max(limits.moved, limits.join_t * error)
 
@@ -182,7 +164,7 @@ def turn(loss: Series, start: float, end: float) -> Turn | None:
     before, after = y[np.abs(steps - start) <= near], y[steps >= end - near]
     if not len(before) or not len(after):
         return None
-    error = MEDIAN_ERROR * difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
+    error = MEDIAN_ERROR * measure.difference_noise(y) * (1 / len(before) + 1 / len(after)) ** 0.5
     return Turn(median(before), median(after), error)
 
 
@@ -200,7 +182,7 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
     held = [s for s in attempt.by_role(Role.VALIDATION_SCORE) if len(s) >= 8]
     pairs, limits = [(t, v, 1.0) for t in train for v in held], view.thresholds
     if not pairs and attempt.loss is not None and attempt.validation_loss is not None:
-        pairs.append((attempt.loss, attempt.validation_loss, -1.0))
+        pairs = [(attempt.loss, attempt.validation_loss, -1.0)]
     for trained, tested, sign in pairs:
         saturated = learned_at(trained, sign, 0.95)
         if trained is tested or saturated is None:
@@ -209,14 +191,12 @@ def late_generalisation(view: View, attempt: AttemptView) -> list[Finding]:
         arrived, leaves = learned_at(late, sign, 0.9), learned_at(late, sign, LEAVES_SHARE)
         if arrived is None or leaves is None or not apart(trained, late, sign):
             continue
-        soon = leaves < limits.lag * max(saturated, float(trained.steps[1]))
-        waited = leaves - float(late.steps[0])  # before it was first asked nobody knows
-        if soon or waited <= limits.settling * float(tested.steps[-1] - tested.steps[0]):
+        soon = leaves < limits.lag * max(saturated, trained.steps[1])
+        waited = leaves - late.steps[0]  # before it was first asked nobody knows
+        if soon or waited <= limits.settling * (tested.steps[-1] - tested.steps[0]):
             continue
-        checks = [
-            *noted(train_saturated_step=saturated),
-            at_least("delay", leaves / max(saturated, 1.0), "times", limits.lag, "delay_times"),
-        ]
+        delay = at_least("delay", leaves / max(saturated, 1.0), "times", limits.lag, "delay_times")
+        checks = [*noted(train_saturated_step=saturated), delay]
         at = At(attempt, tested, leaves, leaves, arrived)
         done = ("lr-decay-drop", "the training had not been done before")
         return [finding(SUDDEN, at, checks, 0.5, 0.9, done)]
@@ -261,15 +241,14 @@ def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
     tenth of the log in steps and points, and gained five times what as many steps before had gained. What is
     over at once is what a cut of the learning rate does: where no rate is logged nobody can tell."""
     steps, y = positive(loss)
-    at_once = drop.end is not None and drop.end - drop.onset <= AT_ONCE_SAMPLES
-    if at_once and view.attempt_of[loss].learning_rate is None:
+    end = drop.end if drop.end is not None else len(loss) - 1
+    if end - drop.onset <= AT_ONCE_SAMPLES and view.attempt_of[loss].learning_rate is None:
         return False
     start = float(loss.steps[drop.onset])
-    lasted = float(loss.steps[drop.end if drop.end is not None else -1]) - start
+    lasted = float(loss.steps[end]) - start
     a = int(np.searchsorted(steps, start))
-    if a < max(COURSE_POINTS, SURPRISE_FROM * len(steps)):
-        return False
-    if start - steps[0] < SURPRISE_FROM * (steps[-1] - steps[0]):
+    few = a < max(COURSE_POINTS, SURPRISE_FROM * len(steps))
+    if few or start - steps[0] < SURPRISE_FROM * (steps[-1] - steps[0]):
         return False
     gap = median(np.diff(steps[max(a - 32, 0) : a + 1]))
     quick = lasted <= max(view.thresholds.sudden * start, 8 * gap)
@@ -278,4 +257,4 @@ def is_abrupt(view: View, loss: Series, drop: Event) -> bool:
     return quick and abs(drop.height) >= view.thresholds.sudden_gain * gained
 
 
-RULE = Rule.of_attempts("learning", ("overfitting", SUDDEN), find)
+RULE = Rule("learning", ("overfitting", SUDDEN), Rule.by_attempt(find))

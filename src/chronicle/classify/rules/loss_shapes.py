@@ -54,8 +54,7 @@ from functools import cached_property
 
 import numpy as np
 
-from chronicle.classify.kernel import RISES as RISING_KINDS
-from chronicle.classify.kernel import Event, Kind
+from chronicle.classify.kernel import RISING_KINDS, Event, Kind
 from chronicle.classify.measure import last_decimal, median
 from chronicle.classify.patterns import Trait, having
 from chronicle.classify.report import At, Check, Rule, calibrated, finding, noted, renamed, side, stands
@@ -93,11 +92,8 @@ class Shape:
 
     @cached_property
     def before(self) -> float:
-        """The level before the event, in the unit of the series.
-
-        It is the lower one of the medians of the last 8 and 3 samples, since a loss may fall steeply; of a
-        loss that went on falling during the event, it is the lowest sample.
-        """
+        """The level before the event, in the unit of the series: the lower one of the medians of the last 8
+        and 3 samples, since a loss may fall steeply; the lowest sample, if it fell during the event."""
         onset, peak = self.event.onset, self.event.peak
         level = float(np.fmin(self.value(onset - LEVEL_SAMPLES, onset), self.value(onset - 3, onset)))
         if self.value(peak, peak + 1) > level:
@@ -123,10 +119,9 @@ class Shape:
     def dips(self) -> bool:
         """Whether it came down from its highest samples by a quarter of the height, as a spike does."""
         e = self.event
-        y = self.series.values[e.onset : e.end]
+        y, height, noise = self.series.values[e.onset : e.end], e.height, e.noise
         y = y[np.isfinite(y)]
-        height, noise = e.height, e.noise
-        if len(y) and float(y.min()) > 0:
+        if y.min(initial=np.inf) > 0:
             y = np.log(y)
         else:  # a loss that crosses zero is measured in its own unit
             height = self.value(e.peak, e.peak + 1) - self.value(e.onset - LEVEL_SAMPLES, e.onset)
@@ -160,14 +155,12 @@ class Shape:
     @cached_property
     def at_rest(self) -> bool:
         """Whether every other loss stands still too and most was learned, as in a converged optimizer, or the
-        loss changes below the precision it is printed with."""
+        loss came to its lowest value by steps of its last printed decimal."""
         losses = self.attempt.by_role(Role.LOSS, Role.PART_LOSS, Role.VALIDATION_LOSS)
         since = [s.values[s.steps >= self.step(self.event.onset)] for s in losses if s is not self.series]
         still = bool(since) and all(len(v) > 1 and bool((v == v[0]).all()) for v in since)
-        return (still and 0.0 <= self.end_share <= self.limits.first_level) or self._is_below_print()
-
-    def _is_below_print(self) -> bool:
-        """Whether the loss came to its lowest value by steps of its last printed decimal."""
+        if still and 0.0 <= self.end_share <= self.limits.first_level:
+            return True
         values = self.series.values[np.isfinite(self.series.values)]
         before = self.series.values[max(self.event.onset - LEVEL_SAMPLES, 0) : self.event.onset + 1]
         lowest = bool(values[-1] == values.min()) and len(before) > LEVEL_SAMPLES
@@ -208,9 +201,8 @@ class Shape:
         ]
 
     def at(self, peak: int | None) -> At:
-        onset, end = self.step(self.event.onset), self.event.end
-        peak_step = None if peak is None else self.step(peak)
-        return At(self.attempt, self.series, onset, peak_step, None if end is None else self.step(end))
+        peak_step, end = (None if i is None else self.step(i) for i in (peak, self.event.end))
+        return At(self.attempt, self.series, self.step(self.event.onset), peak_step, end)
 
     def finding(
         self, pattern: str, severity: float, runner_up: tuple[str, str], checks: list[Check]
@@ -229,8 +221,7 @@ class Shape:
         checks = [*measured, *self.checks(), *checks]
         # the confidence that something happened: evidence and height, each against the noise
         sure = 0.5 + 0.5 * (1.0 - math.exp(-max(e.score, 0.0) / 20.0)) * min(1.0, e.height / (4.0 * e.noise))
-        # such as rise@600, whatever the rise turns out to be
-        seen_at = f"{'rise' if e.kind in RISING_KINDS else e.kind.value}@{self.step(e.opened)}"
+        seen_at = f"rise@{self.step(e.opened)}"  # whatever the rise turns out to be
         return finding(pattern, self.at(e.peak), checks, severity, sure, runner_up, seen_at)
 
 
@@ -303,11 +294,10 @@ def _spike(shape: Shape) -> Finding | None:
 def _recovered(shape: Shape) -> Finding:
     e, most, tall = shape.event, shape.limits.fast_steps, 0.1 * shape.event.height
     assert e.end is not None
-    took, counts_steps = shape.step(e.end) - shape.step(e.onset), shape.attempt.attempt.axis == "step"
+    took, samples = shape.step(e.end) - shape.step(e.onset), shape.limits.fast_samples
     # a number of epochs or of tokens cannot be compared with a number of steps
-    fast = e.end - e.onset <= shape.limits.fast_samples or (counts_steps and took <= most)
-    few = f"{most:g}, or {shape.limits.fast_samples:g} samples"
-    limits = f"<= {few}", f"> {few.replace('or', 'and')}"
+    fast = e.end - e.onset <= samples or (shape.attempt.attempt.axis == "step" and took <= most)
+    limits = f"<= {most:g}, or {samples:g} samples", f"> {most:g}, and {samples:g} samples"
     check = side("recovery", took, "steps", fast, limits, "recovery_steps")
     if fast:
         return shape.finding(FAST, 0.1 + tall, (SLOW, f"it had taken more than {most:g} steps"), [check])
@@ -338,33 +328,33 @@ def _divergence(shape: Shape) -> Finding | None:
 def climbing_again(named: Sequence[tuple[Shape, Finding]]) -> Iterator[Finding]:
     """The findings of one series, in which a spike that had not recovered before a divergence began is called
     its beginning."""
-    climbs = [f for _, f in named if f.pattern == NO_SPIKE and f.end_step is None]
+    climbs = [f for _, f in named if f.pattern == NO_SPIKE]
     for shape, f in named:
         climb = next((c for c in climbs if c.start_step > f.start_step), None)
-        if climb is None or f.pattern not in (NOT_FULLY, SHIFT) or not (shape.is_spike and shape.dips):
-            yield f
-            continue
-        after = climb.start_step - f.start_step
-        check = Check("climbs again after", after, "steps", "before it was back", key="climb_after_steps")
-        longer = renamed(f, AFTER, [check], why="the loss had come back before it climbed again")
-        yield replace(longer, severity=max(f.severity, climb.severity))
+        if climb is not None and f.pattern in (NOT_FULLY, SHIFT) and shape.is_spike and shape.dips:
+            after, severity = climb.start_step - f.start_step, max(f.severity, climb.severity)
+            check = Check("climbs again after", after, "steps", "before it was back", key="climb_after_steps")
+            f = renamed(f, AFTER, [check], why="the loss had come back before it climbed again")
+            f = replace(f, severity=severity)
+        yield f
 
 
 def _level_shift(shape: Shape) -> Finding | None:
-    if not shape.is_open:  # every other open rise was named by an earlier family
-        return None
     left = shape.event.residual
     check = Check("stays up", left, "log units", "half of the height, less two noise scales")
-    return shape.finding(SHIFT, 0.3 + left, (NOT_FULLY, "its peak stood out above the new level"), [check])
+    peaks = (NOT_FULLY, "its peak stood out above the new level")
+    # every other open rise was named by an earlier family
+    return shape.finding(SHIFT, 0.3 + left, peaks, [check]) if shape.is_open else None
 
 
 def _nonfinite(shape: Shape) -> Finding | None:
     e = shape.event
     if e.kind is not Kind.NONFINITE:
         return None
-    part = shape.series.values[e.onset : len(shape.series) if e.end is None else e.end + 1]
-    counts = noted(nan_samples=int(np.isnan(part).sum()), inf_samples=int(np.isinf(part).sum()))
-    absent = noted(absent_share=float(np.mean(~np.isfinite(shape.series.values[e.onset :]))))
+    since = shape.series.values[e.onset :]
+    part = since if e.end is None else since[: e.end + 1 - e.onset]
+    counts = noted(nan_samples=np.isnan(part).sum(), inf_samples=np.isinf(part).sum())
+    absent = noted(absent_share=np.mean(~np.isfinite(since)))
     checks = [*counts, *absent, Check("values that are not finite", e.height, "samples", ">= 1")]
     same = (FROZEN, "the values were finite and the same")
     return finding(NAN, shape.at(e.onset), checks, 0.95 if e.end is None else 0.75, 0.99, same)
@@ -382,10 +372,9 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
         return None
     at_end = bool(zero[np.argmax(zero) :].all())
     late = norm.values[norm.steps >= series.steps[np.argmax(zero)]] if norm and at_end else np.zeros(0)
-    lost = ~np.isfinite(late)
+    lost, lowest = ~np.isfinite(late), float(rest.min()) / median(rest[:2])
     need = FEW_ZEROS if lost.all() and len(late) >= FEW_ZEROS else MANY_ZEROS
     dead = float(np.mean(lost | (late == 0.0))) if len(late) else 0.0
-    lowest = float(rest.min()) / median(rest[:2])
     clear = lowest > limits.trifle
     if count < need or (dead < 0.5 and not clear):
         return None
@@ -397,12 +386,10 @@ def _hidden_nan(attempt: AttemptView, series: Series, limits: Thresholds) -> Fin
     ]
     first, last = np.flatnonzero(zero)[[0, -1]].tolist()
     checks += noted(absent_share=count / (len(series) - first))
-    at = At(attempt, series, series.steps[first], series.steps[first])
-    if not at_end and last + 1 < len(series):
-        at = replace(at, end=series.steps[last + 1])
-    return finding(
-        NAN, at, checks, 0.95 if at_end else 0.75, 0.9, (FROZEN, "the loss were zero now and then")
-    )
+    end = None if at_end or last + 1 == len(series) else series.steps[last + 1]
+    at = At(attempt, series, series.steps[first], series.steps[first], end)
+    other = (FROZEN, "the loss were zero now and then")
+    return finding(NAN, at, checks, 0.95 if at_end else 0.75, 0.9, other)
 
 
 def _frozen(shape: Shape) -> Finding | None:
@@ -427,4 +414,4 @@ def _is_at_bound(shape: Shape) -> bool:
     return value in (0.0, 1.0) and re.search(AN_ERROR, plain(shape.series.metric)) is not None
 
 
-RULE = Rule.of_attempts("loss-shapes", (*sorted(RISES), NAN, FROZEN), find)
+RULE = Rule("loss-shapes", (*sorted(RISES), NAN, FROZEN), Rule.by_attempt(find))

@@ -75,20 +75,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.kernel import RISES as RISING_KINDS
-from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    LINE_SAMPLES,
-    confidence_of,
-    difference_noise,
-    finite,
-    fit,
-    median,
-    positive,
-    rises_by,
-    running,
-)
-from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side
+from chronicle.classify import measure
+from chronicle.classify.kernel import RISING_KINDS, Event, Kind
+from chronicle.classify.measure import LINE_SAMPLES, confidence_of, difference_noise, finite, median, running
+from chronicle.classify.report import At, Check, Rule, at_least, finding, noted, side, stands
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View
 from chronicle.metrics.aliases import step_gap
@@ -116,7 +106,8 @@ def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
         yield from _loss_scale_collapse(view, attempt, series)
     logits = (Role.ATTENTION_LOGIT, _attention_logit_growth), (Role.OUTPUT_LOGIT, _output_logit_drift)
     for role, rule in logits:
-        findings = [f for s in attempt.by_role(role) if (f := rule(view, attempt, s)) is not None]
+        long = (s for s in attempt.by_role(role) if np.isfinite(s.values).sum() >= GROWTH_SAMPLES)
+        findings = [f for s in long if (f := rule(view, attempt, s)) is not None]
         yield from sorted(findings, key=lambda f: -f.severity)[:1]
 
 
@@ -161,9 +152,8 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
     below_one, last, fallen = bool(power[-1] < 0), float(2.0 ** power[-1]), float(fall.max())
     if fallen < need and not below_one:
         return
-    first = int(np.argmax(fall >= min(need, fallen)))
+    first, lowest = int(np.argmax(fall >= min(need, fallen))), int(np.argmin(power))
     first += int(np.argmax(np.diff(power[first:]) < 0)) + 1 if len(power) > first + 1 else 0
-    lowest = int(np.argmin(power))
     back = np.flatnonzero(power[lowest:] >= power[first - 1] - 1) if first else np.empty(0, int)
     halved, fast = f"net halvings in {within} samples", (f">= {need:.3g}", f"< {need:.3g}")
     checks = [  # either will do
@@ -177,14 +167,14 @@ def _loss_scale_collapse(view: View, attempt: AttemptView, series: Series) -> It
 
 def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) -> Finding | None:
     steps, level = levels(series)
-    if len(level) < GROWTH_SAMPLES:
-        return None
     middle, last = level[len(level) // 2], median(level[-max(len(level) // 16, 3) :])
     high, need, fast = (getattr(view.thresholds, f"logit_{name}") for name in ("high", "growth", "fast"))
     growth = last / max(middle, 1e-9)
     if not (last > high and growth >= need) and not (last > high / 2 and growth >= fast):
         return None
-    start = growth_start(level)
+    begin = int(len(level) * START_SHARE)
+    rising = level[begin : begin + int(np.argmax(level[begin:])) + 1]
+    start = begin + int(np.flatnonzero(rising <= GROWTH_BEGINS_TIMES * rising.min())[-1])
     halves = float(np.log2(max(last / level[start], 1.0 + 1e-9)))
     sizes = f"> {high:g}", f"> {high / 2:g}, one doubling away"
     checks = [
@@ -193,15 +183,13 @@ def _attention_logit_growth(view: View, attempt: AttemptView, series: Series) ->
         *noted(doubling_steps=(steps[-1] - steps[start]) / halves),
     ]
     at = At(attempt, series, steps[start], steps[int(np.argmax(level))])
-    severity = 0.3 + 0.2 * float(np.log10(last / high)) + 0.1
+    severity = 0.3 + 0.2 * math.log10(last / high) + 0.1
     return finding("attention-logit-growth", at, checks, severity, 0.9 if last > high else 0.7)
 
 
 def _output_logit_drift(view: View, attempt: AttemptView, series: Series) -> Finding | None:
-    steps, level = levels(series)
-    if len(level) < GROWTH_SAMPLES:
-        return None
-    limits, settled = view.thresholds, int(len(level) * START_SHARE)
+    (steps, level), limits = levels(series), view.thresholds
+    settled = int(len(level) * START_SHARE)
     base = median(level[settled : settled + max(len(level) // 10, 3)])
     eighth = max(len(level) // 8, 3)
     middle, last = median(level[len(level) // 2 :][:eighth]), median(level[-eighth:])
@@ -226,14 +214,6 @@ def levels(series: Series) -> tuple[Floats, Floats]:
     return known.steps.astype(float), running(known.values, 9)
 
 
-def growth_start(level: Floats) -> int:
-    """The last sample at which a growing level was within a quarter of its lowest value after the start."""
-    begin = int(len(level) * START_SHARE)
-    top = begin + int(np.argmax(level[begin:]))
-    low = level[begin : top + 1].min()
-    return begin + int(np.flatnonzero(level[begin : top + 1] <= GROWTH_BEGINS_TIMES * low)[-1])
-
-
 def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     values, limits = finite(loss).values, view.thresholds
     grid, mantissa = np.unique(values), np.frexp(values)[0] * 2.0**BFLOAT16_BITS
@@ -243,28 +223,22 @@ def _on_a_grid(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
     few = share < limits.quantised and apart >= limits.grid * median(np.abs(values))
     coarse = bool(np.all(mantissa == np.rint(mantissa)))
     if few or coarse:
-        few_limits = f"< {limits.quantised}", f">= {limits.quantised}"
+        limit, bits = limits.quantised, (f"<= {BFLOAT16_BITS}", f"> {BFLOAT16_BITS}")
+        few_limits = f"< {limit}", f">= {limit}"
         checks = [
             side("distinct values", share, "of the samples", few, few_limits, "distinct_share"),
             *noted(grid_loss=apart, distinct_values=len(grid)),
-            side(
-                "significant bits of every value",
-                None,
-                "bits",
-                coarse,
-                (f"<= {BFLOAT16_BITS}", f"> {BFLOAT16_BITS}"),
-            ),
+            side("significant bits of every value", None, "bits", coarse, bits),
         ]
         at = At(attempt, loss, loss.steps[0], None, loss.steps[-1])
         renamed = ("frozen-metric", "it had shown one value only")
         yield finding("quantised-loss", at, checks, 0.1, 0.9, renamed)
 
 
-RULE = Rule.of_attempts(
-    "numerics", ("loss-scale-collapse", "attention-logit-growth", "output-logit-drift"), find
-)
-CLIPPING = Rule.of_attempts("clipping", ("clip-saturation",), clip_saturation)
-QUANTISED = Rule.of_losses("quantised", ("quantised-loss",), _on_a_grid)
+INSIDE = "loss-scale-collapse", "attention-logit-growth", "output-logit-drift"
+RULE = Rule("numerics", INSIDE, Rule.by_attempt(find))
+CLIPPING = Rule("clipping", ("clip-saturation",), Rule.by_attempt(clip_saturation))
+QUANTISED = Rule("quantised", ("quantised-loss",), Rule.by_loss(_on_a_grid))
 
 
 COLLAPSE = "router-collapse"
@@ -278,11 +252,9 @@ _AN_EXPERT = re.compile(r"(?i)(.*expert\D*)\d+")  # the last of them: a layer ma
 _ABOVE_ONE = re.compile(r"\bvio(lation)?\b|\bmaxvio\b")  # what the largest load has above the mean
 
 
-Layer = tuple[Sequence[Series], Floats, Floats]  # its experts, steps, and loads [expert, step]
-
-
-def layers(attempt: AttemptView) -> Iterator[Layer]:
-    """Layers whose experts share their steps, and largest loads logged alone, in multiples of the mean."""
+def layers(attempt: AttemptView) -> Iterator[tuple[Sequence[Series], Floats, Floats]]:
+    """The experts, steps and loads [expert, step] in multiples of the mean of layers whose experts share
+    their steps, and of largest loads that are logged alone."""
     families: dict[str, list[Series]] = {}
     for series in attempt.by_role(Role.EXPERT_LOAD):
         families.setdefault(_AN_EXPERT.sub(r"\1", series.metric, count=1), []).append(series)
@@ -299,37 +271,35 @@ def layers(attempt: AttemptView) -> Iterator[Layer]:
             yield family, known.steps.astype(float), known.values[None] + above
 
 
-def _collapsed(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    findings = [collapse for layer in layers(attempt) if (collapse := _judged(attempt, *layer)) is not None]
-    yield from sorted(findings, key=lambda collapse: (-collapse.severity, collapse.metric or ""))[:1]
+def _collapsed(view: View, attempt: AttemptView) -> list[Finding]:
+    findings = (collapse for layer in layers(attempt) for collapse in _judged(attempt, *layer))
+    return sorted(filter(stands, findings), key=lambda f: (-f.severity, f.metric or ""))[:1]
 
 
-def _judged(attempt: AttemptView, experts: Sequence[Series], steps: Floats, loads: Floats) -> Finding | None:
+def _judged(
+    attempt: AttemptView, experts: Sequence[Series], steps: Floats, loads: Floats
+) -> Iterator[Finding]:
     half = len(steps) // 2
     if half < _ROUTING_SAMPLES // 2:
-        return None
+        return
     later = np.median(loads[:, half:], axis=1)  # the median over batches: single batches do not matter
     at = int(np.argmax(later))
     busiest, earlier = float(later[at]), loads[at, :half]
-    checks = [
-        at_least("load of the busiest expert", busiest, "times the mean", BUSIEST_TIMES, "busiest_times")
-    ]
     if len(experts) > 1:
         idle, what = float(np.mean(later < IDLE_LOAD)), "experts below a tenth of the mean load"
-        checks.append(at_least(what, idle, "share of them", IDLE_EXPERTS_SHARE, "idle_share"))
+        other = at_least(what, idle, "share of them", IDLE_EXPERTS_SHARE, "idle_share")
     else:
-        first = max(median(earlier[: max(half // 8, 3)]), 1.0)
-        checks.append(at_least("growth of that since the start", busiest / first, "times", GROWN_TIMES))
-    if any(not check.met for check in checks):
-        return None
+        first = max(median(earlier[: half // 8]), 1.0)
+        other = at_least("growth of that since the start", busiest / first, "times", GROWN_TIMES)
+    what = "load of the busiest expert"
+    checks = [at_least(what, busiest, "times the mean", BUSIEST_TIMES, "busiest_times"), other]
     calm = np.flatnonzero(earlier < BUSIEST_TIMES)
-    start = steps[int(calm[-1]) + 1 if len(calm) else 0]
-    severity = 0.3 + 0.1 * busiest / BUSIEST_TIMES
+    place = At(attempt, experts[at], steps[int(calm[-1]) + 1 if len(calm) else 0])
     fair = ("near-perfect", "the loads had been alike")
-    return finding(COLLAPSE, At(attempt, experts[at], start), checks, severity, 0.8, fair)
+    yield finding(COLLAPSE, place, checks, 0.3 + 0.1 * busiest / BUSIEST_TIMES, 0.8, fair)
 
 
-ROUTING = Rule.of_attempts("routing", (COLLAPSE,), _collapsed)
+ROUTING = Rule("routing", (COLLAPSE,), Rule.by_attempt(_collapsed))
 
 
 LOGGED_SHARE = 0.5  # of the points of the loss must have a gradient norm
@@ -347,11 +317,11 @@ def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
     spikes = [min(onset(loss, e, limits), int(loss.steps[e.onset])) for e in events]
     most = limits.lead_most * step_gap(norm)
     leads = [(rise, start, spike) for spike in spikes for rise, start in rises if 0 < spike - start <= most]
-    chance = 1 - (1 - min(len(rises) / len(norm), 1.0)) ** limits.lead_most
+    chance = 1 - (1 - len(rises) / len(norm)) ** limits.lead_most
     luck = at_least_by_chance(len(leads), len(spikes), chance)
     if not leads or luck > limits.lead_chance:
         return
-    confidence = 0.5 + 0.5 * (1 - luck) * len(leads) / max(len(rises), 1)
+    confidence = 0.5 + 0.5 * (1 - luck) * len(leads) / len(rises)
     for rise, start, spike in leads:
         checks = [
             Check("lead", spike - start, "steps", "> 0", key="lead_steps"),
@@ -365,10 +335,10 @@ def _precursors(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def onset(series: Series, event: Event, limits: Thresholds) -> int:
     """The step from which on a rise is over its line without interruption until its peak."""
-    steps, y = positive(series)
+    steps, y = measure.positive(series)
     first, peak = (int(np.searchsorted(steps, series.steps[k])) for k in (event.onset, event.peak))
     before = slice(max(first - LINE_SAMPLES, 0), max(first - 4, 0))
-    line = fit(steps[before], y[before])
+    line = measure.fit(steps[before], y[before])
     if line is None:
         return int(series.steps[event.onset])
     over = y[: peak + 1] - line.at(steps[: peak + 1])
@@ -378,16 +348,14 @@ def onset(series: Series, event: Event, limits: Thresholds) -> int:
 
 def at_least_by_chance(hits: int, trials: int, p: float) -> float:
     """Probability of at least ``hits`` of ``trials`` when each happens with probability ``p``."""
-    p = min(max(p, 0.0), 1.0)
     return sum(math.comb(trials, k) * p**k * (1 - p) ** (trials - k) for k in range(hits, trials + 1))
 
 
 def _rising_rate(view: View) -> Iterator[Finding]:
-    places, heights, steps = live_spikes(view)
-    limits = view.thresholds
-    keep, start = places >= limits.settling, limits.settling  # the detectors are still adapting
-    places, heights, steps = (places[keep] - start) / (1 - start), heights[keep], steps[keep]
-    n = len(places)
+    limits, spikes = view.thresholds, live_spikes(view)
+    start = limits.settling  # until then the detectors are still adapting
+    places, heights, steps = spikes[spikes[:, 0] >= start].T
+    places, n = (places - start) / (1 - start), len(places)
     if n < limits.rate_events:
         return
     late = int(np.sum(places > 0.5))
@@ -407,32 +375,29 @@ def _rising_rate(view: View) -> Iterator[Finding]:
         at_least(what, factor, "times the other", least, "factor"),
         *noted(of=what),
     ]
-    confidence = confidence_of(-math.log(max(p, 1e-12)), -math.log(limits.rate_p))
+    confidence = confidence_of(math.log(max(p, 1e-12)), -math.log(limits.rate_p))
     at = At(None, None, steps[0], steps[int(np.argmax(heights))], steps[-1])
     yield finding("rising-spike-rate", at, checks, 0.5, confidence)
 
 
-def live_spikes(view: View) -> tuple[Floats, Floats, Floats]:
-    """Position (share of the live points), height (log units) and step of all spikes on the live course."""
+def live_spikes(view: View) -> Floats:
+    """Of each spike on the live course its position (share of the live points), height (log units), step."""
     rows: list[tuple[float, float, float]] = []
     base = 0
     for attempt in view.attempts:
-        loss = attempt.loss
-        if loss is None or attempt.live_until is None:
-            continue
-        for e in view.events(loss):
-            if e.kind in (Kind.BACK, Kind.LONE) and attempt.is_live(step := int(loss.steps[e.onset])):
-                rows.append((base + e.onset, e.height, step))
-        base += int(np.sum(loss.steps <= attempt.live_until))
-    table = np.array(sorted(rows), float).reshape(-1, 3)
-    return table[:, 0] / max(base, 1), table[:, 1], table[:, 2]
+        if (loss := attempt.loss) is not None and attempt.live_until is not None:
+            spikes = (e for e in view.events(loss) if e.kind in (Kind.BACK, Kind.LONE))
+            placed = ((base + e.onset, e.height, int(loss.steps[e.onset])) for e in spikes)
+            rows += (row for row in placed if attempt.is_live(row[-1]))
+            base += int(np.sum(loss.steps <= attempt.live_until))
+    return np.array(sorted(rows), float).reshape(-1, 3) / (max(base, 1), 1, 1)
 
 
 def growth(values: Floats) -> tuple[float, float]:
     """The probability that chance makes a sequence rise so, and the ratio of its last to its first third."""
     third = max(len(values) // 3, 1)
     first, last = median(values[:third]), median(values[-third:])
-    return above_by_chance(rises_by(values)), last / first if first else 1.0
+    return above_by_chance(measure.rises_by(values)), last / first if first else 1.0
 
 
 def laplace(places: Floats) -> float:
@@ -445,5 +410,5 @@ def above_by_chance(z: float) -> float:
     return 0.5 * math.erfc(z / math.sqrt(2))
 
 
-PRECURSORS = Rule.of_attempts("precursors", ("grad-norm-precursor",), _precursors)
+PRECURSORS = Rule("precursors", ("grad-norm-precursor",), Rule.by_attempt(_precursors))
 SPIKE_RATE = Rule("spike-rate", ("rising-spike-rate",), _rising_rate)

@@ -99,11 +99,8 @@ TIMES_ANY_OTHER = 2.0  # such a fall is farther than all others by this factor
 @dataclass(frozen=True)
 class Ascent:
     """Levels of an objective in its own unit: of the first and last two blocks and the best one, at a step.
-
     In errors of one block: ``gained`` is what it rose by at its best, ``lost`` what the end lies below the
-    best before it, ``swung`` the deepest fall that it had come back from. ``trend`` is the rank correlation
-    of the whole course with time, in its own errors.
-    """
+    best before it, ``swung`` the deepest fall that it had come back from. ``trend``: `measure.trend`."""
 
     first: float
     best: float
@@ -133,11 +130,9 @@ class Ascent:
 
 @np.errstate(over="ignore", invalid="ignore")  # logged values may be as large as floats get
 def ascent(series: Series, fewest: int = OBJECTIVE_POINTS) -> Ascent | None:
-    """The way of an objective, or of a score, turned over if less is better; None for fewer points.
-
-    A median ignores a few crashes and sees rare successes as nothing, a mean does neither: both are tried,
-    and an agent learned if one of them rose.
-    """
+    """The way of an objective, or of a score, turned over if less is better; None for fewer points. A median
+    ignores a few crashes and sees rare successes as nothing, a mean does neither: the one that rose
+    counts."""
     known = finite(series)
     steps, v = known.steps.astype(float), direction(series) * known.values
     if len(v) < fewest:
@@ -172,7 +167,7 @@ def _way(steps: Floats, v: Floats, level: Callable[[Floats], Any], error: float,
     lost = max((highest - last) / error - math.sqrt(2 * math.log(max(peers, 1))), 0.0)
     # an agent may learn within its first block: of fewer values the first level is known less well
     size = len(parts[0])
-    counts = [FIRST_VALUES << k for k in range(16) if FIRST_VALUES << k <= size] or [FIRST_VALUES]
+    counts = (FIRST_VALUES << k for k in range(16) if FIRST_VALUES << k <= size)
     lowest = min(first, *(level(v[:k]) + chance * (size / k) ** 0.5 for k in counts))
     start = np.array_split(steps, len(parts))[at][0]
     return Ascent(first, best, last, start, (best - lowest) / error, lost, sag / error, course)
@@ -183,9 +178,13 @@ def improves(series: Series) -> bool:
     way = ascent(series, FEWEST_POINTS)
     if way is None:
         return rises(direction(series) * series.values)
+    v = finite(series).values
     if series.role is Role.OBJECTIVE:
-        return way.learned or is_perfect(series, way) or _is_solved_at_once(series)
-    is_nothing = 0 <= way.last < RARE_SHARE * float(finite(series).values.max())  # but for a few values
+        if way.learned or is_perfect(series, way):
+            return True
+        # where a task is solved within the first points, their block holds the whole rise, and seems noisy
+        return rises(v) and bool(median(v[len(v) // 2 :]) - v[0] >= NEARLY_ALL * (v.max() - v[0]))
+    is_nothing = 0 <= way.last < RARE_SHARE * v.max()  # but for a few values
     least = LEAST_RISE * max(abs(way.best), abs(way.first))
     return way.learned and not is_nothing and way.best - way.first >= least
 
@@ -194,13 +193,6 @@ def is_perfect(series: Series, way: Ascent) -> bool:
     """Whether a reward within 1 has nine tenths at its first and its last level: nothing is left to learn."""
     values = finite(series).values
     return bool(0.0 <= values.min() < values.max() <= 1.0 and min(way.first, way.last) >= NEARLY_ALL)
-
-
-def _is_solved_at_once(reward: Series) -> bool:
-    """Whether a reward rose and its later half keeps nine tenths of that, as where a task is solved within
-    the first points: the first block holds the whole rise, and seems noisy."""
-    v = finite(reward).values
-    return rises(v) and median(v[len(v) // 2 :]) - v[0] >= NEARLY_ALL * (v.max() - v[0])
 
 
 def rises(values: Floats) -> bool:
@@ -218,9 +210,9 @@ def rises(values: Floats) -> bool:
 
 def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """An objective that lost what it had gained, or never gained anything."""
-    series = attempt.objective
-    way = ascent(series, FEWEST_POINTS) if series is not None else None
-    if series is None or way is None or is_perfect(series, way):
+    if (series := attempt.objective) is None or (way := ascent(series, FEWEST_POINTS)) is None:
+        return
+    if is_perfect(series, way):
         return
     if way.collapsed:
         checks = [
@@ -230,10 +222,10 @@ def judged_objective(view: View, attempt: AttemptView) -> Iterator[Finding]:
         ]
         at = At(attempt, series, way.best_step, way.best_step)
         yield finding(NO_SPIKE, at, checks, 0.9, 0.8, (AFTER, "it had begun with a jump"))
-    elif (at_end := last_fall(attempt, series, way)) is not None:
-        yield at_end
-    elif not way.learned and (score := next(filter(fell, attempt.by_role(*SCORES)), None)) is not None:
-        yield _fallen_score(attempt, score)
+    elif at_end := [*filter(stands, last_fall(attempt, series, way))]:
+        yield from at_end
+    elif not way.learned and (fallen := [*filter(fell, attempt.by_role(*SCORES))]):
+        yield _fallen_score(attempt, fallen[0])
     elif _may_have_failed(view, attempt, series):
         yield _never_rose(attempt, series, way)
 
@@ -273,7 +265,7 @@ def _never_rose(attempt: AttemptView, series: Series, way: Ascent) -> Finding:
     return finding(pattern, At(attempt, series, series.steps[0]), checks, severity, 0.8, other)
 
 
-def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Finding | None:
+def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Iterator[Finding]:
     """A fall of the objective just before the log ends, which none of its blocks can tell: there is one test
     at the end, not one a sample, so a fall that is twice as far as any other one is enough."""
     known = finite(series)
@@ -281,18 +273,18 @@ def last_fall(attempt: AttemptView, series: Series, way: Ascent) -> Finding | No
     i = int(np.argmin(moves))
     at_the_end = len(v) - LAST_VALUES <= i + 1 <= len(v) - 2  # with two low values at least
     if len(v) < OBJECTIVE_POINTS or not at_the_end:
-        return None
+        return
     before, after = median(v[i - 2 : i + 1]), float(v[i + 1 :].max())
-    usual, gained, lost = -float(np.delete(moves, i).min()), before - way.first, before - after
-    times, share = -moves[i] / max(usual, 1e-300), lost / max(gained, 1e-300)
+    usual, gained = -float(np.delete(moves, i).min()), before - way.first
+    times, share = -moves[i] / max(usual, 1e-300), (before - after) / max(gained, 1e-300)
     checks = [
         at_least("fall at the end, over any other one", times, "times", TIMES_ANY_OTHER),
         at_least("of the rise to it lost", share, "share", LOST_SHARE, "lost_share"),
         *_levels(series, way.first, before, after),
     ]
     at, back = At(attempt, series, known.steps[i + 1], known.steps[i]), ("noisy-healthy", "it had come back")
-    fall = finding(NO_SPIKE, at, checks, 0.9, 0.6, back)
-    return fall if gained > 0 and stands(fall) else None
+    if gained > 0:
+        yield finding(NO_SPIKE, at, checks, 0.9, 0.6, back)
 
 
 def fell(score: Series) -> bool:
@@ -313,11 +305,11 @@ def _may_have_failed(view: View, attempt: AttemptView, series: Series) -> bool:
     return not any(s is not None and improves(s) for s in later)
 
 
-RULE = Rule.of_attempts("objectives", (FAILED, NO_SPIKE, PLATEAU), judged_objective)
+RULE = Rule("objectives", (FAILED, NO_SPIKE, PLATEAU), Rule.by_attempt(judged_objective))
 
 
 COLLAPSE, EXPLOSION, HACKING = "entropy-collapse", "length-explosion", "reward-hacking"
-BLOW_UP, NO_SPIKE = "kl-blow-up", "divergence-no-spike"
+BLOW_UP = "kl-blow-up"
 GONE_SHARE = 0.05  # of the entropy at the start: less is none
 EARLY_SHARE = 0.5  # of the log: a policy that settles later has explored
 SHORT_SHARE = 0.1  # of the objective's scale: less below the best is as good as the best
@@ -344,8 +336,7 @@ def gone_from(entropy: Series) -> tuple[float, float] | None:
     """The step from which on an entropy is nothing beside its start, and the share left at the end; None if
     it is more, or crosses zero. The sign does not matter: some log it as part of a loss."""
     steps, level = in_blocks(entropy, _ENTROPY_BLOCKS)
-    start = median(finite(entropy).values[:_START_SAMPLES])
-    if not start or not len(level):
+    if not len(level) or not (start := median(finite(entropy).values[:_START_SAMPLES])):
         return None
     shares = level / start
     there = np.flatnonzero(~(shares <= GONE_SHARE))
@@ -361,7 +352,7 @@ def _since(attempt: AttemptView, step: float) -> tuple[Ascent, Ascent, float, fl
     if (objective := attempt.first(Role.OBJECTIVE)) is None:
         return None
     way, whole = ascent(objective.pick(objective.steps >= step)), ascent(objective)
-    if way is None or whole is None:
+    if way is None or whole is None:  # the whole is longer, so this is for the types alone
         return None
     values = finite(objective).values
     if values.min() >= -1.0 and LEAST_UNIT_REWARD <= values.max() <= 1.0:
@@ -416,21 +407,17 @@ def _exploded(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
     divergence, objective = attempt.first(Role.POLICY_KL), attempt.first(Role.OBJECTIVE)
-    way = ascent(objective) if objective is not None else None
-    if divergence is None or objective is None or way is None or not way.collapsed:
+    if divergence is None or objective is None or not ((way := ascent(objective)) and way.collapsed):
         return
-    divergence, known = finite(divergence), finite(objective).values
-    values, turn = divergence.values, int(np.searchsorted(divergence.steps, way.best_step, "right"))
-    few = len(values) // (2 * BLOCKS)
+    steps, values = finite(divergence).steps, finite(divergence).values
+    turn, few = int(np.searchsorted(steps, way.best_step, "right")), len(values) // (2 * BLOCKS)
     if few < _START_SAMPLES or turn < few:
         return
-    last = median(known[-few:])
-    before, now = median(values[turn - few : turn]), median(values[-few:])
-    before = max(before, difference_noise(values[:turn]))
+    last, now = median(finite(objective).values[-few:]), median(values[-few:])
+    before = max(median(values[turn - few : turn]), difference_noise(values[:turn]))
+    grown, since = now / before, "divergence since the objective turned"
     checks = [
-        at_least(
-            "divergence since the objective turned", now / before, "times", AWAY_TIMES, "divergence_factor"
-        ),
+        at_least(since, grown, "times", AWAY_TIMES, "divergence_factor"),
         at_least("of the objective's rise lost", way.lost_share, "share", LOST_SHARE, "lost_share"),
         at_least("fall of the objective", way.lost, "errors", FALL_FOR_ALARM_ERRORS),
         *noted(divergence_before=before, divergence_now=now, best_level=way.best, last_level=last),
@@ -440,13 +427,12 @@ def _ran_away(view: View, attempt: AttemptView) -> Iterator[Finding]:
 
 
 def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
-    objective = attempt.first(Role.OBJECTIVE)
-    for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE) if objective is not None else ():
+    if (objective := attempt.first(Role.OBJECTIVE)) is None:
+        return
+    for score in attempt.by_role(Role.VALIDATION_SCORE, Role.SCORE):
         fall = None if is_extreme(score.metric) else ascent(score)
-        if objective is None or fall is None or not fall.collapsed:
-            continue
-        way = ascent(objective.pick(objective.steps >= fall.best_step))
-        if way is None or not way.learned or way.gained < RISE_BEYOND_CHANCE_ERRORS:
+        way = ascent(objective.pick(objective.steps >= fall.best_step)) if fall and fall.collapsed else None
+        if fall is None or way is None or not way.learned or way.gained < RISE_BEYOND_CHANCE_ERRORS:
             continue
         sign = direction(score)
         checks = [
@@ -457,14 +443,13 @@ def _hacked(view: View, attempt: AttemptView) -> Iterator[Finding]:
             *noted(objective_then=way.first, objective_now=way.last),
         ]
         agree = ("near-perfect", "the score had risen with the objective")
-        at = At(attempt, score, fall.best_step, fall.best_step)
-        yield finding(HACKING, at, checks, 0.6, 0.8, agree)
+        yield finding(HACKING, At(attempt, score, fall.best_step, fall.best_step), checks, 0.6, 0.8, agree)
         return
 
 
 REWARDS = (
-    Rule.of_attempts("exploration", (COLLAPSE,), _collapsed),
-    Rule.of_attempts("lengths", (EXPLOSION,), _exploded),
-    Rule.of_attempts("divergence", (BLOW_UP,), _ran_away, replaces=frozenset({NO_SPIKE})),
-    Rule.of_attempts("judges", (HACKING,), _hacked),
+    Rule("exploration", (COLLAPSE,), Rule.by_attempt(_collapsed)),
+    Rule("lengths", (EXPLOSION,), Rule.by_attempt(_exploded)),
+    Rule("divergence", (BLOW_UP,), Rule.by_attempt(_ran_away), replaces=frozenset({NO_SPIKE})),
+    Rule("judges", (HACKING,), Rule.by_attempt(_hacked)),
 )

@@ -46,40 +46,21 @@ repeat-data
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    Excess,
-    confidence_of,
-    departure,
-    difference_noise,
-    median,
-    medians,
-    positive,
-    row_medians,
-    running,
-)
+from chronicle.classify import measure, resumed
+from chronicle.classify.measure import MEDIAN_ERROR, Excess, confidence_of, median, medians, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, renamed, stands
-from chronicle.classify.resumed import (
-    FIRST_SAMPLES,
-    JOIN_SAMPLES,
-    Resume,
-    jumps_again,
-    learned_before,
-    process_changes,
-    resumes,
-    validation_stays,
-)
+from chronicle.classify.resumed import FIRST_SAMPLES, JOIN_SAMPLES, Resume, process_changes, resumes
 from chronicle.classify.rules import slow_changes
 from chronicle.classify.rules.loss_shapes import RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
-from chronicle.metrics.aliases import step_gap
+from chronicle.metrics.aliases import median_gap, step_gap
 from chronicle.model import Finding, Floats, JoinKind, Series
 from chronicle.timeline.joins import value_at
 
@@ -99,48 +80,50 @@ def learned_anew(view: View, attempt: AttemptView) -> list[Finding]:
     if min(len(early), len(y)) < 2 * JOIN_SAMPLES or start[0] > 0.05 * max(start[-1], steps[-1]):
         return []
     soon = start[0] + 2 * JOIN_SAMPLES * step_gap(first)
-    later = attempt.index and steps[0] > soon
-    findings = list(filter(stands, _from_the_join(view, attempt, first, loss) if later else ()))
-    for shape in typed_findings(view, loss) if not findings else ():
-        if shape.pattern in RISES and shape.start_step > soon:
-            findings += islice(filter(stands, _from_the_rise(view, attempt, first, loss, shape)), 1)
-    return findings
+    later, learned = attempt.index and steps[0] > soon, resumed.learned_before(view, attempt)
+    if later and (from_the_join := untrained(view, attempt, (0,), learned)):
+        return from_the_join
+    rises = (f for f in typed_findings(view, loss) if f.pattern in RISES and f.start_step > soon)
+    return [f for shape in rises for f in _from_the_rise(view, attempt, early, shape)]
 
 
-def _from_the_join(view: View, attempt: AttemptView, first: Series, loss: Series) -> Iterator[Finding]:
-    """An attempt that begins untrained."""
-    (start, early), (steps, y), learned = positive(first), positive(loss), learned_before(view, attempt)
-    if any(
-        same_course(view, (once, early), (again, y), learned)
-        for once, again in _times(view, attempt, start, steps)
-    ):
-        yield _lost_weights(view, At(attempt, loss, steps[0], steps[0]), None, early[0], learned, y[0])
-
-
-def _from_the_rise(
-    view: View, attempt: AttemptView, first: Series, loss: Series, shape: Finding
-) -> Iterator[Finding]:
-    """A rise inside one log after which the model is untrained, one finding a possible first sample."""
-    (start, early), (steps, y) = positive(first), positive(loss)
+def _from_the_rise(view: View, attempt: AttemptView, early: Floats, shape: Finding) -> list[Finding]:
+    """A rise inside one log after which the model is untrained, as in its ``early`` values."""
+    steps, y = positive(attempt.series[shape.metric or ""])
     onset = int(np.searchsorted(steps, shape.start_step))
     learned, level = median(y[:onset][-JOIN_SAMPLES:]), median(early[:2])
-    noise = 3 * difference_noise(early[: 4 * JOIN_SAMPLES])
+    noise = 3 * measure.difference_noise(early[: 4 * JOIN_SAMPLES])
     highest = level + (view.thresholds.first_level / 3 * (level - learned) + noise)
     if onset < JOIN_SAMPLES or np.max(running(y[onset:][: 4 * JOIN_SAMPLES], 3)) > highest:
-        return  # worse than an untrained model
-    times = _times(view, attempt, start, steps)
-    for a in range(max(onset - 2, 1), min(onset + 4, len(y))):
-        at_once = y[a - 1] - learned <= 0.5 * (y[a] - learned)
-        courses = ((once, again[a:]) for once, again in times)
-        if at_once and any(
-            same_course(view, (once, early), (again, y[a:]), learned) for once, again in courses
-        ):
+        return []  # worse than an untrained model
+    near = range(onset - 2, min(onset + 4, len(y)))
+    at_once = (a for a in near if y[a - 1] - learned <= 0.5 * (y[a] - learned))
+    return untrained(view, attempt, at_once, learned, shape)
+
+
+def untrained(
+    view: View, attempt: AttemptView, places: Iterable[int], learned: float, shape: Finding | None = None
+) -> list[Finding]:
+    """The first of some samples from which on a model that had ``learned`` is untrained, as a finding."""
+    first, loss = view.attempts[0].loss, attempt.loss
+    assert first is not None and loss is not None
+    (start, early), (steps, y) = positive(first), positive(loss)
+    times = (start, steps), (clock(view.attempts[0], start), clock(attempt, steps))
+    least, why = 1 - 1.5 * view.thresholds.first_level, "it had come back faster than it once learned"
+    for a in places:
+        courses = (((once, early), (again[a:], y[a:])) for once, again in times)
+        if any(same_course(view, *course, learned) for course in courses):
+            lost = (y[a] - learned) / max(early[0] - learned, 1e-9)
+            checks = [
+                *noted(first_level_log=early[0]),
+                at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
+            ]
             at = At(attempt, loss, steps[a], steps[a])
-            yield _lost_weights(view, at, shape, early[0], learned, y[a])
-
-
-def _times(view: View, attempt: AttemptView, start: Floats, steps: Floats) -> list[tuple[Floats, Floats]]:
-    return [(start, steps), (clock(view.attempts[0], start), clock(attempt, steps))]
+            alone = finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (RESUME_SPIKE, why))
+            anew = alone if shape is None else renamed(shape, NEW_WEIGHTS, checks, why=why)
+            if stands(anew):
+                return [anew]
+    return []
 
 
 def clock(attempt: AttemptView, steps: Floats) -> Floats:
@@ -159,16 +142,14 @@ def same_course(
     view: View, first: tuple[Floats, Floats], again: tuple[Floats, Floats], learned: float
 ) -> bool:
     """Whether the loss is back at its first level, and learns as fast as the first time."""
-    (start, early), (steps, y) = first, again
-    level = median(early[:2])
+    (start, early), (steps, y), level = first, again, median(first[1][:2])
     to_learn = level - learned
     near = 1.5 * view.thresholds.first_level * to_learn
-    if to_learn < LEAST_LEARNED_LOG or not len(y) or abs(median(y[:2]) - level) > near:
+    if to_learn < LEAST_LEARNED_LOG or abs(median(y[:2]) - level) > near:
         return False
     tenths = level - to_learn * np.arange(1, 10) / 10
     once, twice = passed(start, early, tenths), passed(steps, y, tenths)
-    gaps = np.diff(start)
-    gap = median(gaps[gaps > 0]) if (gaps > 0).any() else 1.0
+    gap = median_gap(start)
     if not once[-1] >= RESOLVED_SAMPLES * gap:
         return False  # so fast that every return from a spike looks alike
     over = float(steps[-1] - steps[0])
@@ -181,20 +162,6 @@ def passed(steps: Floats, y: Floats, levels: Floats) -> Floats:
     """Steps until the running median of 3 first reaches each level (inf: never)."""
     calm = running(y, 3)
     return np.array([steps[np.argmax(calm <= v)] - steps[0] if calm.min() <= v else np.inf for v in levels])
-
-
-def _lost_weights(
-    view: View, at: At, shape: Finding | None, first_log: float, learned_log: float, level_log: float
-) -> Finding:
-    lost = (level_log - learned_log) / max(first_log - learned_log, 1e-9)
-    least, why = 1 - 1.5 * view.thresholds.first_level, "it had come back faster than it once learned"
-    checks = [
-        *noted(first_level_log=first_log),
-        at_least("of what was learned, lost at once", lost, "share", least, "lost_share"),
-    ]
-    if shape is not None:
-        return renamed(shape, NEW_WEIGHTS, checks, why=why)
-    return finding(NEW_WEIGHTS, at, checks, 0.8, 0.85, (RESUME_SPIKE, why))
 
 
 def find(view: View) -> Iterator[Finding]:
@@ -231,11 +198,10 @@ def _join_spike(view: View, join: Resume, start: Excess, together: float) -> Ite
             at_least("all samples over the earlier attempt", over.t, "standard errors", limits.join_t),
             at_least("height of all", over.height, "log units", limits.rise, "step_log"),
         ]
-        at, confidence = (At(join.attempt, join.loss, join.steps[0]), confidence_of(over.t, limits.join_t))
+        at, confidence = At(join.attempt, join.loss, join.steps[0]), confidence_of(over.t, limits.join_t)
         yield finding(SHIFT, at, checks, 0.3 + over.height, confidence, higher)
         return
-    end = int(np.argmax(back)) + 1
-    peak = int(np.argmax(join.off[:end]))
+    peak = int(np.argmax(join.off[: (end := int(np.argmax(back)) + 1)]))
     checks += noted(height_log=join.off[peak], recovery_steps=join.steps[end] - join.steps[0])
     at = At(join.attempt, join.loss, join.steps[0], join.steps[peak], join.steps[end])
     stays = (SHIFT, "it had not come down again")
@@ -247,7 +213,7 @@ def process_spike(
 ) -> Iterator[Finding]:
     """The same inside one log, where another process took over with ``factor`` times the learning rate."""
     gap, limits = step_gap(loss), view.thresholds
-    best = max((departure(loss, step, step + m * gap) for m in FIRST_SAMPLES), key=lambda e: e.t)
+    best = max((measure.departure(loss, step, step + m * gap) for m in FIRST_SAMPLES), key=lambda e: e.t)
     why = "the process had not been another one from there on"
     for shape in typed_findings(view, loss):
         away = abs(shape.start_step - step) / gap
@@ -261,10 +227,8 @@ def process_spike(
         at_least("height", best.height, "log units", limits.moved, "join_height_log"),
         *noted(height_log=best.height),
     ]
-    confidence = confidence_of(best.t, limits.known_t)
-    yield finding(
-        RESUME_SPIKE, At(attempt, loss, step, step), checks, 0.2 + best.height, confidence, (SHIFT, why)
-    )
+    at, confidence = At(attempt, loss, step, step), confidence_of(best.t, limits.known_t)
+    yield finding(RESUME_SPIKE, at, checks, 0.2 + best.height, confidence, (SHIFT, why))
 
 
 def _restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
@@ -280,7 +244,7 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     reach = float(rate.steps[0]) - limits.join_gap * max(step_gap(rate), 1.0)
     old = [r for a in view.attempts[: attempt.index] if (r := a.learning_rate) is not None and len(r) >= 4]
     old = [r for r in old if r.steps[0] < rate.steps[0] and r.steps[-1] >= reach]
-    begins = float(rate.steps[min(1, len(rate) - 1)])
+    begins = float(rate.steps[:2][-1])
     rates = [then for r in old if (then := value_at(r, begins)) is not None and then > 0]
     now = median(rate.values[:3])
     if not rates or not np.isfinite(now):
@@ -288,7 +252,9 @@ def _not_restored(view: View, attempt: AttemptView) -> Iterator[Finding]:
     factor = now / min(rates, key=lambda then: abs(np.log(max(now, 1e-30) / then)))
     warms = warms_up(rate, limits.lr_falls) and factor < 1 / limits.lr_falls
     lowered = factor < 1 and not warms and join.kind is JoinKind.ROLLBACK
-    if lowered or abs(factor - 1) <= limits.lr_differs or any(_goes_on(r, rate) for r in old):
+    before = (r.values[r.steps < rate.steps[0]] for r in old)
+    goes_on = any(resumed.jumps_again(np.r_[values, rate.values], len(values) - 1) for values in before)
+    if lowered or abs(factor - 1) <= limits.lr_differs or goes_on:  # the schedule jumps so elsewhere, too
         return
     how = "warms up again" if warms else "is higher" if factor > 1 else "is lower"
     confidence = 0.95 if warms else 0.7 if factor > 1 else 0.5
@@ -309,37 +275,28 @@ def other_rate(
     return finding(NOT_RESTORED, at, checks, severity, confidence, ("lr-decay-drop", changed))
 
 
-def _goes_on(old: Series, rate: Series) -> bool:
-    """Whether the jump of the rate is one of a schedule that makes the same jump elsewhere."""
-    k = int(np.searchsorted(old.steps, rate.steps[0]))
-    return k > 0 and jumps_again(np.r_[old.values[:k], rate.values], k - 1)
-
-
 def warms_up(rate: Series, factor: float) -> bool:
     """Whether the values rise through the first samples to ``factor`` times the first one or more."""
     head = rate.values[: max(8, len(rate) // 4)]
     head = head[np.isfinite(head)]
-    top = int(np.argmax(head)) if len(head) else 0
-    high = top >= 2 and head[top] >= factor * max(head[0], 0.0)
-    return bool(high and np.all(np.diff(head[: top + 1]) >= -1e-12))
+    top = int(np.argmax(head))
+    return top >= 2 and head[top] >= factor * head[0] and bool(np.all(np.diff(head[: top + 1]) >= -1e-12))
 
 
-REINITIALISED = Rule.of_attempts("reinitialised", (NEW_WEIGHTS,), learned_anew, replaces=RISES)
+REINITIALISED = Rule("reinitialised", (NEW_WEIGHTS,), Rule.by_attempt(learned_anew), replaces=RISES)
 RESUME = Rule("resume", (RESUME_SPIKE, SHIFT), find, replaces=RISES)
-RESTORED = Rule.of_attempts("restored", (NOT_RESTORED,), _restored)
+RESTORED = Rule("restored", (NOT_RESTORED,), Rule.by_attempt(_restored))
 
 
 REPEATED_DATA = "repeat-data"
-REPLACED = RISES | {"resume-spike"}
+REPLACED = RISES | {RESUME_SPIKE}
 JUMP_WINDOWS = (8, 16, 32, 64)  # samples on either side of a jump
 MOST_PLACES = 4096  # at which a jump is tried; a longer attempt is reduced to medians of blocks
 
 
 def replays(view: View) -> Iterator[Finding]:
     """Stretches of data that had been read before, one finding for each attempt that has one."""
-    honest: dict[
-        str, tuple[Resume, float]
-    ] = {}  # of attempts with a replay: the join and the step at which it ends
+    honest: dict[str, tuple[Resume, float]] = {}  # of replays: their join and the step at which they end
     for attempt in view.attempts:
         joins = resumes(view, attempt)
         jumps = ((join, jump(join, view.thresholds)) for join in (*joins, *later_joins(joins, honest)))
@@ -362,15 +319,14 @@ def jump(join: Resume, limits: Thresholds) -> tuple[int, int] | None:
     """The sample of the surest step up and the size of its window; None if there is no step."""
     n = min(len(join.off), join.reach)
     block = max(n // MOST_PLACES, 1)
-    level = row_medians(join.off[: n // block * block].reshape(-1, block))
+    level = measure.row_medians(join.off[: n // block * block].reshape(-1, block))
     error = MEDIAN_ERROR * join.line.noise * join.line.inflation / block**0.5
     best, near, window = 0.0, 0, 0
-    for w in JUMP_WINDOWS:
-        if len(level) >= 2 * w:
-            middle = medians(level, w)
-            sure = (middle[w:] - middle[:-w]) / (error * (2 / w) ** 0.5)
-            if sure.max() > best:
-                best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
+    for w in (w for w in JUMP_WINDOWS if len(level) >= 2 * w):
+        middle = medians(level, w)
+        sure = (middle[w:] - middle[:-w]) / (error * (2 / w) ** 0.5)
+        if sure.max() > best:
+            best, near, window = float(sure.max()), (int(np.argmax(sure)) + w) * block, w * block
     if best < limits.join_t:
         return None
     around = range(max(near - window // 2, JOIN_SAMPLES), min(near + window // 2, n - JOIN_SAMPLES) + 1)
@@ -388,7 +344,7 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     """The jump at which a replay ends, if the loss was too low before it and is right after it."""
     limits, height = view.thresholds, _rise(join, at, window)
     half = limits.midway * height
-    stays = validation_stays(join.attempt, join.steps[at], half)
+    stays = resumed.validation_stays(join.attempt, join.steps[at], half)
     before, after = join.over(max(at - window, 0), at), join.over(at + 1, min(at + 1 + window, join.reach))
     surest = -min(before.t, join.over(0, min(window, at)).t)  # the line is uncertain far from the join
     checks = [
@@ -405,7 +361,10 @@ def new_data(view: View, join: Resume, at: int, window: int) -> Iterator[Finding
     why, shape = "the loss had not been too low since the join", shape_near(view, join, at, window)
     place = At(join.attempt, join.loss, join.steps[at], join.steps[at], join.steps[at])
     alone = finding(REPEATED_DATA, place, checks, 0.5 + height, 0.9, (SHIFT, why))
-    yield alone if shape is None else ended_by(shape, why, checks)
+    if shape is not None:  # the replay takes the place of the finding of its jump to new data
+        start = shape.start_step
+        alone = replace(renamed(shape, REPEATED_DATA, checks, why=why), peak_step=start, end_step=start)
+    yield alone
 
 
 def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None:
@@ -416,12 +375,6 @@ def shape_near(view: View, join: Resume, at: int, window: int) -> Finding | None
     away = {f.start_step: abs(int(np.searchsorted(join.steps, f.start_step)) - at) for f in shapes}
     near = [f for f in shapes if away[f.start_step] <= max(window // 2, JOIN_SAMPLES)]
     return min(near, key=lambda f: away[f.start_step], default=None)
-
-
-def ended_by(shape: Finding, why: str, checks: Sequence[Check]) -> Finding:
-    """The replay, which takes the place of the finding of its jump to new data."""
-    start = shape.start_step
-    return replace(renamed(shape, REPEATED_DATA, checks, why=why), peak_step=start, end_step=start)
 
 
 REPEATED = Rule("repeated-data", (REPEATED_DATA,), replays, replaces=REPLACED)

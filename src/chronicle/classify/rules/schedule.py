@@ -40,20 +40,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.kernel import Event, Kind
-from chronicle.classify.measure import (
-    NOISE_FLOOR_LOG,
-    Excess,
-    clipped_difference_noise,
-    confidence_of,
-    excess,
-    finite,
-    fit,
-    median,
-    positive,
-    resolution,
-    step_at,
-)
+from chronicle.classify.measure import NOISE_FLOOR_LOG, Excess, confidence_of, fit, median, positive, step_at
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.loss_shapes import BUMPS
 from chronicle.classify.thresholds import Thresholds
@@ -88,7 +77,7 @@ def _lr_decay_drops(view: View, attempt: AttemptView, loss: Series) -> Iterator[
             slow = decay_fall(steps, y, at, rate, limits)
             fall = min(fall, slow, key=lambda e: e.t)
         j = index_at(rate, at)
-        before, after = float(rate.values[max(j - 2, 0)]), float(rate.values[min(j + 2, len(rate) - 1)])
+        before, after = float(rate.values[max(j - 2, 0)]), float(rate.values[: j + 3][-1])
         if fall.t <= -limits.known_t and fall.height <= -limits.moved:
             factor = noted(lr_factor=after / before if before > 0 else 1.0)
             yield planned_fall(view, attempt, DROP, at, fall, factor)
@@ -110,34 +99,24 @@ def decay_begins(rate: Series, limits: Thresholds) -> list[float]:
         return []
     flat = np.flatnonzero(v >= CONSTANT_SHARE * v.max())
     tail = v[flat[-1] :]
-    if (
-        len(tail) < EDGE_SAMPLES
-        or len(flat) < limits.lasting * len(v)
-        or tail[-1] > limits.lr_decayed * v.max()
-    ):
-        return []
-    smooth = bool(np.all(np.diff(tail) <= 0)) and tail[0] < limits.lr_falls * tail[1]
-    return [float(rate.steps[flat[-1]])] if smooth else []
+    long = len(tail) >= EDGE_SAMPLES and len(flat) >= limits.lasting * len(v)
+    falls = long and tail[-1] <= limits.lr_decayed * v.max() and bool(np.all(np.diff(tail) <= 0))
+    return [float(rate.steps[flat[-1]])] if falls and tail[0] < limits.lr_falls * tail[1] else []
 
 
 def decay_fall(steps: Floats, y: Floats, begin: float, rate: Series, limits: Thresholds) -> Excess:
-    """How far the loss is below its line in the second half of a decay, where it bends and does not step.
-
-    The line is fitted to the last ``horizon`` log steps before the decay. A power law with a floor bends the
-    other way, so it does not leave the line downwards.
-    """
+    """How far the loss is below the line through the last ``horizon`` log steps before a decay in its second
+    half, where it bends and does not step. (A power law with a floor bends the other way.)"""
     a, far = np.searchsorted(steps, (begin, begin * np.exp(-limits.horizon))).tolist()
-    line = fit(steps[min(far, a - EDGE_SAMPLES) : a], y[min(far, a - EDGE_SAMPLES) : a])
-    if line is None:
+    before = slice(min(far, a - EDGE_SAMPLES), a)
+    if (line := fit(steps[before], y[before])) is None:
         return Excess(0.0, 0.0)
     v = rate.values
-    above = np.flatnonzero(
-        v > v[-1] + limits.idle * v.max()
-    )  # the decay ends where the rate reaches its last value
-    end = float(rate.steps[min(int(above[-1]) + 1, len(v) - 1)])
-    middle, more = 0.5 * (begin + end), 0.5 * (end - begin)  # the gain lasts for a while
-    parts = ((steps >= middle) & (steps <= stop) for stop in (end, end + more))
-    return min((excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
+    above = np.flatnonzero(v > v[-1] + limits.idle * v.max())
+    end = float(rate.steps[above[-1] + 1])  # where the rate reaches its last value
+    late = steps >= 0.5 * (begin + end)
+    parts = (late & (steps <= stop) for stop in (end, 1.5 * end - 0.5 * begin))  # the gain lasts for a while
+    return min((measure.excess(line, steps[part], y[part]) for part in parts), key=lambda e: e.t)
 
 
 def best_fall(steps: Floats, y: Floats, i: int) -> Excess:
@@ -172,20 +151,21 @@ def _near(loss: Series, event: Event, at: float) -> bool:
 
 def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     (steps, y), limits, size = positive(loss), view.thresholds, attempt.first(Role.BATCH_SIZE)
-    ok = np.isfinite(size.values) & (size.values > 0) if size is not None else np.zeros(0, bool)
-    if size is None or not len(grows := np.flatnonzero(np.diff(batch := size.values[ok]) > 0) + 1):
+    if size is None:
         return
-    at, factor = size.steps[ok][grows].astype(float), float(batch[grows[-1]] / batch[grows[0] - 1])
+    size = size.pick(np.isfinite(size.values) & (size.values > 0))
+    if not len(grows := np.flatnonzero(np.diff(size.values) > 0) + 1):
+        return
+    at, factor = size.steps[grows].astype(float), size.values[grows[-1]] / size.values[grows[0] - 1]
     a, b = np.searchsorted(steps, at[[0, -1]]).tolist()
     if factor < limits.batch_grows or a < EDGE_SAMPLES or len(y) - b < EDGE_SAMPLES:
         return
     young = int(np.searchsorted(steps, 0.25 * at[0]))  # the first steps have another noise
     before, after = y[max(a - NOISE_SAMPLES, young) : a], y[b : b + NOISE_SAMPLES]
-    calm = max(clipped_difference_noise(after), NOISE_FLOOR_LOG) / max(
-        clipped_difference_noise(before), NOISE_FLOOR_LOG
-    )
+    noisy, quiet = (max(measure.clipped_difference_noise(part), NOISE_FLOOR_LOG) for part in (before, after))
+    calm = quiet / noisy
     calm_t = -float(np.log(calm)) / (NOISE_ERROR_LOG * (1 / len(before) + 1 / len(after)) ** 0.5)
-    few = at if len(at) <= MOST_CHANGES else at[:0]
+    few = at.tolist() if len(at) <= MOST_CHANGES else []
     falls = [best_fall(steps, y, int(np.searchsorted(steps, s))) for s in few]
     t = min((e.t for e in falls if e.height <= -limits.moved), default=0.0)
     calmer = at_most("noise after over before", calm, "factor", factor ** (-0.5 * limits.batch_root))
@@ -197,8 +177,8 @@ def _batch_ramp(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     grown = noted(batch_factor=factor, noise_factor=calm, ramps=len(at))
     yield finding(RAMP, At(attempt, loss, at[0], None, at[-1]), [*grown, *held], 0.1, 0.8)
     for step, fall in zip(few, falls, strict=True):
-        if any(e.kind is Kind.DROP and _near(loss, e, float(step)) for e in view.events(loss)):
-            yield planned_fall(view, attempt, RAMP, float(step), fall, grown)
+        if any(e.kind is Kind.DROP and _near(loss, e, step) for e in view.events(loss)):
+            yield planned_fall(view, attempt, RAMP, step, fall, grown)
 
 
 def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
@@ -211,7 +191,7 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
     edges = np.flatnonzero(np.diff(whole) == 1) + 1
     if not 1 <= len(edges) <= MOST_CHANGES or len(steps) < EDGE_SAMPLES * (len(edges) + 1):
         return
-    rounding = resolution(y)
+    rounding = measure.resolution(y)
     half = max(len(steps) // (2 * (len(edges) + 1)), 4)
     near = [[i + d for d in (0, 1, 2) if i + d < len(y)] for i in edges.tolist()]
     steepest = [min((step_at(steps, y, i, min(half, 64), 1) for i in at), key=lambda e: e.t) for at in near]
@@ -232,8 +212,8 @@ def epoch_edges(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
 def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
     """Whether a loss rises by less than it had stepped down at the beginning of that epoch: data that were
     just read again are known best, and the loss stays below its earlier level."""
-    loss = attempt.series.get(rise.metric or "")
-    falls = epoch_edges(view, attempt, loss) if loss is not None and loss is attempt.loss else ()
+    loss = attempt.loss if attempt.loss is not None and attempt.loss.metric == rise.metric else None
+    falls = epoch_edges(view, attempt, loss) if loss is not None else ()
     before = [fall.evidence["drop_log"] for fall in falls if fall.start_step <= rise.start_step]
     return bool(before) and float(rise.evidence.get("residual_log", np.inf)) < before[-1]
 
@@ -241,9 +221,8 @@ def within_epoch(view: View, attempt: AttemptView, rise: Finding) -> bool:
 def between(before: Floats, after: Floats) -> float:
     """How far the loss falls between two epochs beyond its fall within them (log units): from the last third
     of one to the first third of the other, or between their medians, whichever is more."""
-    (first, second, third), (fourth, fifth, sixth) = (
-        map(median, np.array_split(part, 3)) for part in (before, after)
-    )
+    thirds = np.array_split(before, 3) + np.array_split(after, 3)
+    first, second, third, fourth, fifth, sixth = map(median, thirds)
     near = third - fourth - 0.5 * (second - third + fourth - fifth)
     far = median(before) - median(after) - 0.75 * (first - third + fourth - sixth)
     return max(near, far)
@@ -251,14 +230,13 @@ def between(before: Floats, after: Floats) -> float:
 
 def at_restart(view: View, rise: Finding, below: float) -> bool:
     """Whether a rise, lower than ``below`` log units, begins where the learning rate goes up again."""
-    attempt = next(iter(view.named(rise.attempt)), None)
+    is_low = rise.pattern in BUMPS and rise.evidence.get("height_log", np.inf) < below
+    attempt = next(iter(view.named(rise.attempt if is_low else None)), None)
     loss = attempt.series.get(rise.metric or "") if attempt is not None else None
-    rate = attempt.learning_rate if attempt is not None else None
-    low = rise.evidence.get("height_log", np.inf) < below
-    if loss is None or rate is None or rise.pattern not in BUMPS or not low:
+    if attempt is None or loss is None or (rate := attempt.learning_rate) is None:
         return False
     around, factor = int(view.thresholds.same_time), view.thresholds.lr_falls
-    i, known = index_at(loss, rise.start_step), finite(rate)
+    i, known = index_at(loss, rise.start_step), measure.finite(rate)
     first, last = loss.steps[max(i - around, 0)], loss.steps[min(i + around, len(loss) - 1)]
     steps, values = known.steps, known.values
     before, near = values[steps < first], values[(steps >= first) & (steps <= last)]
@@ -268,5 +246,5 @@ def at_restart(view: View, rise: Finding, below: float) -> bool:
     return bool(before.max() >= low and near.max() >= low and near.max() > before[-1])
 
 
-EPOCHS = Rule.of_losses("epochs", (SHIFT,), epoch_edges, replaces=EXPLAINED)
-SCHEDULE = Rule.of_losses("schedule", (DROP, RAMP), find, replaces=EXPLAINED)
+EPOCHS = Rule("epochs", (SHIFT,), Rule.by_loss(epoch_edges), replaces=EXPLAINED)
+SCHEDULE = Rule("schedule", (DROP, RAMP), Rule.by_loss(find), replaces=EXPLAINED)

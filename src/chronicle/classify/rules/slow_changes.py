@@ -36,24 +36,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.course import came_back
 from chronicle.classify.kernel import Kind
-from chronicle.classify.measure import (
-    clipped_difference_noise,
-    confidence_of,
-    difference_noise,
-    log_values,
-    median,
-    positive,
-    row_medians,
-    running,
-    scale,
-)
+from chronicle.classify.measure import clipped_difference_noise, difference_noise, median, positive, scale
 from chronicle.classify.report import At, Check, Rule, at_least, finding, noted
 from chronicle.classify.rules.loss_shapes import LEVEL_SAMPLES, NO_SPIKE, RISES, SHIFT, typed_findings
 from chronicle.classify.thresholds import Thresholds
 from chronicle.classify.view import AttemptView, View, kept
-from chronicle.model import Finding, Floats, Role, Series, Steps
+from chronicle.model import Finding, Floats, Role, Series
 
 STEP_WINDOWS = (64, 128, 256, 512)  # samples on either side of a step
 MOST_SAMPLES = 4096  # that are searched; a longer log is reduced to means of blocks
@@ -74,11 +65,10 @@ class Turn(NamedTuple):
 
 def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits = view.thresholds
-    if any(f.end_step is None for f in typed_findings(view, loss)):
+    is_open = any(f.end_step is None for f in typed_findings(view, loss))
+    if is_open or (turn := late_turn(view, loss)) is None:
         return
-    turn, (steps, y) = late_turn(view, loss), positive(loss)
-    if turn is None:
-        return
+    steps, y = positive(loss)
     if came_back(steps, y, int(np.searchsorted(steps, turn.start)), turn.rise, limits) is not None:
         return
     enough = f">= {limits.turn_t:g}, or {limits.turn_joint_t:g} together"
@@ -96,31 +86,27 @@ def _find_turn(view: View, attempt: AttemptView, loss: Series) -> Iterator[Findi
 @kept
 def late_turn(view: View, loss: Series) -> Turn | None:
     """The late rise of a loss, on the first scale of averaging that shows one."""
-    y = log_values(loss)
-    finite = np.isfinite(y)
-    if finite.sum() < 0.98 * np.isfinite(loss.values).sum():
-        return None
+    (steps, y), noise = positive(loss), view.noise(loss)
     for f in typed_findings(view, loss):
         if f.end_step is not None and f.end_step < loss.steps[-1]:
-            finite &= (loss.steps < f.start_step) | (loss.steps > f.end_step)
-    if finite.sum() < FEWEST_POINTS:
+            rest = (steps < f.start_step) | (steps > f.end_step)
+            steps, y = steps[rest], y[rest]
+    if len(y) < FEWEST_POINTS:
         return None
-    steps, y, noise = loss.steps[finite], y[finite], view.noise(loss)
     blocks = (8 << k for k in range(64) if 8 << k <= len(y) // 6)
     turns = (last_block(view.thresholds, steps, y, block, noise) for block in blocks)
     return next((turn for turn in turns if turn is not None), None)
 
 
-def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: float) -> Turn | None:
+def last_block(limits: Thresholds, steps: Floats, y: Floats, block: int, noise: float) -> Turn | None:
     """The test on one scale: whether the end is above the minimum, further than by chance and than before."""
     medians = block_medians(y, block)
     count, low = len(medians), int(np.argmin(medians))
     rise = float(medians[-1] - medians[low])
     over = medians - np.minimum.accumulate(medians)
     usual = float(np.max(over[2 : low + 1], initial=0.0))
-    if not 1 <= low <= count - 4 or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
-        return None
-    if rise < max(limits.turn_rise, noise, limits.turn_usual * usual):
+    least = max(limits.turn_rise, noise, limits.turn_usual * usual)
+    if not 1 <= low <= count - 4 or rise < least or (medians[-3:] - medians[low]).min() <= 0.3 * rise:
         return None
     error = max(
         difference_noise(medians),
@@ -131,7 +117,7 @@ def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: f
     since = min(count - up, up)
     apart = float(np.mean(medians[up:]) - np.mean(medians[up - since : up]))
     together = apart / (error * float(np.sqrt(2 / since))) if since >= 6 else 0.0
-    if not (rise >= max(limits.turn_clear, limits.turn_t * error) or together >= limits.turn_joint_t):
+    if rise < max(limits.turn_clear, limits.turn_t * error) and together < limits.turn_joint_t:
         return None
     return Turn(int(steps[len(y) - (count - up) * block]), rise, max(rise / error, together), block)
 
@@ -139,7 +125,7 @@ def last_block(limits: Thresholds, steps: Steps, y: Floats, block: int, noise: f
 def block_medians(y: Floats, block: int) -> Floats:
     """Medians of the last (at most 64) blocks of so many samples."""
     count = min(len(y) // block, 64)
-    return row_medians(y[len(y) - count * block :].reshape(count, block))
+    return measure.row_medians(y[len(y) - count * block :].reshape(count, block))
 
 
 class Step(NamedTuple):
@@ -161,11 +147,13 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
     least = max(limits.step_least, limits.step_noise * noise)
     for step in clear_steps(y, noise, least, limits):
         at, reach = float(steps[step.at]), float(steps[step.at] - steps[max(step.at - step.window // 2, 0)])
-        if (
-            cadence_changes(steps, step)
-            or near_event(view, loss, at, reach, EARLY_WINDOWS * step.window * block)
-            or _planned(attempt, at, 2 * reach, step.height)
-        ):
+        known = near_event(view, loss, at, reach, EARLY_WINDOWS * step.window * block)
+        gaps = np.array_split(np.diff(steps[step.at - step.window : step.at + step.window + 1]), 16)
+        usual = [
+            median(part) for part in gaps
+        ]  # where the cadence changes, or did so before, the trend bends
+        bends = max(usual) > 2 * min(usual) or at < EARLY_WINDOWS * step.window * usual[8]
+        if known or bends or _planned(attempt, at, 2 * reach, step.height):
             continue
         checks = [
             *noted(step_log=step.height, noise_log=noise, window_samples=step.window * block),
@@ -174,26 +162,17 @@ def _find_shifts(view: View, attempt: AttemptView, loss: Series) -> Iterator[Fin
         ]
         planned = ("lr-decay-drop", "the learning rate or an epoch had changed there")
         other = ("spike-slow-recovery", "it had come back") if step.height > 0 else planned
-        confidence = confidence_of(step.t, limits.step_t)
+        confidence = measure.confidence_of(step.t, limits.step_t)
         yield finding(SHIFT, At(attempt, loss, at), checks, 0.3 + abs(step.height), confidence, other)
 
 
-def cadence_changes(steps: Floats, step: Step) -> bool:
-    """Whether the cadence of the log changes around the step, or did so before: then its trend bends."""
-    gaps = np.diff(steps[step.at - step.window : step.at + step.window + 1])
-    usual = [median(part) for part in np.array_split(gaps, 16)]
-    return max(usual) > 2 * min(usual) or steps[step.at] < EARLY_WINDOWS * step.window * usual[8]
-
-
 def _averages(y: Floats, block: int) -> Floats:
-    n = len(y) // block
-    means: Floats = y[: n * block].reshape(n, block).mean(axis=1)
-    return means
+    return np.asarray(y[: len(y) // block * block].reshape(-1, block).mean(axis=1))
 
 
 def clear_steps(y: Floats, noise: float, least: float, limits: Thresholds) -> Iterator[Step]:
     """Steps of at least ``least`` log units that pass the limits, the surest first, a window apart."""
-    level = running(y, 15)
+    level = measure.running(y, 15)
     calm = level + np.clip(y - level, -3 * noise, 3 * noise)
     tried = [s for w in STEP_WINDOWS if len(y) >= 4 * w for s in steps_of(calm, w, noise, limits.step_t)]
     chosen: list[Step] = []
@@ -221,36 +200,25 @@ def steps_of(y: Floats, window: int, noise: float, least_t: float) -> Iterator[S
     usual = scale(heights) if len(heights) >= 8 * window else 0.0
     white = noise * float(np.sqrt(np.sum(weights**2)))
     means = _averages(y, window // 8)
-    broad = scale(np.diff(means)) / 2**0.5 * of_means(weights)
+    # the error of a step relative to that of the mean of a sixteenth of both windows
+    of_means = float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
+    broad = scale(np.diff(means)) / 2**0.5 * of_means
     half, first = window // 2, (EARLY_WINDOWS - 1) * window
     for i in range(first, len(heights), half):
-        part = np.abs(heights[i : i + half])
-        j = i + int(np.argmax(part))
-        if j == first:
-            continue  # the flank of a step that lies too early to be judged
+        j = i + int(np.argmax(np.abs(heights[i : i + half])))
         height, error = float(heights[j]), max(usual, white, broad)
-        if abs(height) >= least_t * error:
-            error = max(error, slow_noise_error(y[j : j + 2 * window], weights))
+        if abs(height) >= least_t * error and j > first:  # else a flank of what lies too early to be judged
+            # from noise that is slower than samples, without the difference of means across the step
+            apart = np.delete(np.diff(y[j : j + 2 * window].reshape(16, -1).mean(axis=1)), 7)
+            error = max(error, scale(apart) / 2**0.5 * of_means)
             yield Step(j + window, height, height / error, window)
-
-
-def slow_noise_error(y: Floats, weights: Floats) -> float:
-    """The error of a step from noise that is slower than samples, by means of 1/16 of the window."""
-    apart = np.delete(np.diff(y.reshape(16, -1).mean(axis=1)), 7)  # without the one across the step
-    return scale(apart) / 2**0.5 * of_means(weights)
-
-
-def of_means(weights: Floats) -> float:
-    """The error of a step relative to that of the mean of 1/16 of the window."""
-    return float(np.sqrt(np.sum(weights.reshape(16, -1).sum(axis=1) ** 2)))
 
 
 @cache
 def step_weights(window: int) -> Floats:
     """Weights of 2 * window samples whose sum is the step in their middle, by least squares. Both sides share
     slope and curvature, so neither a trend nor its bend looks like a step."""
-    weights: Floats = np.linalg.pinv(design(window))[3]
-    return weights
+    return np.asarray(np.linalg.pinv(design(window))[3])
 
 
 def design(window: int) -> Floats:
@@ -284,11 +252,9 @@ def _misfit(columns: Floats, y: Floats) -> float:
 
 
 def near_event(view: View, loss: Series, at: float, reach: float, bends: int) -> bool:
-    """Whether a step belongs to an event of this loss.
-
-    An open rise extends to the end of the log, one that is over as far again beyond its end; and after a tall
-    one, the loss bends for ``bends`` samples as at the start of a log.
-    """
+    """Whether a step belongs to an event of this loss: an open rise extends to the end of the log, one that
+    is over as far again; and after a tall one the loss bends for ``bends`` samples as at the start of a
+    log."""
     for event in view.events(loss):
         end, passing = len(loss) - 1 if event.end is None else event.end, event.kind in PASSING
         end += end - event.onset if passing else 0
@@ -305,11 +271,9 @@ def _planned(attempt: AttemptView, at: float, reach: float, height: float) -> bo
     if height < 0 and attempt.learning_rate is None:
         return True
     for series in attempt.by_role(Role.LEARNING_RATE, Role.BATCH_SIZE, Role.EPOCH):
-        near = series.values[(series.steps >= at - reach) & (series.steps <= at + reach)]
-        near = near[np.isfinite(near)]
+        near = series.values[np.isfinite(series.values) & (np.abs(series.steps - at) <= reach)]
         low, high = near.min(initial=np.inf), near.max(initial=-np.inf)
-        epoch = series.role is Role.EPOCH
-        if len(near) and (np.floor(high) > np.floor(low) if epoch else high > 1.15 * low):
+        if np.floor(high) > np.floor(low) if series.role is Role.EPOCH else high > 1.15 * low:
             return True
     return False
 
@@ -330,11 +294,11 @@ def _first_step(view: View, attempt: AttemptView, loss: Series) -> Iterator[Find
                 at_least("level since over the level before", height, "log units", least, "residual_log"),
                 at_least("lowest since over the highest before", apart / height, "of that", limits.midway),
             ]
-            at, back = (At(attempt, loss, loss.steps[i]), ("spike-slow-recovery", "it had come back"))
-            yield finding(SHIFT, at, checks, 0.3 + height, 0.8, back)
+            back = ("spike-slow-recovery", "it had come back")
+            yield finding(SHIFT, At(attempt, loss, loss.steps[i]), checks, 0.3 + height, 0.8, back)
             return
 
 
-TURN = Rule.of_losses("late-rise", (NO_SPIKE,), _find_turn)
-STEPS = Rule.of_losses("small-shifts", (SHIFT,), _find_shifts)
-FIRST = Rule.of_losses("first-step", (SHIFT,), _first_step, covers=RISES)
+TURN = Rule("late-rise", (NO_SPIKE,), Rule.by_loss(_find_turn))
+STEPS = Rule("small-shifts", (SHIFT,), Rule.by_loss(_find_shifts))
+FIRST = Rule("first-step", (SHIFT,), Rule.by_loss(_first_step), covers=RISES)

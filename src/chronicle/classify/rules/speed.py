@@ -39,12 +39,12 @@ USUAL_SAMPLES = 256  # before a drop, whose median is the usual speed
 
 def find(view: View, attempt: AttemptView) -> Iterator[Finding]:
     seen: list[Finding] = []
-    for role, sign in ((Role.THROUGHPUT, -1.0), (Role.STEP_TIME, 1.0)):
-        for series in attempt.by_role(role):
-            for event in view.events(series, sign) if len(series) >= SPEED_SAMPLES else ():
-                if event.kind in (Kind.BACK, Kind.OPEN):
-                    drops = filter(stands, _drop(view, attempt, series, sign, event))
-                    seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
+    for series in attempt.by_role(Role.THROUGHPUT) + attempt.by_role(Role.STEP_TIME):
+        sign = -1.0 if series.role is Role.THROUGHPUT else 1.0
+        for event in view.events(series, sign) if len(series) >= SPEED_SAMPLES else ():
+            if event.kind in (Kind.BACK, Kind.OPEN):
+                drops = filter(stands, _drop(view, attempt, series, sign, event))
+                seen += [f for f in drops if not any(overlap(f, other) for other in seen)]
     yield from seen
     yield from hangs(view, attempt)
 
@@ -67,10 +67,9 @@ def _drop(view: View, attempt: AttemptView, series: Series, sign: float, event: 
     lasts, share = steps[b - 1] - steps[a], 1 - float(np.exp(-sign * median(y[a:b] - median(before))))
     around = steps[max(a - int(limits.same_time), 0)], steps[min(a + int(limits.same_time), b - 1)]
     sizes = attempt.first(Role.BATCH_SIZE)
-    if sizes is not None:
-        before_it, after_it = (value_at(sizes, step) for step in around)
-        if not np.isclose(before_it, after_it, rtol=limits.slower):
-            return
+    before_it, after_it = (value_at(sizes, step) if sizes is not None else 1.0 for step in around)
+    if not np.isclose(before_it, after_it, rtol=limits.slower):
+        return
     checks = [
         at_least("fall of the speed", share, "share", limits.slower, "slower_share"),
         at_least("lasted", lasts, "steps", limits.slow_steps, "slow_steps"),
@@ -97,8 +96,7 @@ def slow_until(slower: Floats, least: int, midway: float) -> int:
 
 def slow_from(slower: Floats, least: int, midway: float) -> int:
     """The sample from which on a slow stretch is at least half as slow as its median."""
-    half = midway * median(slower)
-    level = medians(slower, min(least, len(slower)))
+    half, level = midway * median(slower), medians(slower, min(least, len(slower)))
     not_yet = np.flatnonzero(level[: len(level) // 2 + 1] < half)
     first = int(not_yet[-1]) + 1 if len(not_yet) else 0
     return first + int(np.argmax(slower[first:] >= half))
@@ -106,9 +104,9 @@ def slow_from(slower: Floats, least: int, midway: float) -> int:
 
 def hangs(view: View, attempt: AttemptView) -> Iterator[Finding]:
     """Pauses by the wall clock, or by the logged step time if there is no clock."""
-    series = attempt.loss or next(iter(attempt.series.values()), None)
     if attempt.attempt.axis == "item":  # rows are items, and the times are not those of a training
         return
+    series = attempt.loss or next(iter(attempt.series.values()), None)
     if series is not None and len(series) >= SPEED_SAMPLES // 2 and np.isfinite(series.times).all():
         gaps = np.diff(series.times)
         yield from standstill(view, attempt, series, gaps, np.diff(series.steps.astype(float)), 1.0)
@@ -127,12 +125,10 @@ def standstill(
     ok = np.isfinite(gaps) & (gaps > 0) & (steps > 0)
     if ok.sum() < SPEED_SAMPLES // 2:
         return
-    usual = median(gaps[ok])
+    usual, least = median(gaps[ok]), limits.hang_unknown * median(gaps[ok])
     if unit_s:  # in a short run, a pause that took longer than all the rest counts as well
         rest = max(float(gaps[ok].sum() - gaps[ok].max()), limits.hang_short / unit_s)
         least = max(limits.hang_times * usual, min(limits.hang_s / unit_s, rest))
-    else:
-        least = limits.hang_unknown * usual
     long = np.flatnonzero(ok & (gaps >= least))
     for i in long[long >= limits.slow_samples]:
         places = series.steps[:-1][ok & (gaps >= SAME_PAUSE_SHARE * gaps[i])]
@@ -164,4 +160,4 @@ def pauses_elsewhere(view: View, attempt: AttemptView, series: Series, least: fl
     return min(found, 2)
 
 
-RULE = Rule.of_attempts("speed", ("throughput-drop", "hang"), find)
+RULE = Rule("speed", ("throughput-drop", "hang"), Rule.by_attempt(find))

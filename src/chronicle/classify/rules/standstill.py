@@ -36,17 +36,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from chronicle.classify import measure
 from chronicle.classify.course import CLIMBS, HEALTHY, LEAD_NATS, STOPPED, WAITS, Contest, may_deviate
 from chronicle.classify.kernel import Kind
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    can_resolve,
-    difference_noise,
-    finite,
-    median,
-    positive,
-    running,
-)
+from chronicle.classify.measure import MEDIAN_ERROR, difference_noise, finite, median, positive, running
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted
 from chronicle.classify.rules.generalisation import SUDDEN, is_abrupt
 from chronicle.classify.rules.loss_shapes import NO_SPIKE, RISES, SLOW
@@ -72,10 +65,8 @@ OTHER_ROLES = (Role.SCORE, Role.VALIDATION_SCORE, Role.OBJECTIVE, Role.VALIDATIO
 
 def stands_still(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     """The first of the ways to stand still that a loss shows."""
-    standstill = idle(view, attempt, loss)
-    if standstill is None and (contest := course_of(view, loss)) is not None:
-        standstill = waits(view, attempt, loss, contest) or stops(view, attempt, loss, contest)
-    yield from filter(None, [standstill])
+    ways = (way(view, attempt, loss) for way in (idle, waits, stops))
+    yield from filter(None, [next(filter(None, ways), None)])
 
 
 @kept
@@ -84,14 +75,14 @@ def course_of(view: View, loss: Series) -> Contest | None:
     return view.contest(loss) if may_deviate(*positive(loss), view.thresholds) else None
 
 
-def end_of(y: Floats) -> float:
-    """The level of the last tenth, log units."""
-    return median(y[-max(len(y) // 10, 6) :])
+def fall_from(level: float, y: Floats) -> float:
+    """How far the last tenth lies below a level, log units."""
+    return level - median(y[-max(len(y) // 10, 6) :])
 
 
-def fall_of(y: Floats) -> float:
-    """From the first two samples to the last tenth, log units."""
-    return float(np.mean(y[:2])) - end_of(y)
+def is_converged(y: Floats) -> bool:
+    """Whether a loss came down so far that it may stand still."""
+    return fall_from(float(np.mean(y[:2])), y) >= CONVERGED_LOG
 
 
 def moved(v: Floats) -> bool:
@@ -101,15 +92,16 @@ def moved(v: Floats) -> bool:
     return bool(np.ptp(eighths) > max(usual, 0.02 * float(np.max(np.abs(v)))))
 
 
-def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
+def stops(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """Learning that stopped at some place and was not done."""
-    if STOPPED not in contest.explanations:
+    contest = course_of(view, loss)
+    if contest is None or STOPPED not in contest.explanations:
         return None
     limits, (steps, y) = view.thresholds, positive(loss)
     start, lead, place = contest.step(STOPPED), contest.lead(STOPPED), contest.explanations[STOPPED].at
     no_change = contest.change_after(START_SHARE) < limits.moved and lead >= -ONE_PARAMETER_NATS
     soon = place <= START_SHARE and no_change
-    if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting or fall_of(y) >= CONVERGED_LOG:
+    if (not soon and lead < LEAD_NATS) or place > 1 - limits.lasting or is_converged(y):
         return None
     if contest.winner in (CLIMBS, WAITS) and contest.lead(contest.winner, (STOPPED,)) >= LEAD_NATS:
         return None
@@ -121,7 +113,7 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
     others = (finite(s.pick(s.steps >= start)).values for s in attempt.by_role(*OTHER_ROLES) if s is not loss)
     if any(len(values) >= FEWEST_IN_STRETCH and moved(values) for values in others):
         return None
-    later = [e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start)]
+    later = (e for e in view.events(loss) if e.onset > np.searchsorted(loss.steps, start))
     if any(e.kind in (Kind.OPEN, Kind.DROP) for e in later):
         return None
     enough = f">= {LEAD_NATS:g}, or no change since"
@@ -142,20 +134,21 @@ def stops(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> F
 def idle(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """A flat end of the log that is trained with a learning rate of nothing."""
     rate, limits = attempt.learning_rate, view.thresholds
-    if rate is None or len(rate) < COURSE_POINTS or not can_resolve(rate.values, limits.idle):
+    if rate is None or len(rate) < COURSE_POINTS or not measure.can_resolve(rate.values, limits.idle):
         return None
     highest = float(np.max(rate.values, where=np.isfinite(rate.values), initial=0.0))
     works = np.flatnonzero(~(rate.values <= limits.idle * highest))
-    if highest <= 0 or not len(works) or works[-1] + 1 == len(rate):
+    if not len(works) or works[-1] + 1 == len(rate):
         return None
     last, then = float(rate.values[works[-1]]), rate.values[works[-1] + 1 :]
     if then[0] > 0 and (then == then[0]).all() and last >= limits.lr_falls * then[0]:
         return None  # a phase of a schedule in steps, of which the last is the smallest
     (steps, y), start = positive(loss), float(rate.steps[works[-1] + 1])
     rest = y[steps >= start]
-    if len(rest) < COURSE_POINTS or fall_of(y) >= CONVERGED_LOG:
+    if len(rest) < COURSE_POINTS or is_converged(y):
         return None
-    lasts, half = (steps[-1] - start) / (steps[-1] - steps[0]), len(rest) // 2
+    lasts = (steps[-1] - start) / (steps[-1] - steps[0])
+    half = len(rest) // 2
     fall = fallen(rest, rest[:half], rest[half:], limits)
     if lasts < limits.lasting or fall is None:
         return None
@@ -178,45 +171,44 @@ def fallen(y: Floats, first: Floats, last: Floats, limits: Thresholds) -> Check 
 
 
 def _lr_comes_down(attempt: AttemptView, limits: Thresholds, start: float, end: float) -> bool:
-    rate = attempt.learning_rate
+    rate = finite(attempt.learning_rate) if attempt.learning_rate is not None else None
     if rate is None:
         return False
-    steps, values = finite(rate).steps, finite(rate).values
-    seen = values[(steps >= 0.9 * start) & (steps <= start + 0.1 * (end - start))]
-    falls = len(seen) > 1 and bool(seen[0] > limits.lr_falls * seen[-1])
-    return falls or (len(seen) > 0 and bool(seen[-1] < limits.lr_low * values.max()))
+    seen = rate.values[(rate.steps >= 0.9 * start) & (rate.steps <= start + 0.1 * (end - start))]
+    least = limits.lr_low * rate.values.max(initial=0.0)
+    return len(seen) > 0 and bool(seen[0] > limits.lr_falls * seen[-1] or seen[-1] < least)
 
 
-def waits(view: View, attempt: AttemptView, loss: Series, contest: Contest) -> Finding | None:
+def waits(view: View, attempt: AttemptView, loss: Series) -> Finding | None:
     """Nothing is learned up to a place; then something is."""
-    lead = contest.lead(WAITS, (HEALTHY, STOPPED))
-    if lead < LEAD_NATS or contest.winner != WAITS or contest.explanations[WAITS].at < WARM_UP_SHARE:
+    contest = course_of(view, loss)
+    if contest is None or contest.winner != WAITS or contest.explanations[WAITS].at < WARM_UP_SHARE:
         return None
-    limits, (steps, y) = view.thresholds, positive(loss)
-    place, span = contest.step(WAITS), steps[-1] - steps[0]
-    before = y[steps < place]
+    if (lead := contest.lead(WAITS, (HEALTHY, STOPPED))) < LEAD_NATS:
+        return None
+    limits, (steps, y), place = view.thresholds, positive(loss), contest.step(WAITS)
+    before, span = y[steps < place], steps[-1] - steps[0]
     if min(len(before), len(y) - len(before)) < FEWEST_FLAT_POINTS:
         return None
     level, third = median(before), len(before) // 3
-    fall = level - end_of(y)
-    learned = median(before[:third]) - median(before[-third:])
+    fall, learned = fall_from(level, y), median(before[:third]) - median(before[-third:])
     if abs(learned) >= NO_FALL_SHARE * fall or fall < limits.drop:
         return None
     fallen_half = running(y, 5) < level - limits.midway * fall
     i = int(np.argmax(fallen_half & (steps >= place - AT_ONCE_SHARE * span)))
     soon = y[(steps >= steps[i] + 0.02 * span) & (steps < steps[i] + AT_ONCE_SHARE * span)]
-    checks = [at_least("waits, against healthy and stopped", lead, "nats", LEAD_NATS, "lead_nats")]
+    against = at_least("waits, against healthy and stopped", lead, "nats", LEAD_NATS, "lead_nats")
     if len(soon) and level - median(soon) > MOST_OF_FALL * fall:
         drops = (e for e in view.events(loss) if e.kind is Kind.DROP)
         if lead < SURPRISE_LEAD_NATS or any(is_abrupt(view, loss, drop) for drop in drops):
             return None
-        checks = [*checks, at_least("fall", fall, "log units", limits.drop, "drop_log")]
+        checks = [against, at_least("fall", fall, "log units", limits.drop, "drop_log")]
         slow = (PLATEAU, "it had gone on falling for a tenth of the log")
         return finding(SUDDEN, At(attempt, loss, steps[i], steps[i], steps[i]), checks, fall, 0.7, slow)
     flat = fallen(before, before[:third], before[-third:], limits)
     if flat is None:  # an S bends from its start on
         return None
-    checks = [*checks, flat, *noted(waited_share=contest.explanations[WAITS].at)]
+    checks = [against, flat, *noted(waited_share=contest.explanations[WAITS].at)]
     at_once = (SUDDEN, "the fall had been over at once")
     return finding(PLATEAU, At(attempt, loss, steps[0], None, place), checks, 0.4, 0.7, at_once)
 
@@ -250,7 +242,6 @@ def climbs(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     yield finding(SLOW, at, checks, 0.3 + height, 0.7, (NO_SPIKE, "it had not come back to its first level"))
 
 
-STANDSTILL = Rule.of_losses(
-    "standstill", (FAILED, PLATEAU, SUDDEN), stands_still, replaces=frozenset({FAILED})
-)
-CLIMB = Rule.of_losses("climb", (SLOW,), climbs, covers=RISES | {FAILED})
+STILL = (FAILED, PLATEAU, SUDDEN)
+STANDSTILL = Rule("standstill", STILL, Rule.by_loss(stands_still), replaces=frozenset({FAILED}))
+CLIMB = Rule("climb", (SLOW,), Rule.by_loss(climbs), covers=RISES | {FAILED})

@@ -56,15 +56,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from chronicle.classify.measure import (
-    MEDIAN_ERROR,
-    difference_noise,
-    levels_apart,
-    median,
-    positive,
-    ranks,
-    rises_by,
-)
+from chronicle.classify import measure
+from chronicle.classify.measure import difference_noise, levels_apart, median, positive, ranks, rises_by
 from chronicle.classify.report import At, Check, Rule, at_least, at_most, finding, noted, side
 from chronicle.classify.rules import resume, slow_changes
 from chronicle.classify.rules.loss_shapes import NAN, NO_SPIKE, RISES, SHIFT, typed_findings
@@ -93,17 +86,16 @@ EQUAL_LEVELS_CHI2 = 18.48  # of eight levels: more for one in a hundred losses t
 def find(view: View) -> Iterable[Finding]:
     """At most one finding of the whole run, or one of each attempt that never learned."""
     never: list[Finding] = []
-    for attempt in view.attempts:
-        if (loss := attempt.loss) is not None:
-            lost = list(_never_learned(view, attempt, loss)) or list(forgot(view, attempt, loss))
-            never += [] if lost and cut_short(view, loss) else lost
+    for attempt, loss in ((a, a.loss) for a in view.attempts if a.loss is not None):
+        lost = list(_never_learned(view, attempt, loss)) or list(forgot(view, attempt, loss))
+        never += [] if lost and cut_short(view, loss) else lost
     return list(_every_attempt_dies(view)) or never or list(unmoved(view)) or list(ends_above_start(view))
 
 
 def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
     limits, noise, (steps, y) = view.thresholds, view.noise(loss), positive(loss)
-    rated = attempt.by_role(*SCORES)
-    scores = [s for s in rated if len(s) >= (CONSTANT_SCORE_POINTS if is_constant(s) else MIN_POINTS)]
+    rated = ((s, bool((s.values == s.values[0]).all())) for s in attempt.by_role(*SCORES))
+    scores = [s for s, same in rated if len(s) >= (CONSTANT_SCORE_POINTS if same else MIN_POINTS)]
     # scores that stay tell the loss of guessing from fewer points, and where batches differ
     guesses = len(scores) > 0 and len(y) >= MIN_POINTS and is_guessing(y[2:])
     known = guesses or (len(y) >= FEWEST_POINTS and noise <= limits.knowing)
@@ -126,11 +118,6 @@ def _never_learned(view: View, attempt: AttemptView, loss: Series) -> Iterator[F
     ]
     fell, confidence = "the loss had fallen first and then stood still", 0.6 + 0.3 * min(1.0, len(y) / 200)
     yield finding(FAILED, At(attempt, loss, steps[0]), checks, 0.9, confidence, (PLATEAU, fell))
-
-
-def is_constant(series: Series) -> bool:
-    """Whether all values are the same."""
-    return bool((series.values == series.values[:1]).all())
 
 
 def cut_short(view: View, loss: Series) -> bool:
@@ -156,7 +143,7 @@ def guessing(log_level: float) -> tuple[int, float]:
 
 def is_guessing(y: Floats) -> bool:
     """Whether the level of log values is that of guessing, as exactly as noise lets it be known."""
-    error = MEDIAN_ERROR * difference_noise(y) / len(y) ** 0.5
+    error = measure.MEDIAN_ERROR * difference_noise(y) / len(y) ** 0.5
     return bool(guessing(median(y))[1] <= OFF_GUESSING + min(2 * error, OFF_GUESSING))
 
 
@@ -183,12 +170,12 @@ def forgot(view: View, attempt: AttemptView, loss: Series) -> Iterator[Finding]:
 
 def unmoved(view: View) -> Iterator[Finding]:
     """A loss that moved by no more than its own noise, where that is no loss of an agent or a player."""
-    still = stands_still(view)
-    if still is None:
+    if (still := stands_still(view)) is None:
         return
-    (attempt, loss, trend_errors, apart), y = still, positive(still[1])[1]
+    attempt, loss, trend_errors, apart = still
     if is_game(view) or view.noise(loss) > view.thresholds.wild:
         return
+    y = positive(loss)[1]
     fall = learned(y) / max(difference_noise(y), 1e-12)
     checks = [
         at_most("trend of the whole course", abs(trend_errors), "errors", STILL_ERRORS, "still_errors"),
@@ -249,25 +236,24 @@ def _stands_still(view: View) -> tuple[AttemptView, Series, float, float] | None
     if len(whole) < FEWEST_POINTS or any(moves(y) for y in (whole, *losses) if len(y) >= FEWEST_POINTS):
         return None
     judged = {loss for _, loss, _ in long}
-    others = [s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged]
-    parts = [s for a in view.attempts for s in a.by_role(Role.PART_LOSS)]
+    others = (s for a in view.attempts for s in a.by_role(Role.LOSS, Role.VALIDATION_LOSS) if s not in judged)
+    parts = (s for a in view.attempts for s in a.by_role(Role.PART_LOSS))
     if any(falls(s, STILL_ERRORS) for s in others) or any(falls(s, TREND_ERRORS) for s in parts):
         return None
-    if any(map(improves, _rated(view))):
+    if _gets_better(view):
         return None
     attempt, loss, _ = max(long, key=lambda row: len(row[1]))
     return attempt, loss, rises_by(whole), levels_apart(whole)
 
 
-def _rated(view: View) -> Iterator[Series]:
-    """All scores and rewards of a run."""
-    return (s for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
+def _gets_better(view: View) -> bool:
+    return any(improves(s) for a in view.attempts for s in a.by_role(Role.OBJECTIVE, *SCORES))
 
 
 def hardly_learns(view: View) -> bool:
     """Whether every loss of a run, from its first step on, fell by less than counts as learning, and no score
     or reward got better. That is no failure, for a loss may have a large constant part, but no success."""
-    if view.span[0] > 0.02 * view.span[1] or any(map(improves, _rated(view))):
+    if view.span[0] > 0.02 * view.span[1] or _gets_better(view):
         return False
     losses = (s for a in view.attempts for s in a.by_role(*LOSSES))
     falls = [learned(y) for _, y in map(positive, losses) if len(y) >= FEWEST_POINTS]
@@ -310,8 +296,7 @@ def _every_attempt_dies(view: View) -> Iterator[Finding]:
 
 
 def _dies(view: View, loss: Series) -> bool:
-    still_open = [f for f in typed_findings(view, loss) if f.end_step is None]
-    least = view.thresholds.learned
+    still_open, least = (f for f in typed_findings(view, loss) if f.end_step is None), view.thresholds.learned
     up = any(f.pattern == NAN or f.evidence.get("residual_log", 0.0) >= least for f in still_open)
     return up or slow_changes.late_turn(view, loss) is not None
 
@@ -335,8 +320,8 @@ def healthy(view: View, harmless: Sequence[Finding]) -> Iterator[Finding]:
     ]
     at = At(attempt if len(judged) == 1 else None, loss, steps.min(), None, steps.max())
     pattern, other, where = (NOISY, PERFECT, "below") if noisy else (PERFECT, NOISY, "above")
-    confidence = 0.5 + 0.5 * min(1.0, points / 1000)
-    yield finding(pattern, at, checks, 0.0, confidence, (other, f"the noise were {where} {most}"))
+    runner_up = (other, f"the noise were {where} {most}")
+    yield finding(pattern, at, checks, 0.0, 0.5 + 0.5 * min(1.0, points / 1000), runner_up)
 
 
 RULE = Rule("failed", (FAILED, PLATEAU, NO_SPIKE), find)
