@@ -196,7 +196,7 @@ def is_game(view: View) -> bool:
 def ends_above_start(view: View) -> Iterator[Finding]:
     """A loss whose second half lies above its first eighth, where nothing else gets better."""
     others = (s for a in view.attempts for s in a.by_role(*LOSSES, Role.PART_LOSS) if s is not a.loss)
-    if is_game(view) or any(map(improves, _rated(view))) or any(falls(s, TREND_ERRORS) for s in others):
+    if is_game(view) or _gets_better(view) or any(falls(s, TREND_ERRORS) for s in others):
         return
     for attempt, loss in ((a, a.loss) for a in view.attempts if a.live_until is not None):
         steps, y = positive(loss) if loss is not None else (np.empty(0), np.empty(0))
