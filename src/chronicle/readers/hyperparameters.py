@@ -80,9 +80,7 @@ def from_yaml(text: str) -> Any:
     and all that precedes a syntax error is kept."""
     import yaml  # here, because the import takes longer than reading most logs
 
-    begun: list[tuple[bool, list[Any]]] = [
-        (False, [])
-    ]  # is it a mapping; its items, or keys and values in turn
+    begun = [(False, list[Any]())]  # is it a mapping; its items, or keys and values in turn
     with suppress(yaml.YAMLError):
         for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if isinstance(event, yaml.CollectionStartEvent):

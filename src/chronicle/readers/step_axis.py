@@ -32,9 +32,7 @@ _WRONG_STEPS_SHARE = 0.05  # of the cells of a step column may hold no whole num
 _WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no whole number
 _LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amount usually falls
 _RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
-_RESTARTS_SHARE = (
-    0.8  # of the epochs: so many begin below the end of the epoch before, if steps are counted in each
-)
+_RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one before, if each counts its steps
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")

@@ -101,9 +101,8 @@ class Course:
     def is_behind(self, before: Position, *, counted: bool) -> bool:
         """Whether the log is not further than it was, by its steps or by what was ``counted``."""
         if counted:
-            return self._count.value <= before.at_count and (
-                self._counts_passes or self._epoch <= before.epoch
-            )
+            same_epoch = self._counts_passes or self._epoch <= before.epoch
+            return same_epoch and self._count.value <= before.at_count
         if self.last is None or before.step is None or self.last <= before.step:
             return True
         return self._epoch < before.epoch
@@ -208,11 +207,8 @@ class Course:
     def _epoch_of(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a count; if none is ever named, whole passes over the batches are counted."""
         before = self._count
-        if (
-            (self._counts_passes or (not has_epoch and not self._epoch))
-            and before.of
-            and pair.of == before.of
-        ):
+        counts_passes = self._counts_passes or not (has_epoch or self._epoch)
+        if counts_passes and before.of and pair.of == before.of:
             self._counts_passes = True
             self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
         return self._epoch

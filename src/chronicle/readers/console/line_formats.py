@@ -58,16 +58,12 @@ class LineFormat:
     line: re.Pattern[bytes]
     record: re.Pattern[str]
     pair: re.Pattern[str]
-    single: re.Pattern[str] = (
-        _NEVER  # a line of ``step`` and ``value`` alone, of ``name`` or else of the loss
-    )
+    single: re.Pattern[str] = _NEVER  # ``step`` and ``value`` alone in a line, of ``name`` or of the loss
     early: re.Pattern[str] = _NEVER  # ``name`` and ``value`` that belong to the step of the next record
     checkpoint: re.Pattern[str] = _NEVER  # ``what`` (sav, load) happened at a ``place``
     fresh: re.Pattern[str] = _NEVER  # a field; its group is what it holds in the first records of a process
     ranks: bool = False  # several ranks print each step; the first of them is read
-    repeated: tuple[
-        str, ...
-    ] = ()  # metrics whose equality shows that another rank, unnamed, printed the line
+    repeated: tuple[str, ...] = ()  # metrics whose equality shows that an unnamed rank printed it again
     bare: bool = False  # a step without any number beside it is a record, too
     clock_anywhere: bool = False  # the clock may stand anywhere in the line
     as_number: Callable[[str], float | None] = comma_number

@@ -152,10 +152,8 @@ class Shapes:
 
     def common(self, lines: Sequence[bytes]) -> Learned | None:
         """A shape that many of these lines have."""
-        probes = (
-            self._of_shape.get(raw.translate(_DIGITS_TO_ZERO)) for raw in lines[:: len(lines) // _PROBES + 1]
-        )
-        found = Counter(variants[0] for variants in probes if variants)
+        some = (raw.translate(_DIGITS_TO_ZERO) for raw in lines[:: len(lines) // _PROBES + 1])
+        found = Counter(variants[0] for variants in map(self._of_shape.get, some) if variants)
         learned, n = max(found.items(), key=itemgetter(1), default=(None, 0))
         return learned if n > 1 else None
 
@@ -252,11 +250,8 @@ def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> Part | b
     changed = set[Part]()
     for change in _CHANGES:
         text = (raw[:start] + raw[start:end].translate(change) + raw[end:]).decode()
-        if end <= reading.start and words_start(text) == (
-            reading.who,
-            reading.start,
-        ):  # the words are the same
-            continue
+        if end <= reading.start and words_start(text) == (reading.who, reading.start):
+            continue  # the words are the same
         other = parser(text)
         if other is None or other.kind != reading.kind:
             return raw[start:end]

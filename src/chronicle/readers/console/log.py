@@ -261,9 +261,7 @@ class Log:
         self._last_lines: list[str] = []
         self._launches = [(0, dict[str, Any]())]  # the first row of each, and facts of its own
         self._faults, self._fault_places = Faults(path), dict[str, int]()
-        self._not_numbers: dict[
-            str, tuple[int, int]
-        ] = {}  # the first line of a field, and how many there are
+        self._not_numbers = dict[str, tuple[int, int]]()  # the first line of a field, how many there are
         self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
     # --- lines ---

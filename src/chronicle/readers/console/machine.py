@@ -152,9 +152,7 @@ class Faults:
     def __init__(self, path: Path) -> None:
         self.path, self.facts = path, dict[str, str]()
         self._listed: list[Fault] = []
-        self._latest: dict[
-            tuple[str, str, str], tuple[int, int]
-        ] = {}  # index and line of the last one of a kind
+        self._latest = dict[tuple[str, str, str], tuple[int, int]]()  # of a kind: index and line of the last
         self._open: set[str] = set()
         self._before: deque[tuple[int, str]] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0

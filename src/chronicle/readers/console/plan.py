@@ -191,10 +191,8 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
     of_training = [key for key in known if not names_an_evaluation(key)]
     if of_training or any(record.epoch for record in records):
         known = of_training
-    frequency = (
-        n_training if any(n_training[key] for key in known) else {k: len(occurrences[k]) for k in known}
-    )
-    most = max((frequency[key] for key in known), default=0)
+    in_training = any(n_training[key] for key in known)
+    most = max((n_training[key] if in_training else len(occurrences[key]) for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(occurrences[key]) >= most), 0)
     stages = [key for key in known[:best] if n_training[key] and _is_stage(key, {*known[best:]}, records)]
     return {key: occurrences[key] for key in (*stages, *known[best:])}, stages
@@ -253,11 +251,8 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     bars, latest, moved, of_searches = set[str](), "", False, set[str]()
     n_moved, n_still = Counter[str](), Counter[str]()
     for record in records:
-        own = (
-            [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
-            if PROGRESS in record.shape
-            else []
-        )
+        has_bar = PROGRESS in record.shape
+        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS] if has_bar else []
         if "best trial" in map(str.lower, record.shape):
             of_searches.update(own)
         latest, moved = (own[-1], True) if own else (latest, moved)

@@ -63,10 +63,7 @@ class Table:
         self._phases: tuple[str, ...] = ()
         self._groups = Groups()
         self._last_cells: list[str] = []
-        self._unfinished: tuple[str, list[Pair]] = (
-            "",
-            [],
-        )  # the first cell of a row whose bar is cut, and it
+        self._unfinished = "", list[Pair]()  # the first cell of a row whose bar is cut, and it
 
     @property
     def layout(self) -> tuple[object, ...]:
@@ -77,9 +74,7 @@ class Table:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         header = self._header
         row = self._read_row(text)
-        if (
-            row is None and self._other_header.names
-        ):  # the other table goes on, if the terminal lost its header
+        if row is None and self._other_header.names:  # the other table goes on, its header was lost
             self._header, self._other_header = self._other_header, header
             row = self._read_row(text)
             if row is None:
@@ -229,11 +224,10 @@ class Groups(NamedTuple):
             return (Groups(names), []) if any(names) and len(names) == len(pieces) else None
         if self.group_names:
             groups = [*self.group_names, *[""] * len(pieces)][: len(pieces)]
-            named = list[list[str]]()
-            for group, piece in zip(groups, map(str.split, pieces), strict=True):
-                named.append(
-                    [f"{group} {name}" if group else _WITHOUT_GROUP.get(name, name) for name in piece]
-                )
+            named = [
+                [f"{group} {name}" if group else _WITHOUT_GROUP.get(name, name) for name in piece.split()]
+                for group, piece in zip(groups, pieces, strict=True)
+            ]
             return (Groups((), named), []) if any(map(names_counter, chain(*named))) else None
         return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
 
