@@ -23,15 +23,14 @@ from fnmatch import filter as matching
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
 
 HEAD_BYTES = 8192
 _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
-_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
-_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
+_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no text has; 27 begins a colour
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
 # The suffixes of documents and programs, which may quote a log.
@@ -58,15 +57,14 @@ class Head:
 
     @classmethod
     def of(cls, path: Path) -> Head:
-        """The beginning of the file at ``path``, which is not read again while it stays as it is. Raises
-        OSError."""
+        """Of the file at ``path``, which is not read again while it stays as it is. Raises OSError."""
         info = os.stat(path)
         return _head(path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
     def opened(self) -> TextIO:
         """The whole file as text; a small one is not read again. Raises OSError."""
-        whole = len(self.start) == self.size < HEAD_BYTES
-        file: BinaryIO = io.BytesIO(self.start) if whole else self.path.open("rb")
+        is_whole = len(self.start) == self.size < HEAD_BYTES
+        file = io.BytesIO(self.start) if is_whole else self.path.open("rb")
         return io.TextIOWrapper(file, encoding_of(self.start), "replace")
 
     @cached_property
@@ -76,8 +74,7 @@ class Head:
 
     @property
     def is_of_words(self) -> bool:
-        """Whether the name is that of a document or a program, which may quote a log but is hardly ever
-        one."""
+        """Whether the name is that of a document or a program, which may quote a log."""
         return _OF_WORDS.fullmatch(self.path.suffix) is not None
 
     @cached_property
@@ -102,7 +99,7 @@ class Head:
         start = self.start
         if b"\0" in start and not _is_utf16(start):
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
-            if not whole or _CONTROL.search(whole):
+            if not whole or len(whole.translate(None, _CONTROLS)) < len(whole):
                 return []
             return whole.decode(encoding_of(start), errors="replace").splitlines()
         lines = start.decode(encoding_of(start), errors="replace").splitlines()
@@ -155,7 +152,7 @@ def _is_chinese(start: bytes) -> bool:
 
 class Lines:
     """Iterates over the lines of a file, without their ends. ``number`` is that of the current line, from 1;
-    ``unfinished``: the last line has no end, because it is being written or was cut."""
+    ``unfinished``: the last line has no end."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False
@@ -197,19 +194,9 @@ BLOCK_BYTES = 1 << 22  # of a line, read at a time
 SMALL_BYTES = 1 << 18  # a block whose parsed objects fit into a processor's cache
 
 
-class Readable(Protocol):
-    """A source of blocks: an open file, at its beginning or after a line."""
-
-    def tell(self) -> int: ...
-
-    def read(self, size: int, /) -> bytes: ...
-
-    def readline(self, size: int, /) -> bytes: ...
-
-
-def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
-    """The ``file`` at ``path`` as UTF-8 without a byte order mark, in blocks of about ``size`` bytes, the
-    first of `FIRST_BYTES`. Blocks end with a line feed; a last line without one is a block of its own, after
+def blocks(path: Path, size: int, file: Any) -> Iterator[bytes]:
+    """The ``file`` at ``path`` (with `tell`, `read` and `readline`, at its beginning or after a line) as
+    UTF-8 without a byte order mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`. Blocks end with a line feed; a last line without one is a block of its own, after
     which reading stops, even if its writer has added more since. Of the zeros, perhaps gigabytes, that a file
     system puts where nothing was written because of a crash, only a few are kept."""
     if (encoding := encoding_of(Head.of(path).start)) != "utf-8-sig":
@@ -230,7 +217,7 @@ def _whole_and_cut(block: bytes) -> Iterator[bytes]:
     return filter(None, (block[:end], block[end:]))
 
 
-def _line_end(file: Readable) -> bytes:
+def _line_end(file: Any) -> bytes:
     pieces = []
     while piece := file.readline(BLOCK_BYTES):
         pieces.append(piece if piece.strip(b"\0") else b"\0")
@@ -437,7 +424,7 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
 
 
 def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
-    machine, made, most = make(), 0, most_unpacked(path)
+    machine, n_made, most = make(), 0, most_unpacked(path)
     while piece := source.read(PIECE):
         while piece:
             if machine.eof:  # another archive may follow, or padding
@@ -449,11 +436,11 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
             except Exception:  # each library raises its own
                 return DAMAGED
             out.write(content)
-            made += len(content)
+            n_made += len(content)
             piece = machine.unused_data if machine.eof else b""
-        if made > most:
+        if n_made > most:
             raise too_large(path)
-        if enough and made > enough:
+        if enough and n_made > enough:
             return ""
     return "" if machine.eof else CUT
 

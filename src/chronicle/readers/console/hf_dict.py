@@ -102,8 +102,7 @@ class Bars:
 
     def placed(self) -> Rows:
         """The lines so far, each at its step: that of the bar after it, unless only the bar before fits its
-        epoch, or none among several lines. Another training may follow. What was written into the log twice,
-        by the program and by `tee`, is given once."""
+        epoch, or none among several lines. Another training may follow."""
         rows, after, before = self.rows, np.array(self.rows.steps), np.array(self.before)
         epochs = rows.column("epoch")
         epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # these cannot be compared
@@ -116,7 +115,7 @@ class Bars:
         self.places.pop(self.total, None)
         self.total, self.end_epoch = "", math.nan
         self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
-        return rows.without_repeats()
+        return rows
 
     def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> float:
         """From lines between two drawings of the same count, else from the end of the training, else the

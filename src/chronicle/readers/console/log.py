@@ -1,10 +1,7 @@
 """What all formats of console text share: a log on its way from lines to attempts.
 
-`Log` gives a reader the lines that may be records, keeps what they say as rows, and notes facts, events,
-launches and whatever could not be used. The package `chronicle.readers.console` shows how a format uses it.
-
-Every line that is no record is shown to `machine.Faults`, so that the machine's faults (Xid, NCCL, out of
-memory, SIGTERM, ...) are found beside the curves of any console log, at the step of the record before them.
+The package `chronicle.readers.console` shows how a format uses it. Every line that is no record is shown to
+`machine.Faults`, so that faults of machines are found beside the curves, at the step of the record before.
 """
 
 from __future__ import annotations
@@ -24,13 +21,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
 from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import opened
-from chronicle.readers.text import Faults, clean, json_or_none
+from chronicle.readers.text import clean, json_or_none
 
 Column = tuple["array[float]", "array[int]"]  # values, and the rows in which they stand
 
@@ -71,33 +68,20 @@ class Rows:
         _append(self.times, times)
 
     def join(self, other: Rows) -> None:
-        """All rows of another table, after those that are here."""
-        n_before = len(self.steps)
-        for name, (values, at) in other.columns.items():
-            self.fill(name, np.array(at, np.int64) + n_before, np.array(values))
-        self.lines += other.lines
-        self.steps += other.steps
-        self.times += other.times
-
-    def without_repeats(self) -> Rows:
-        """The rows, without those that have the step and the values of the row before."""
-        steps = np.array(self.steps)
-        equal = steps[1:] == steps[:-1]
-        for name, (_, at) in self.columns.items() if equal.any() else ():
-            values, filled = self.column(name), np.isin(np.arange(len(steps)), np.array(at))
+        """All rows of another table but those that have the step and the values of the row before."""
+        steps = np.array(other.steps)
+        is_new = np.ones(len(steps), bool)
+        is_new[1:] = steps[1:] != steps[:-1]
+        for name in other.columns:
+            values = other.column(name)
             both_nan = np.isnan(values[1:]) & np.isnan(values[:-1])
-            equal &= (filled[1:] == filled[:-1]) & ((values[1:] == values[:-1]) | both_nan)
-        if not equal.any():
-            return self
-        kept, rows = np.concatenate([[True], ~equal]), Rows()
-        new_row = np.cumsum(kept) - 1
-        for name, (numbers, at) in self.columns.items():
-            old_rows = np.array(at, np.int64)
-            inside = kept[old_rows]
-            rows.fill(name, new_row[old_rows[inside]], np.array(numbers)[inside])
-        for to, column in ((rows.lines, self.lines), (rows.steps, self.steps), (rows.times, self.times)):
-            _append(to, np.array(column)[kept])
-        return rows
+            is_new[1:] |= (values[1:] != values[:-1]) & ~both_nan
+        new_row = len(self.steps) + np.cumsum(is_new) - 1
+        for name, (numbers, at) in other.columns.items():
+            rows = np.array(at, np.int64)
+            self.fill(name, new_row[rows[is_new[rows]]], np.array(numbers)[is_new[rows]])
+        for to, column in ((self.lines, other.lines), (self.steps, steps), (self.times, other.times)):
+            _append(to, np.array(column)[is_new])
 
     def column(self, name: str) -> Floats:
         """A metric in every row, NaN where it has no value."""
@@ -206,7 +190,7 @@ class Source(NamedTuple):
 
 
 class Finder(Protocol):
-    """A pattern, or whatever else finds the lines that may be records."""
+    """Finds the lines that may be records, as a pattern does."""
 
     def search(self, line: bytes, /) -> object: ...
 
@@ -260,7 +244,7 @@ class Log:
             self._watched.append(self)
         self._last_lines: list[str] = []
         self._launches = [(0, dict[str, Any]())]  # the first row of each, and facts of its own
-        self._faults, self._fault_places = Faults(path), dict[str, int]()
+        self._faults = dict[str, Fault]()  # by what could not be used
         self._not_numbers = dict[str, tuple[int, int]]()  # the first line of a field, how many there are
         self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
 
@@ -367,7 +351,7 @@ class Log:
         self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
 
     def add_rows(self, rows: Rows) -> None:
-        """Records whose steps were only found later."""
+        """Records whose steps were only found later; those that `tee` wrote twice are taken once."""
         self.rows.join(rows)
         if len(rows):
             self.step = rows.steps[-1]
@@ -411,12 +395,8 @@ class Log:
 
     def fault(self, number: int, what: str, count: int = 1) -> None:
         """A line that could not be used. The first of a kind is named, the others are counted."""
-        at = self._fault_places.setdefault(what, len(self._faults))
-        if at == len(self._faults):
-            self._faults.add(what, line=number)
-            count -= 1
-        if count and at < len(self._faults):
-            self._faults[at] = replace(self._faults[at], count=self._faults[at].count + count)
+        first = self._faults.get(what, Fault(Place(str(self.path), line=number), what, 0))
+        self._faults[what] = replace(first, count=first.count + count)
 
     def not_a_number(self, line: Line, name: str) -> None:
         """A field that holds no number. That is a fault if it holds one in other lines."""
@@ -433,7 +413,7 @@ class Log:
     def listed(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
         near = self.rows.times[-1] if self.rows.times else NAN
-        return (*self._faults.all(), *self.machine.listed(near))
+        return (*self._faults.values(), *self.machine.listed(near))
 
     # --- attempts ---
 
