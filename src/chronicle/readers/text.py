@@ -84,8 +84,7 @@ class Head:
 
     @cached_property
     def is_clean(self) -> bool:
-        """Whether the start has no zero bytes other than those of UTF-16, or is text apart from them: a file
-        system fills with zeros what was never written."""
+        """Whether the start has no zero bytes other than those of UTF-16, or is text apart from them."""
         if b"\0" not in self.start or _is_utf16(self.start):
             return True
         written = self.start.replace(b"\0", b"")
@@ -94,8 +93,8 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The whole lines at the start, [] if the bytes are no text; a single long line is cut. Lines before
-        zeros are text: a file system fills with zeros what was never written because of a crash."""
+        """The whole lines at the start, before the first zeros, [] if the bytes are no text; a single long
+        line is cut."""
         start = self.start
         if b"\0" in start and not _is_utf16(start):
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
@@ -195,10 +194,10 @@ SMALL_BYTES = 1 << 18  # a block whose parsed objects fit into a processor's cac
 
 
 def blocks(path: Path, size: int, file: Any) -> Iterator[bytes]:
-    """The ``file`` at ``path`` (with `tell`, `read` and `readline`, at its beginning or after a line) as
-    UTF-8 without a byte order mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`. Blocks end with a line feed; a last line without one is a block of its own, after
-    which reading stops, even if its writer has added more since. Of the zeros, perhaps gigabytes, that a file
-    system puts where nothing was written because of a crash, only a few are kept."""
+    """The ``file`` at ``path`` (what has `tell`, `read` and `readline`, at its beginning or after a line) as
+    UTF-8 without a byte order mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`. Blocks end
+    with a line feed; a last line without one is a block of its own, after which reading stops. Of the zeros,
+    perhaps gigabytes, of a file system where nothing was written because of a crash, a few are kept."""
     if (encoding := encoding_of(Head.of(path).start)) != "utf-8-sig":
         with path.open(encoding=encoding, errors="replace", newline="\n") as text:
             part = "\n"

@@ -4,9 +4,6 @@ Memory grows neither with the file nor with its longest line. What terminals and
 log is removed here, once: byte order marks, UTF-16, ``\r\n`` and colours (ANSI escapes). A progress bar that
 is redrawn after ``\r`` becomes one line for each drawing; line numbers stay those that an editor shows.
 
-`sample` is the part of a file by which its format is recognised. `may_be_log` tells logs from documents and
-programs, which may quote one.
-
 `split` takes off what launchers, loggers and kernels write before the words of a line:
 
     >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
@@ -40,8 +37,7 @@ MAX_LINE_BYTES = 1 << 20
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-# Moves the cursor to another line, as programs with several progress bars do.
-_CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")
+_CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
 # A progress bar after which another line begins without a line end, as both are written to one file.
 _BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
 
@@ -77,8 +73,7 @@ def chunks_from(source: Source, first: int, size: int) -> Iterator[Chunk]:
     rest, n_cut, skips_line = b"", 0, False
     for block in _utf8_blocks(source, size):
         if skips_line:
-            line_end = _LINE_END.search(block)
-            if line_end is None:
+            if (line_end := _LINE_END.search(block)) is None:
                 continue
             block, skips_line = block[line_end.start() :], False
         data = rest + block
@@ -148,6 +143,14 @@ _SIGNS_AND_BLANKS = b"-+ \t\r\v\f"
 _FEWEST_ALIKE, _SHAPE_BYTES = 4, 1000  # lines that make a shape; bytes of a line that are its shape
 _END_BYTES = 1 << 13  # of the beginning and of the end, by which a document or a program is recognised
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
+
+
+def with_zeros(data: bytes) -> bytes:
+    """The text with a single 0 in the place of each run of digits."""
+    data = data.translate(_DIGITS_TO_ZERO)
+    while b"00" in data:
+        data = data.replace(b"00", b"0")
+    return data
 
 
 @lru_cache(maxsize=256)
@@ -351,11 +354,11 @@ def _seconds(clock: re.Match[str] | None) -> float:
         return NAN
     groups = clock.groupdict()
     month = int(groups.get("M") or 0) or _MONTHS.find((groups.get("b") or "?").lower()) // 4 + 1
-    day = int(groups["D"] or 0)
+    day = int(groups["D"])
     if groups.get("z") is None and month > 12:  # the day comes first
         month, day = day, month
-    year, seconds = int(groups.get("Y") or UNNAMED_YEAR), int(groups["s"] or 0)
-    minute = _minute(year, month, day, int(groups["h"] or 0), int(groups["m"] or 0))
+    year, seconds = int(groups.get("Y") or UNNAMED_YEAR), int(groups["s"])
+    minute = _minute(year, month, day, int(groups["h"]), int(groups["m"]))
     if seconds > 59 or minute is None:
         return NAN
     return minute + seconds + float(f"0.{groups.get('f') or 0}") - _offset_s(groups.get("z") or "")
@@ -373,5 +376,4 @@ def _minute(*parts: int) -> float | None:
 @lru_cache(maxsize=256)
 def _offset_s(zone: str) -> float:
     match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
-    offset_s = 3600.0 * int(match[2]) + 60.0 * int(match[3]) if match else 0.0
-    return -offset_s if match and match[1] == "-" else offset_s
+    return int(f"{match[1]}1") * (3600.0 * int(match[2]) + 60.0 * int(match[3])) if match else 0.0

@@ -1,10 +1,8 @@
 """Stage 4 made fast: lines that differ from earlier ones in their digits alone are read by a learned pattern.
 
-A trainer prints lines of one shape again and again, with other digits. The full parser (`chunks` and
-`pairs`) reads the first of them, and again with each run of digits changed. A run that changes one number
-belongs to it; one that changes nothing (a clock, the time that is left) may be anything; one that changes
-something else (the name ``top5``) must stay as it is. The resulting pattern finds the numbers of all further
-lines of the shape, with the clocks and ranks in front of them.
+The full parser (`chunks` and `pairs`) reads the first line of a shape, and again with each run of digits
+changed. A run that changes one number belongs to it; one that changes nothing (a clock, the time left) may be
+anything; one that changes something else (the name ``top5``) must stay as it is.
 """
 
 from __future__ import annotations
@@ -20,16 +18,14 @@ from typing import NamedTuple
 import numpy as np
 
 from chronicle.model import Floats, Steps
-from chronicle.readers.console.chunks import NAN, time_in, words_start
+from chronicle.readers.console.chunks import NAN, time_in, with_zeros, words_start
 
-MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
-_MAX_LEARNED_BYTES = 900  # of a line that is learned, as its numbers may become longer
+_MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
 _FEWEST_LINES = 16  # of a shape, before it is learned
 _PROBES = 8  # lines of a block whose shape is looked up
 _MOST_SHAPES = 1 << 14  # kept at the same time
 _MOST_VARIANTS = 8  # of a shape, which differ in digits that must stay
 _MOST_WHOLE, _MOST_DECIMALS = 9, 17  # digits of a number before and after its point
-_DIGITS_TO_ZERO = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
 # Two ways to change every digit into another one that is not 0.
 _CHANGES = tuple(bytes.maketrans(b"0123456789", others) for others in (b"1234567891", b"3456789215"))
 _RUN = re.compile(rb"\d+")
@@ -62,7 +58,7 @@ class Form:
         self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
         self.evaluation, self.event, self.trial = words
         self.n_counters = len(ranked) + (epoch >= 0)
-        self.kept: dict[str, dict[str, int]] = {}
+        self.kept = dict[str, dict[str, int]]()
 
 
 class Reading(NamedTuple):
@@ -134,8 +130,7 @@ class Shapes:
 
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
-        self._of_shape: dict[bytes, list[Learned | None]] = {}  # by the line with all digits as 0
-        self._learned: dict[bytes, list[Learned | None]] = {}  # by the same, with one 0 for a run of digits
+        self._learned = dict[bytes, list[Learned | None]]()  # by the line with a 0 for each run of digits
         self._n_seen = Counter[bytes]()
 
     def reading(self, raw: bytes) -> Reading | None:
@@ -152,29 +147,23 @@ class Shapes:
 
     def common(self, lines: Sequence[bytes]) -> Learned | None:
         """A shape that many of these lines have."""
-        some = (raw.translate(_DIGITS_TO_ZERO) for raw in lines[:: len(lines) // _PROBES + 1])
-        found = Counter(variants[0] for variants in map(self._of_shape.get, some) if variants)
+        some = map(with_zeros, lines[:: len(lines) // _PROBES + 1])
+        found = Counter(variants[0] for variants in map(self._learned.get, some) if variants)
         learned, n = max(found.items(), key=itemgetter(1), default=(None, 0))
         return learned if n > 1 else None
 
     def _variants(self, raw: bytes) -> list[Learned | None] | None:
         """The known variants of the shape of a line; None until it has been seen a few times."""
-        shape = raw.translate(_DIGITS_TO_ZERO)
-        if (variants := self._of_shape.get(shape)) is not None or len(raw) > MAX_SHAPE_BYTES:
-            return variants
-        if max(len(self._of_shape), len(self._n_seen)) >= _MOST_SHAPES:
-            for kept in (self._of_shape, self._learned, self._n_seen):
-                kept.clear()
-        collapsed = shape
-        while b"00" in collapsed:
-            collapsed = collapsed.replace(b"00", b"0")
-        variants = self._learned.get(collapsed)
-        if variants is not None:
-            self._of_shape[shape] = variants
-        elif len(raw) <= _MAX_LEARNED_BYTES:
-            self._n_seen[collapsed] += 1
-            if self._n_seen[collapsed] >= _FEWEST_LINES:
-                self._learned[collapsed] = []
+        if len(raw) > _MAX_SHAPE_BYTES:
+            return None
+        shape = with_zeros(raw)
+        if (variants := self._learned.get(shape)) is None:
+            if len(self._n_seen) >= _MOST_SHAPES:
+                self._learned.clear()
+                self._n_seen.clear()
+            self._n_seen[shape] += 1
+            if self._n_seen[shape] >= _FEWEST_LINES:
+                self._learned[shape] = []
         return variants
 
 

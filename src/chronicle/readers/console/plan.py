@@ -22,7 +22,7 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
-from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, words_start
+from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
 from chronicle.readers.console.counting import Course, Plan
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
@@ -54,7 +54,6 @@ _FEWEST_RESTARTS = 2  # of a counter, by which an outer one is recognised
 _RECORDS_A_RESTART = 20  # at least, on average, if samples or tokens restart
 _RECORDS_A_STAGE = 8  # on average, at least
 _MOST_SHAPES = 500  # of lines that are looked at, the most frequent first
-_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 # The result of a trial of a search: "Trial 5 finished with value: 0.2 and parameters: {"
 _RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\{")
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs print, too
@@ -111,10 +110,7 @@ def _may_train(lines: Sequence[bytes], *, bars_count: bool) -> bool:
     """Whether lines of any shape have a place in the log of a training."""
     if len(lines) < _FEWEST_EPOCHS:
         return False
-    collapsed = b"\n".join(lines).translate(_DIGITS_TO_ZERO)
-    while b"00" in collapsed:
-        collapsed = collapsed.replace(b"00", b"0")
-    shapes = collapsed.split(b"\n")
+    shapes = with_zeros(b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     frequent = (shape for shape, _ in Counter(shapes).most_common(_MOST_SHAPES))
     texts = (text_of(first[shape]) for shape in frequent if PossibleRecord.search(shape))
