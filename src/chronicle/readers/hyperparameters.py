@@ -18,9 +18,8 @@ Scalar = float | int | str | bool
 # Keys whose objects hold hyperparameters.
 _CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|params$|^_meta$", re.IGNORECASE)
 # Hyperparameters that also become facts under a name that does not depend on the framework.
-_CANONICAL = {"seed": "seed", "random_seed": "seed", "world_size": "world_size"}
-_CANONICAL |= {"num_processes": "world_size"}  # of accelerate
-_CANONICAL |= {"dataset": "dataset", "dataset_name": "dataset"}
+_CANONICAL = {"seed": "seed", "random_seed": "seed", "dataset": "dataset", "dataset_name": "dataset"}
+_CANONICAL |= {"world_size": "world_size", "num_processes": "world_size"}  # the latter of accelerate
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -105,11 +104,9 @@ def _end_last(begun: list[tuple[bool, list[Any]]]) -> None:
 
 
 def scalar(text: str) -> Any:
-    """The value of a text on one line: a number, bool, None, list, or mapping in JSON, else the text."""
-    if len(text) > 1 and text[0] == text[-1] == "'":
-        return text[1:-1].replace("''", "'")
-    if text[:1] in ('"', "[", "{"):
-        return _flow(text)
+    """The value of a text on one line: a number, bool, None, list or mapping, else the text."""
+    if text[:1] in ("[", "{"):
+        return from_yaml(text)
     text = _COMMENT.sub("", text).strip()
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
@@ -117,13 +114,3 @@ def scalar(text: str) -> Any:
         whole = text.lstrip("+-").replace("_", "").isdigit()
         return int(text) if whole and len(text) < 19 else float(text)
     return text
-
-
-def _flow(text: str) -> Any:
-    """The value of a quoted text, of a list on one line, or of a mapping that is valid JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        if text[0] != "[" or text[-1] != "]":
-            return text
-    return [scalar(item.strip()) for item in text[1:-1].split(",") if item.strip()]

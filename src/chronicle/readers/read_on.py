@@ -4,9 +4,8 @@
         read_all(path)
 
 What a reader knows after the last whole record (`state_of`) is kept in a file of its own, beside the length
-and the SHA-256 of all that stands before that place. Whenever the log is read again, these are compared: a
-log that was replaced, cut or changed anywhere is read from its beginning. Nothing is kept of a log that was
-not written to for a day, and whatever is kept may be removed at any time.
+and the SHA-256 of all that stands before that place. A log that was replaced, cut or changed anywhere is read
+from its beginning. Nothing is kept of a log that was not written to for a day.
 """
 
 from __future__ import annotations
@@ -212,8 +211,6 @@ def state_of(value: Any, arrays: Arrays) -> Any:
     kind = type(value)
     if value is None or isinstance(value, str | int | float):
         return value
-    if kind is bytes:
-        return ["bytes", value.decode("latin-1")]
     if kind in (array, np.ndarray):
         numbers = np.array(value)
         arrays.append(numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64, copy=False))
@@ -236,8 +233,6 @@ def restored(state: Any, arrays: Iterator[NDArray[Any]], into: Any = None) -> An
     if not isinstance(state, list):
         return state
     kind, content, *more = state
-    if kind == "bytes":
-        return content.encode("latin-1")
     if kind == "array":
         numbers = next(arrays)
         return array(content, np.ascontiguousarray(numbers, content).tobytes()) if content else numbers

@@ -1,8 +1,7 @@
 """Which column of a table counts the steps, and at which step each of its rows stands.
 
 A table may hold several counters: calls of a tracker beside optimizer steps, steps beside epochs. One is the
-axis; the others tell the steps of rows in which it is blank, as far as the rows that have both say how one
-follows from the other. Steps that begin anew in each epoch are counted on over the epochs.
+axis; the others tell the steps of rows in which it is blank. Steps that begin anew in each epoch go on.
 """
 
 from __future__ import annotations
@@ -47,8 +46,7 @@ Mask = NDArray[np.bool_]
 
 @lru_cache(maxsize=_CACHED_NAMES)
 def column_key(name: str) -> str:
-    """A column name as it is compared: lower case, blanks, dots and dashes as underscores, numbers of what
-    as `num_`."""
+    """A name as it is compared: in lower case, with `_` for blank, dot and dash, `num_` for `number_of_`."""
     key = _BETWEEN_WORDS.sub("_", name.strip().lower())
     return _NUMBER_OF.sub("num_", key, count=1) if "_of_" in key else key
 
@@ -254,9 +252,7 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     n_falls = np.count_nonzero(falls)
     if _RISES_PER_FALL * n_falls <= len(rises) or _RISES_PER_FALL * len(rises) <= n_falls:
         return False
-    known = np.sort(values[np.isfinite(values)])
-    if not len(known):
-        return False
+    known = np.sort(values)
     tenth = len(known) // 10
     far = median(-forward[falls]) > _LEAST_FALL_SHARE * float(known[-1 - tenth] - known[tenth])
     # The other falls are those of one of several writers behind another.

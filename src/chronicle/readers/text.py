@@ -1,9 +1,8 @@
 """What all readers share: the head by which a format is recognised, encodings, lines and blocks of text,
 faults up to a limit, packed logs, and a reader as a row, whose module is only imported when it is needed.
 
-A packed log is recognised by its first bytes, and unpacked to a temporary file. Of an archive that is cut or
-damaged, what stands before is read. The unpacked size is limited, in bytes and as a multiple of the packed
-one.
+A packed log is recognised by its first bytes, and unpacked to a temporary file of limited size. Of an archive
+that is cut or damaged, what stands before is read.
 """
 
 from __future__ import annotations
@@ -93,8 +92,7 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The whole lines at the start, before the first zeros, [] if the bytes are no text; a single long
-        line is cut."""
+        """The whole lines at the start, before any zeros, [] if it is no text; a single long line is cut."""
         start = self.start
         if b"\0" in start and not _is_utf16(start):
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
@@ -122,8 +120,7 @@ def _start_of(file: BinaryIO) -> bytes:
 
 
 def encoding_of(start: bytes) -> str:
-    """UTF-16 if the byte order mark says so, GB 18030 if a Chinese Windows wrote the file, else UTF-8 with or
-    without a byte order mark."""
+    """UTF-16 if the byte order mark says so, GB 18030 as of a Chinese Windows, else UTF-8 with or without."""
     if _is_utf16(start):
         return "utf-16"
     return "utf-8-sig" if start.isascii() or not _is_chinese(start) else "gb18030"

@@ -47,8 +47,7 @@ class Chunk:
     """Consecutive lines of a log. ``data`` is UTF-8 with lines separated by ``\\n``, without one at the end.
     ``numbers`` are the line numbers in the file, from 1; ``next_number`` is that of the line after the chunk.
     ``unfinished``: the last line has no end yet. ``n_cut`` lines were too long and lost their end. ``mark``
-    is the end of the chunk if a whole block of the file was read: the blocks after it stay the same however
-    the file grows."""
+    is the end of the chunk if a whole block was read: those after it stay the same however the file grows."""
 
     data: bytes
     numbers: Sequence[int]
@@ -155,8 +154,7 @@ def with_zeros(data: bytes) -> bytes:
 
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
-    """Whether the lines are those of a log, where the name is that of a document, a program or a data file.
-    Raises OSError."""
+    """Whether a file named as a document, a program or data has the lines of a log. Raises OSError."""
     if head.is_of_words:
         return _is_mostly_records(sample(head))
     if _DATA.fullmatch(head.path.suffix):

@@ -21,16 +21,7 @@ import numpy as np
 from chronicle.model import Floats, Steps
 from chronicle.readers.console.line_records import Record
 from chronicle.readers.console.line_shapes import Form, Reading
-from chronicle.readers.console.pairs import (
-    PROGRESS,
-    Epochs,
-    Pair,
-    axis_of,
-    counts,
-    is_judged,
-    is_known,
-    key_of,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, axis_of, counts, is_judged, is_known, key_of
 
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
@@ -57,15 +48,62 @@ class Plan:
     stages: frozenset[str] = frozenset()
 
 
+class Epochs:
+    """Steps that restart in each epoch, as one count. An epoch is as long as its last step says, and one
+    distance between steps longer if the next one counts from 0, as in `step_axis.steps_per_epoch`. An epoch
+    that was there before starts where it started then; what that means is decided when attempts are stitched.
+    So does the first epoch of a launch that continues in a later epoch than the log began with."""
+
+    def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
+        self._epoch: float | None = None
+        self._earlier = earlier or {}  # the first steps of epochs in the launches before
+        self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
+        self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
+        self._begun: dict[float, int] = {}
+
+    @property
+    def begun(self) -> dict[float, int]:
+        """The step at which each epoch began, in this launch and in those before."""
+        return {**self._earlier, **self._begun}
+
+    def is_at(self, epoch: float) -> bool:
+        return self._epoch == epoch
+
+    def go_on(self, steps: Steps) -> Steps:
+        """As `step` for each of these steps, which only grow and belong to the current epoch."""
+        before = int(steps[-2]) if len(steps) > 1 else self._step
+        self._step = int(steps[-1])
+        self._distance = self._step - before
+        return self._before + steps
+
+    def step(self, epoch: float, step: int, of: int = 0) -> int:
+        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
+        if step == 0 and epoch == self._epoch and self._step == of > 0:
+            return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
+        if self._epoch is not None and epoch != self._epoch:
+            falls = step < self._step or (step == self._step and not self._repeats)
+            restarts = falls and epoch > self._epoch
+            length = of or self._step + (self._distance if step <= 0 else 0)
+            next_begin = self._before + length * restarts
+            # Where the epoch began before, unless its length is known, which may have changed since.
+            self._before = next_begin if of and restarts else self._begun.get(epoch, next_begin)
+        elif self._epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
+            self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
+        elif step > self._step:
+            self._distance = step - self._step
+        elif step == self._step and epoch == self._epoch:
+            self._repeats = True
+        self._begun[epoch] = self._before
+        self._epoch, self._step = epoch, step
+        return self._before + step
+
+
 class Position(NamedTuple):
     """Where a log is: the step, and the epoch and the count from which it follows."""
 
     step: int | None
     epoch: float
     at_count: float
-
-
-START = Position(None, 0.0, 0.0)
 
 
 class Course:
@@ -103,9 +141,8 @@ class Course:
         if counted:
             same_epoch = self._counts_passes or self._epoch <= before.epoch
             return same_epoch and self._count.value <= before.at_count
-        if self.last is None or before.step is None or self.last <= before.step:
-            return True
-        return self._epoch < before.epoch
+        has_grown = self.last is not None and before.step is not None and self.last > before.step
+        return not has_grown or self._epoch < before.epoch
 
     def begins_stage(self, record: Record) -> bool:
         """Whether a record is of another stage, which has a counter of its own."""
@@ -117,9 +154,8 @@ class Course:
         return True
 
     def is_unnamed_evaluation(self, record: Record) -> bool:
-        """Whether a record counts up to another end than the training: an evaluation, though no word says so.
-        It lacks the epoch that the training tells beside its count, or it is the shorter loop of an epoch
-        that a heading names."""
+        """Whether a record counts up to another end than the training: an evaluation. It lacks the epoch that
+        the training tells beside its count, or is the shorter loop of an epoch that a heading names."""
         pair, before = record.counters[0][1] if record.counters else self._count, self._count
         other_end = 0 < pair.of != before.of > 0 and pair.name == before.name and record.epoch is None
         return other_end and (self._beside_epoch or (self._counted_in_epoch and pair.of < before.of))
@@ -272,9 +308,11 @@ class Repeats:
             record.evaluation = last.evaluation
         is_summary = n_counters < last.n_counters
         comparable = record.counters or start != last.start or is_summary
-        comparable = comparable and not record.is_block and record.evaluation == last.evaluation
-        if comparable and _contains(last, record, rounded=is_summary):
-            return True
+        if comparable and not record.is_block and record.evaluation == last.evaluation:
+            named = zip(record.shape, record.values, strict=True)
+            said = {pair for pair in named if not (is_summary and counts(Pair(*pair)))}
+            if said and said.issubset(zip(last.names, last.values, strict=True)):
+                return True
         if len(record.shape) == n_counters:  # a heading: the summary below it is of what came before it
             self._last = _Said(last.names, last.values, last.start, last.n_counters, record.evaluation)
         elif n_counters or any(map(is_known, record.shape)):
@@ -321,19 +359,6 @@ class Repeats:
         is_again = drawing.numbers == last.numbers and (at_end or may_be_redraw)
         self._drawing, self._was_redrawn = drawing, is_again and moved
         return is_again
-
-
-def _contains(said: _Said, record: Record, *, rounded: bool) -> bool:
-    """Whether all that a record says was said before; the numbers of a summary may be ``rounded``."""
-    if not rounded and not (record.values and record.values[-1] in said.values):  # which settles most records
-        return False
-    before = dict(zip(said.names, said.values, strict=True))
-    pairs = zip(record.shape, record.values, strict=True)
-    repeated = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
-    return bool(repeated) and all(
-        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
-        for name, value in repeated
-    )
 
 
 def _is_rounded(one: float, other: float) -> bool:

@@ -1,15 +1,8 @@
 """The reader of any text log that repeats lines of names and numbers: ``step 5 | loss: 2.5 | lr 1e-4``.
 
-It takes what no other reader knows, if `plan` finds that it is the log of a training. What happens to a line,
-stage by stage:
-
-1. `chunks` gives the lines, `chunks` takes off rank and clock.
-2. `pairs` finds names and numbers, `line_records` makes records of them (`line_shapes` makes that fast).
-3. `counting` finds the step of a record, and `repeats` drops what is printed twice.
-4. Here, a record becomes a row, a setting, an event or the beginning of a launch.
-
-Steps that restart in a later epoch continue. Records without a counter belong to the last step; before the
-first step they are settings (``config/lr``).
+It takes what no other reader knows, if `plan` finds that it is the log of a training. Here a record becomes a
+row, a setting, an event or the beginning of a launch. Steps that restart in a later epoch continue. Records
+without a counter belong to the last step; before the first step they are settings (``config/lr``).
 """
 
 from __future__ import annotations
@@ -25,7 +18,7 @@ import numpy as np
 from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import PossibleRecord
-from chronicle.readers.console.counting import START, Course, Plan, Repeats
+from chronicle.readers.console.counting import Course, Plan, Repeats
 from chronicle.readers.console.line_records import (
     BEGINNINGS,
     LAUNCH,
@@ -37,8 +30,8 @@ from chronicle.readers.console.line_records import (
     Record,
 )
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
-from chronicle.readers.console.log import Column, Log, text_of
-from chronicle.readers.console.pairs import PROGRESS, is_judged, is_known, last_word, settings
+from chronicle.readers.console.log import Column, Line, Log
+from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, is_known, last_word, settings
 from chronicle.readers.console.plan import plan_of, shapes_of
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.step_axis import once_an_epoch
@@ -89,6 +82,18 @@ def read(path: Path) -> list[Attempt]:
         fitness = [name for name in log.rows.columns if last_word(name) in _FITNESS]
         log.rows.roles |= dict.fromkeys(fitness, Role.OBJECTIVE)
     return log.attempts()
+
+
+def read_line(log: Log, line: Line) -> None:
+    """Reads a line that the trainer of a known format did not print: a step with a metric that is judged."""
+    record = next(Gatherer().records([line]), None)
+    rank, step = record.counters[0] if record and record.counters else (0, None)
+    if record is None or step is None or axis_of(rank) != "step" or step.name == PROGRESS:
+        log.look_for_fault(line)
+        return
+    values = record.numbers(step.name, phases=True)
+    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
+        log.look_for_fault(line)
 
 
 def _first_state() -> dict[str, Any]:
@@ -143,10 +148,10 @@ def _placed_records(log: Log, course: Course, plan: Plan) -> Iterator[Placed]:
 
 def _new_records(log: Log, course: Course, plan: Plan) -> Iterator[Record]:
     """The records that say something new. Where a launch may begin is noted, and checkpoints are events."""
-    lines = log.lines(PossibleRecord, _Batches(log, course, plan))
+    lines = log.lines(PossibleRecord, Batches(log, course, plan))
     for record in log.state["gatherer"].records(lines):
         event = record.form.event
-        if event in (*BEGINNINGS, TRIAL):
+        if event in BEGINNINGS:
             _note_beginning(log.state, record.form)
             course.announce_launch()
             continue
@@ -181,7 +186,7 @@ def _step_of(log: Log, course: Course, plan: Plan, record: Record) -> tuple[int 
     other_trial = named != state["trial"]
     other_stage = bool(plan.stages) and course.begins_stage(record)
     may_begin = begun or other_trial or other_stage
-    before = course.position if may_begin else START
+    before = course.position
     step, counts = (state["row"], False) if plan.by_row else course.step(record)
     if not (may_begin or resumed) or not (counts or plan.by_row):
         return step, counts
@@ -219,8 +224,7 @@ def _any_known(log: Log, names: Iterable[str]) -> bool:
 
 def _take_settings(log: Log, course: Course, placed: Placed) -> bool:
     """Keeps the arguments of a program that a record tells; False if it tells none. Known names are arguments
-    before the first step and after the line that announces a launch. The same arguments again begin a
-    launch."""
+    before the first step and after the announcement of a launch. The same ones again begin a launch."""
     record, values, step, begun = placed.record, placed.values, placed.step, log.state["begun"]
     arguments, at_start = log.state["arguments"], step is None or begun == LAUNCH
     at_start |= bool(begun and not placed.is_counted and log.rows.columns.keys().isdisjoint(values))
@@ -277,7 +281,7 @@ def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapp
 # --- many lines at once ---
 
 
-class _Batches:
+class Batches:
     """Reads lines that differ in their numbers alone at once, as long as the training only goes on."""
 
     def __init__(self, log: Log, course: Course, plan: Plan) -> None:
@@ -310,8 +314,6 @@ class _Batches:
         if may_begin or not places or gatherer.is_open or gatherer.shapes is not self._shapes:
             return 0
         if not repeats.goes_on(reading) or not log.leads(places, reading.who):
-            return 0
-        if state["arguments"] and _ARGUMENTS.search(text_of(matches[0].string)):
             return 0
         values, ends = learned.columns(matches)
         steps = self._course.go_on(reading.form, values, ends)

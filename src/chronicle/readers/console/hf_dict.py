@@ -50,8 +50,7 @@ class Row(NamedTuple):
 class Bars:
     """The lines of one training, and the bars that tell their steps. The Trainer redraws its bar after it has
     printed a line, but a terminal or a buffer may have moved lines, or kept only some bars. How many steps an
-    epoch has then shows which bar belongs to a line. All of this is saved between two looks at a live log, so
-    what may be long is kept in columns."""
+    epoch has then shows which bar belongs to a line. What may be long is kept in columns."""
 
     total: str = ""  # what the training's bar counts up to; other bars are those of evaluations
     end_epoch: float = math.nan  # the epoch at which the training ended

@@ -17,19 +17,10 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console import generic
 from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import Gatherer, is_resumed
+from chronicle.readers.console.counting import Epochs
+from chronicle.readers.console.line_records import is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import (
-    NUMBER,
-    PROGRESS,
-    Epochs,
-    axis_of,
-    comma_number,
-    is_judged,
-    numbers,
-    pairs,
-    units_as_names,
-)
+from chronicle.readers.console.pairs import NUMBER, comma_number, numbers, pairs, units_as_names
 from chronicle.readers.console.plan import plan_of
 from chronicle.readers.step_axis import step_rank
 from chronicle.readers.text import Head
@@ -103,7 +94,7 @@ class LineFormat:
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
-                _read_any(log, line)
+                generic.read_line(log, line)
         return log.attempts()
 
     def _begin(self, log: Log, fields: str) -> None:
@@ -125,19 +116,6 @@ class LineFormat:
             if name in self.durations and unit == "s" and units[name] == "ms":
                 values[name] *= 1000
         return values
-
-
-def _read_any(log: Log, line: Line) -> None:
-    """Reads a line that the trainer itself did not print, as the generic reader would: a step with a metric
-    by which trainings are judged."""
-    record = next(Gatherer().records([line]), None)
-    rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or axis_of(rank) != "step" or step.name == PROGRESS:
-        log.look_for_fault(line)
-        return
-    values = record.numbers(step.name, phases=True)
-    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
-        log.look_for_fault(line)
 
 
 class OwnFormat(NamedTuple):
@@ -186,8 +164,7 @@ def _read_dllogger(path: Path) -> list[Attempt]:
 
 
 def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, float]]:
-    """The place of a JSON record, which is [epoch, iteration], [iteration] or [], and its numbers. Parameters
-    are kept as settings."""
+    """The place of a JSON record ([epoch, iteration], [iteration] or []), and its numbers; keeps settings."""
     record = log.json(line, text)
     data, step = record.get("data"), record.get("step")
     if not isinstance(data, dict):
@@ -253,8 +230,7 @@ _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$
 def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the
     single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch tells its
-    values, unless it has an ETA, another number of batches or fewer metrics (an evaluation). The axis counts
-    epochs."""
+    values, unless it has an ETA, another number of batches or fewer metrics (an evaluation)."""
     log = Log(path, "keras-console", epoch=0, last=None)  # the last full bar: line, values, total
     log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
@@ -312,7 +288,7 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
         elif not records.take(line):
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
-            _read_any(log, line)
+            generic.read_line(log, line)
     has_loss = any(role_of(name) in LOSSES for name in log.rows.columns)
     if not has_loss and plan_of(Head.of(path)).is_log:  # the script prints it in lines of its own
         return generic.read(path)

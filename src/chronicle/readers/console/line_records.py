@@ -7,10 +7,10 @@
     epoch  train_loss  valid_loss  time     a table: rows under a header that names a counter
     0      1.2005      1.1001      00:32
 
-`Gatherer` remembers what the lines so far have left open. Most lines are read by a learned pattern
-(`line_shapes`), the others by the full parser. Beside its numbers a line may tell an event: an evaluation
-("val loss: ..."), a checkpoint that is saved or loaded, a launch ("Training started 2024-..."), a resume
-("Resuming training from step 500"), or one of several trainings ("Fold 3 of 5").
+Most lines are read by a learned pattern (`line_shapes`), the others by the full parser. Beside its numbers a
+line may tell an event: an evaluation ("val loss: ..."), a checkpoint that is saved or loaded, a launch
+("Training started 2024-..."), a resume ("Resuming training from step 500"), or one of several trainings
+("Fold 3 of 5").
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ SAVED, LOADED, RESUMED = "saved", "loaded", "resumed"  # of a checkpoint
 LAUNCH = "launch"  # a line that tells when a training began
 REPEATED_HEADING = "repeated heading"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings
-BEGINNINGS = (LAUNCH, REPEATED_HEADING)
+BEGINNINGS = (LAUNCH, REPEATED_HEADING, TRIAL)
 
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
@@ -79,8 +79,7 @@ HEADING = re.compile(
     r"(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
 )
 _TRIALS = frozenset(("fold", "run", "seed", "trial", "experiment", "repeat", "repetition", "replicate"))
-# A heading, `==== FOLD 0 - val: c3`, `[Run 1/50] begins`, or what stands before the words of each of its
-# lines.
+# A heading, `==== FOLD 0 - val: c3`, `[Run 1/50] begins`, or what stands before the words of each line of it.
 _TRIAL = re.compile(
     r"[^\w\n]{0,40}(?:(?:start|begin|train|runn|process|cross|cv|k|outer|current|new|random|now|using|with|for)"
     rf"\w{{0,9}}[^\w\n]{{1,3}}){{0,3}}(?P<kind>{'|'.join(sorted(_TRIALS))})(?:[ _]?(?:no|number|id|index))?"
@@ -93,10 +92,9 @@ _WITH_SETTINGS = re.compile(
     r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)"
 )
 _A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # `seed: 42`
-_VERBS = {"evalu": "eval"}
 
 
-def words_of(named: Sequence[Pair], text: str) -> Words:
+def _words_of(named: Sequence[Pair], text: str) -> Words:
     """What a line with these pairs says beside them."""
     is_bar = any(pair.name == PROGRESS for pair in named)
     checkpoint = None if is_bar else _CHECKPOINT.match(text)
@@ -114,17 +112,11 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
     metric = next((pair.name for pair in named if not counts(pair)), "")
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # a word behind a metric is said of another one
-    evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
-    return evaluation or ("val" if best_beside_loss(tuple(pair.name for pair in named)) else "")
-
-
-def _evaluation(text: str) -> str:
-    """The word of an evaluation in a text that does not speak of a training; else ""."""
-    match = _EVALUATION.search(text)
-    if not match or OF_TRAINING.search(text):
-        return ""
-    verb = (match["ing"] or "").lower()
-    return _VERBS.get(verb, verb) or match[0].lower()
+    text = text[:before] if before > 0 else text
+    if named and (match := _EVALUATION.search(text)) and not OF_TRAINING.search(text):
+        verb = (match["ing"] or "").lower()
+        return verb.replace("evalu", "eval") or match[0].lower()
+    return "val" if best_beside_loss(tuple(pair.name for pair in named)) else ""
 
 
 def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
@@ -206,25 +198,19 @@ class Record:
             return places
         # If one name says that it is of an evaluation, unknown names beside it may be anything.
         any_by_name = any(map(names_an_evaluation, places))
-
-        def with_phase(name: str) -> str:
+        with_phase = dict[str, int]()
+        for name, at in places.items():
             tells_phase = names_an_evaluation(name) or OF_TRAINING.search(name)
             keeps_name = tells_phase or (any_by_name and not is_judged(name)) or role_of(name) in OF_BOTH
-            return name if keeps_name else f"{word}/{name}"
-
-        return {
-            with_phase(name): at for name, at in places.items() if not counts(Pair(name, self.values[at]))
-        }
+            if not counts(Pair(name, self.values[at])):
+                with_phase[name if keeps_name else f"{word}/{name}"] = at
+        return with_phase
 
     def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and those of these ``numbers`` that stand in its line."""
         if not self.is_block:
             return ((self.sources[0], numbers),)
         return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
-
-    @property
-    def _has_named_counter(self) -> bool:
-        return any(pair.name != PROGRESS for _, pair in self.counters)
 
     @property
     def measures(self) -> bool:
@@ -235,9 +221,10 @@ class Record:
     def is_training(self) -> bool:
         """Whether a training prints such records: batches of an epoch, or a metric by which it is judged. A
         score beside a bar alone may be of anything."""
-        if self.epoch is not None and self._has_named_counter:
+        has_named_counter = any(pair.name != PROGRESS for _, pair in self.counters)
+        if self.epoch is not None and has_named_counter:
             return True
-        only_a_bar = bool(self.counters) and not self._has_named_counter and self.epoch is None
+        only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None
         return any(is_judged(n) and not (only_a_bar and role_of(n) in MEASURES) for n in self.shape)
 
 
@@ -254,7 +241,7 @@ def _form(names: tuple[str, ...], words: Words) -> Form:
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     """Pairs that were printed together, in a line of this text."""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
-    form = _form(tuple(pair.name for pair in named), words_of(named, reworded(text)))
+    form = _form(tuple(pair.name for pair in named), _words_of(named, reworded(text)))
     return Reading(form, [pair.value for pair in named], ends)
 
 
@@ -292,12 +279,12 @@ class Gatherer:
             if (reading := self._reading(line)) is None:
                 yield from self._records_in_context(Source.of(line))
                 continue
-            source = Source(line, reading.who, reading.time, reading.start)
-            if reading.form.event == _PART:
-                pair = Pair(reading.form.names[0], reading.values[0], reading.ends.get(0, 0))
+            source, form = Source(line, reading.who, reading.time, reading.start), reading.form
+            if form.event == _PART:
+                pair = Pair(form.names[0], reading.values[0], reading.ends.get(0, 0))
                 yield from self._add_to_block(pair, source)
-            elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED, TRIAL):
-                yield from self._end_block() if self._block else ()
+            elif form.names or form.event in (*BEGINNINGS, RESUMED):
+                yield from self._end_block()
                 yield Record(reading, (source,))
         yield from self._end_block(of_log=True)
 
@@ -355,9 +342,7 @@ class Gatherer:
             if layout != self._table.layout:
                 self.shapes = Shapes(self._parse)
             named = _named(text) if row is None else row
-            if row is None and is_single_pair(named, text):
-                yield from self._add_to_block(named[0], source)
-            elif named:
+            if named:
                 yield from self._end_block()
                 self._has_metric |= any(is_judged(pair.name) for pair in named)
                 yield Record(_reading(named, text if row is None else ""), (source,))

@@ -112,8 +112,7 @@ class Learned:
         return time_in(raw[: self.reading.start].decode()) if self.reading.start else NAN
 
     def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
-        """The values of many lines, and what they count up to, by place; without those that have no
-        digits."""
+        """The values of many lines, and what they count up to, by place; only those that have digits."""
         values, ends = dict[int, Floats](), dict[int, Steps]()
         texts = zip(*(match.groups() for match in matches), strict=True)
         for (kind, pair), column in zip(self.parts, texts, strict=True):

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,8 +171,7 @@ class Line(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a number stands: the line, who printed it ("" unknown), Unix seconds (NaN unknown), and where the
-    words of the line begin."""
+    """A line, who printed it ("" unknown), Unix seconds (NaN unknown), and where its words begin."""
 
     line: Line
     who: str
@@ -189,32 +188,17 @@ class Source(NamedTuple):
         return self.line.text[self.start :].strip()
 
 
-class Finder(Protocol):
-    """Finds the lines that may be records, as a pattern does."""
-
-    def search(self, line: bytes, /) -> object: ...
+Finder = re.Pattern[bytes] | type[chunks.PossibleRecord]  # of the lines that may be records
 
 
-class BatchReader(Protocol):
-    """Reads many similar lines at once."""
-
-    def matches(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
-        """For each line that may be read in a batch, what was found in it."""
-
-    def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
-        """Reads the first of these lines, as many as possible, and returns how many."""
-
-
-def _read_batches(
-    batch: BatchReader, matches: Sequence[re.Match[bytes] | None], numbers: Sequence[int]
-) -> int:
+def _read_batches(batch: Any, matches: Sequence[re.Match[bytes] | None], numbers: Sequence[int]) -> int:
     """How many of the first lines could be read in batches, each of which is larger than the one before."""
     n_read, size = 0, _SMALLEST_BATCH
     while True:
         some = [match for match in takewhile(bool, matches[n_read : n_read + size]) if match]
         if len(some) < _SMALLEST_BATCH:
             return n_read
-        n_more = batch.read(some, numbers[n_read : n_read + len(some)])
+        n_more = int(batch.read(some, numbers[n_read : n_read + len(some)]))
         n_read, size = n_read + n_more, 8 * size
         if n_more < len(some):
             return n_read
@@ -272,9 +256,9 @@ class Log:
                 if source.is_last(chunk.mark, CHUNK_BYTES):
                     source.keep(chunk.mark, self)
 
-    def lines(self, record: Finder, batch: BatchReader | None = None) -> Iterator[Line]:
-        """The lines with a ``record``, except those that are read in a ``batch``. All other lines are
-        searched for faults of the machine."""
+    def lines(self, record: Finder, batch: Any = None) -> Iterator[Line]:
+        """The lines with a ``record``, except those that a ``batch`` (as `generic.Batches`) reads at once. The
+        other lines are searched for faults of machines."""
         for chunk in self.chunks():
             yield from self.lines_among(chunk.lines, chunk.numbers, record, chunk.unfinished, batch=batch)
 
@@ -285,7 +269,7 @@ class Log:
         record: Finder,
         unfinished: bool,
         reached: Mapping[int, tuple[int, float]] | None = None,
-        batch: BatchReader | None = None,
+        batch: Any = None,
     ) -> Iterator[Line]:
         """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end. ``reached``:
         by line number, the step and time that a record right before it, read elsewhere, has reached."""

@@ -122,7 +122,6 @@ def quoted(line: str) -> str:
 
 MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # within which the same fault, of another rank or a retry, is one fault
-_MOST_OPEN = 256  # tracebacks that are being printed at the same time
 _SYSTEM_LINES = 3  # at the start of a log, by which it is that of a kernel or a system
 _PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists and comments, which may mention signals
 _LINES_BEFORE = 40  # among which the clock of a line without one is sought
@@ -216,15 +215,13 @@ class Faults:
             self._more += 1
 
     def _of_traceback(self, line: str) -> Fault | None:
-        """The fault in the last line of a traceback. Ranks print theirs at the same time; their prefixes tell
-        them apart."""
+        """The fault in the last line of a traceback; prefixes tell those of several ranks apart."""
         if not self._open and _TRACEBACK not in line:
             return None
         rank = RANK.match(line)
         prefix, words = (rank[0].rstrip(), line[rank.end() :]) if rank else ("", line)
         if _TRACEBACK in words:
-            if len(self._open) < _MOST_OPEN:
-                self._open.add(prefix)
+            self._open.add(prefix)
         elif prefix in self._open and words.strip() and not words[:1].isspace():
             self._open.discard(prefix)
             if _EXCEPTION.match(words):
@@ -252,10 +249,9 @@ def identify(head: Head) -> bool:
             file.seek(head.size - HEAD_BYTES)
             end = file.read()
     lines = [*start, *end.decode(encoding_of(head.start), errors="replace").splitlines()[1:]]
-    lower = "\n".join(lines).lower()
-    words = [word for word in WORDS if word in lower]
-    fault_lines = (line for line in lines if words and any(map(line.lower().__contains__, words)))
-    faults = ((fault_in(line), line) for line in fault_lines)
+    if not any(map("\n".join(lines).lower().__contains__, WORDS)):
+        return False
+    faults = ((fault_in(line), line) for line in lines)
     return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 

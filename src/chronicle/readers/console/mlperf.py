@@ -1,10 +1,9 @@
 """MLPerf training logs: ``:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.2, ...}``.
 
 The steps are those of the first counter among ``step``, ``samples_count`` and ``epoch_num`` that any record
-of statistics has. Other records, and those that count something else, stand at the step that was reached when
-they were printed; those before the first step stand at it. The summary of a block names the step at which the
-block began: its metrics are called ``block/...`` and stand at the block's end. Whether ``eval_accuracy`` is a
-loss depends on the benchmark.
+of statistics has. Records without it stand at the step that was reached when they were printed, or at the
+first. The summary of a block names the step at which it began: its metrics are called ``block/...`` and stand
+at its end. Whether ``eval_accuracy`` is a loss depends on the benchmark.
 """
 
 from __future__ import annotations

@@ -4,23 +4,22 @@ A name is one word, or up to five if a colon or an equals sign follows; a number
 dropped. ``12/100`` is 12 (of 100); without a name before it, it is called "progress", and so is ``[12]`` at
 the beginning of a line.
 
-First what a name means: whether it counts steps or epochs, and whether it shows how a training goes. Then the
-lines that only knowledge of their trainer makes readable: `reworded` puts a name before each of their
-numbers, and `row_without_names` names the numbers of a row without any. A row of these tables is for a
-trainer in wide use whose lines no general rule can read. Last the general rules, in `pairs`.
+Lines that only knowledge of their trainer makes readable come before the general rules in `pairs`: `reworded`
+puts a name before each of their numbers, and `row_without_names` names the numbers of a row without any. A
+row of these tables is for a trainer in wide use whose lines no general rule can read.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
 from chronicle.metrics.names import LOSSES, role_of
-from chronicle.model import Role, Steps
+from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
 from chronicle.readers.step_axis import is_counter, step_rank
@@ -120,56 +119,6 @@ def best_beside_loss(names: tuple[str, ...]) -> bool:
     has_best = any("best" in _words(name) and role_of(name) in MEASURES for name in names)
     is_training = any("train" in _words(name) or counts(Pair(name, 0.0)) for name in names)
     return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
-
-
-class Epochs:
-    """Steps that restart in each epoch, as one count. An epoch is as long as its last step says, and one
-    distance between steps longer if the next one counts from 0, as in `step_axis.steps_per_epoch`. An epoch
-    that was there before starts where it started then; what that means is decided when attempts are stitched.
-    So does the first epoch of a launch that continues in a later epoch than the log began with."""
-
-    def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
-        self._epoch: float | None = None
-        self._earlier = earlier or {}  # the first steps of epochs in the launches before
-        self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
-        self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
-        self._begun: dict[float, int] = {}
-
-    @property
-    def begun(self) -> dict[float, int]:
-        """The step at which each epoch began, in this launch and in those before."""
-        return {**self._earlier, **self._begun}
-
-    def is_at(self, epoch: float) -> bool:
-        return self._epoch == epoch
-
-    def go_on(self, steps: Steps) -> Steps:
-        """As `step` for each of these steps, which only grow and belong to the current epoch."""
-        before = int(steps[-2]) if len(steps) > 1 else self._step
-        self._step = int(steps[-1])
-        self._distance = self._step - before
-        return self._before + steps
-
-    def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if step == 0 and epoch == self._epoch and self._step == of > 0:
-            return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
-        if self._epoch is not None and epoch != self._epoch:
-            falls = step < self._step or (step == self._step and not self._repeats)
-            restarts = falls and epoch > self._epoch
-            length = of or self._step + (self._distance if step <= 0 else 0)
-            next_begin = self._before + length * restarts
-            # Where the epoch began before, unless its length is known, which may have changed since.
-            self._before = next_begin if of and restarts else self._begun.get(epoch, next_begin)
-        elif self._epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
-            self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
-        elif step > self._step:
-            self._distance = step - self._step
-        elif step == self._step and epoch == self._epoch:
-            self._repeats = True
-        self._begun[epoch] = self._before
-        self._epoch, self._step = epoch, step
-        return self._before + step
 
 
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
@@ -436,8 +385,7 @@ _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6
 
 
 def shortened(text: str) -> str:
-    """As much of a line as is read: its beginning, and more of a line that is one pair after another
-    (verl)."""
+    """As much of a line as is read: its beginning, and more where pair follows pair (verl)."""
     if len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE:
         return text[:_LONGEST_DENSE]
     return text[:_LONGEST]

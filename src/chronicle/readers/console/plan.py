@@ -1,9 +1,8 @@
 """A look at a log of unknown format: is it that of a training, and what counts its steps?
 
-The lines of the sample are read as records. It is the log of a training if records of one shape, with a
-metric that is known by its name, stand at steps that grow. What counts is the best step name (see
-`aliases.STEP_NAMES`), else a batch of an epoch, else ``12/100`` without a name. If nothing counts but a loss
-recurs, rows are counted. The result is a `Plan`.
+It is the log of a training if records of one shape, with a metric that is known by its name, stand at steps
+that grow. What counts is the best step name (see `aliases.STEP_NAMES`), else a batch of an epoch, else
+``12/100`` without a name. If nothing counts but a loss recurs, rows are counted.
 """
 
 from __future__ import annotations
@@ -73,12 +72,10 @@ def plan_of(head: Head) -> Plan:
         return Plan()
     whole, _, _ = sample(head).rpartition(b"\n")  # the last line may be cut
     lines = whole.split(b"\n")
-    if not _may_train(lines, bars_count=True):
+    if not _may_train(lines):
         return Plan()
     texts = (head.path.name, whole.decode("utf-8", "replace"))
     mentions_training = any(_OF_TRAININGS.search(text) for text in texts)
-    if not (mentions_training or _may_train(lines, bars_count=False)):
-        return Plan()
     plans = list[tuple[bool, int, Plan]]()
     for window in _windows(lines):
         plan = _plan_of(window, mentions_training, shapes_of(head))
@@ -106,24 +103,21 @@ def _windows(lines: Sequence[bytes]) -> Iterator[list[bytes]]:
         yield list(islice(filter(PossibleRecord.search, lines[::-1]), MOST_LINES))[::-1]
 
 
-def _may_train(lines: Sequence[bytes], *, bars_count: bool) -> bool:
+def _may_train(lines: Sequence[bytes]) -> bool:
     """Whether lines of any shape have a place in the log of a training."""
-    if len(lines) < _FEWEST_EPOCHS:
-        return False
     shapes = with_zeros(b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     frequent = (shape for shape, _ in Counter(shapes).most_common(_MOST_SHAPES))
     texts = (text_of(first[shape]) for shape in frequent if PossibleRecord.search(shape))
-    return any(_may_be_of_training(text[words_start(text)[1] :].strip(), bars_count) for text in texts)
+    return any(_may_be_of_training(text[words_start(text)[1] :].strip()) for text in texts)
 
 
-def _may_be_of_training(text: str, bars_count: bool) -> bool:
-    """Whether a line has a known name, a counter or a part of a table. Bars without a name only count if
-    something else shows that they are those of a training."""
+def _may_be_of_training(text: str) -> bool:
+    """Whether a line has a known name, a counter or a part of a table."""
     text = in_english(shortened(text))
     if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
         return True
-    return any(is_judged(p.name) or (counts(p) and (bars_count or p.name != PROGRESS)) for p in pairs(text))
+    return any(is_judged(pair.name) or counts(pair) for pair in pairs(text))
 
 
 def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes) -> Plan:
@@ -196,8 +190,7 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
 
 def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> bool:
     """Whether this counts: several different values that rise more often than they fall, except where an
-    epoch or episode begins. Samples and tokens hardly ever restart; if they do, they tell of how many a mean
-    is."""
+    epoch or episode begins. Samples and tokens that restart tell of how many a mean is."""
     values = [int(pair.value) for pair in occurrences]
     if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
         return False
@@ -303,11 +296,9 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
 
 def _grows(steps: list[int], n_enough: int) -> bool:
     """Whether these are enough steps that grow a few times, and far more often than they fall."""
-    if len(steps) < n_enough:
-        return False
-    n_rises = sum(later > before for before, later in pairwise(steps))
-    n_falls = sum(later < before for before, later in pairwise(steps))
-    return n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls
+    ways = np.diff(steps) if len(steps) >= n_enough else np.empty(0)
+    n_rises, n_falls = np.count_nonzero(ways > 0), np.count_nonzero(ways < 0)
+    return bool(n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls)
 
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:

@@ -41,8 +41,7 @@ _MOST_COLUMNS = 64
 
 
 class Header(NamedTuple):
-    """The names of the columns; ``words`` are all words of the line, if a single blank separates two
-    names."""
+    """The names of the columns; ``words`` are all words of the line, if one blank separates two names."""
 
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -54,8 +53,7 @@ class Header(NamedTuple):
 
 
 class Table:
-    """The table that may be under way. If its columns are training and validation (``_phases``), each row is
-    one metric (AllenNLP)."""
+    """The table that may be under way. If its columns are phases, each row is one metric (AllenNLP)."""
 
     def __init__(self) -> None:
         self._header = Header()
@@ -232,8 +230,7 @@ class Groups(NamedTuple):
         return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
 
     def _row(self, pieces: Sequence[str]) -> list[Pair]:
-        """The pairs of a row, without the zeros before the first step. One name may be that of several
-        cells."""
+        """The pairs of a row, without the zeros before the first step. Several cells may have one name."""
         row = list[Pair]()
         for names, piece in zip(self.names, pieces, strict=True):
             cells = piece.split()
