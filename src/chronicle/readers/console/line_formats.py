@@ -1,7 +1,7 @@
 """The formats of trainers that need little code, a row each in BY_NAME.
 
-Most trainers print a step and pairs of a name and a number in one line. `LineFormat` describes such lines and
-reads them all; four formats have a short reader of their own.
+Most trainers print a step and pairs of a name and a number in one line, which `LineFormat` describes and
+reads; four formats have a short reader of their own.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chronicle.readers.console.line_records import is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
 from chronicle.readers.console.pairs import NUMBER, comma_number, numbers, pairs, units_as_names
 from chronicle.readers.console.plan import plan_of
-from chronicle.readers.step_axis import step_rank
+from chronicle.readers.step_axis import counts_steps
 from chronicle.readers.text import Head
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
@@ -72,8 +72,7 @@ class LineFormat:
                 log.launch({})
                 continue
             if match := self.single.match(line.text):
-                pair = match.groupdict().get("name", "loss"), match["value"]
-                values = numbers([pair], self.as_number)
+                values = numbers([(match.groupdict().get("name", "loss"), match["value"])], self.as_number)
                 log.add(line, int(match["step"]), values, time=NAN)
                 continue
             prefix = line.prefix if self.ranks else Prefix(line.text)
@@ -237,7 +236,7 @@ def _read_keras(path: Path) -> list[Attempt]:
         last = own["last"]
         if begun := _KERAS_EPOCH.search(line.text):
             if last:
-                log.add(Line(*last[0]), own["epoch"], last[1])
+                log.add(last[0], own["epoch"], last[1])
             own |= {"last": None, "epoch": int(begun[1])}
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
@@ -245,7 +244,7 @@ def _read_keras(path: Path) -> list[Attempt]:
             if values and of_epoch and not bar["rest"].startswith("- ETA"):
                 own["last"] = line, values, bar["total"]
     if last := own["last"]:
-        log.add(Line(*last[0]), own["epoch"], last[1])
+        log.add(last[0], own["epoch"], last[1])
     return [log.attempt()]
 
 
@@ -277,15 +276,14 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat. The loss
     comes from the script: ``epoch: 0|step: 5|act_loss: ...``, or a pair ``loss: ...`` of the last step. If
     several engines print the same line, the metrics of the second are ``lr (2)``."""
-    log = Log(path, "deepspeed")
-    log.state["records"] = records = _DeepSpeed(log)
+    log = Log(path, "deepspeed", epochs=Epochs(), engine=(-1, "", 0))
     log.rows.units |= _DS_UNITS
     for line in log.lines(re.compile(_DS_LINE.pattern + _OF_ANY_TRAINER, _DS_LINE.flags)):
         if log.take_setting(line):
             continue
         if "exits successfully" in line.text:
             log.fact("ended", "finished")
-        elif not records.take(line):
+        elif not (_deepspeed_record(log, line) or _deepspeed_without_step(log, line)):
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
             generic.read_line(log, line)
@@ -295,51 +293,42 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     return [log.attempt()]
 
 
-class _DeepSpeed:
-    """Reads the records line by line, and remembers rank, engine and epoch of the ones before."""
+def _deepspeed_record(log: Log, line: Line) -> bool:
+    match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
+    if match is None:
+        return False
+    groups, who = match.groupdict(), line.prefix.who
+    step = int(groups["step"]) if "step" in groups else log.step or 0
+    of_engine, fields = "lr" in groups, _DS_PAIR.findall(groups.get("fields", ""))
+    values = _of_engine(log, step, who, groups) if of_engine else numbers(fields, number)
+    if epoch := groups.get("epoch"):
+        step, values = log.state["epochs"].step(int(epoch), step), {"epoch": float(epoch)} | values
+    log.add(line, step, values, who=groups.get("who") or who)
+    return True
 
-    FRESH = ("log",)
 
-    def __init__(self, log: Log) -> None:
-        self.log, self.epochs = log, Epochs()
-        self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
+def _of_engine(log: Log, step: int, who: str, groups: Mapping[str, str]) -> dict[str, float]:
+    before, spoke, engine = log.state["engine"]  # step, rank and number of the one that spoke last
+    if spoke == who or before < 0:
+        engine = engine + 1 if step == before else 1
+        log.state["engine"] = step, who, engine
+    suffix = f" ({engine})" if engine > 1 else ""
+    rates = [rate for cell in groups["lr"].split(",") if (rate := number(cell)) is not None]
+    names = ["lr"] if len(set(rates)) == 1 else [f"lr/{group}" for group in range(len(rates))]
+    values = {"skipped": float(groups["skipped"]), **dict(zip(names, rates, strict=False))}
+    return {name + suffix: value for name, value in values.items()}
 
-    def take(self, line: Line) -> bool:
-        """Adds the record of a line, of another step or of the last one. False if the line is no record."""
-        match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
-        if match is None:
-            return self._without_step(line)
-        groups, who = match.groupdict(), line.prefix.who
-        step = int(groups["step"]) if "step" in groups else self.log.step or 0
-        of_engine, fields = "lr" in groups, _DS_PAIR.findall(groups.get("fields", ""))
-        values = self._of_engine(step, who, groups) if of_engine else numbers(fields, number)
-        if epoch := groups.get("epoch"):
-            step, values = self.epochs.step(int(epoch), step), {"epoch": float(epoch)} | values
-        self.log.add(line, step, values, who=groups.get("who") or who)
-        return True
 
-    def _of_engine(self, step: int, who: str, groups: Mapping[str, str]) -> dict[str, float]:
-        before, spoke, engine = self._engine
-        if spoke == who or before < 0:
-            engine = engine + 1 if step == before else 1
-            self._engine = step, who, engine
-        suffix = f" ({engine})" if engine > 1 else ""
-        rates = [rate for cell in groups["lr"].split(",") if (rate := number(cell)) is not None]
-        names = ["lr"] if len(set(rates)) == 1 else [f"lr/{group}" for group in range(len(rates))]
-        values = {"skipped": float(groups["skipped"]), **dict(zip(names, rates, strict=False))}
-        return {name + suffix: value for name, value in values.items()}
-
-    def _without_step(self, line: Line) -> bool:
-        text = line.prefix.text
-        values = {pair.name: pair.value for pair in pairs(text)}
-        values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
-        known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
-        names_step = any(step_rank(name) is not None for name in values)
-        if names_step or (not known and "reward score" not in text):
-            return False
-        if values and self.log.step is not None:
-            self.log.add(line, self.log.step, values, who=line.prefix.who)
-        return True
+def _deepspeed_without_step(log: Log, line: Line) -> bool:
+    text, who, _ = line.prefix
+    in_bars = text.startswith("|")
+    values = numbers(_DS_PAIR.findall(text), number) if in_bars else {p.name: p.value for p in pairs(text)}
+    known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
+    if any(map(counts_steps, values)) or not (known or "reward score" in text):
+        return False
+    if values and log.step is not None:
+        log.add(line, log.step, values, who=who)
+    return True
 
 
 # fmt: off

@@ -18,7 +18,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
 from chronicle.metrics.aliases import in_english
@@ -26,7 +25,7 @@ from chronicle.metrics.names import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
 from chronicle.readers.console.chunks import time_in, words_start
-from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Words
+from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
 from chronicle.readers.console.pairs import (
     MEASURES,
@@ -37,9 +36,7 @@ from chronicle.readers.console.pairs import (
     counts,
     is_judged,
     last_word,
-    names_epoch,
     pairs,
-    rank_of_name,
     reworded,
     shortened,
 )
@@ -228,20 +225,10 @@ class Record:
         return any(is_judged(n) and not (only_a_bar and role_of(n) in MEASURES) for n in self.shape)
 
 
-@lru_cache(maxsize=4096)
-def _form(names: tuple[str, ...], words: Words) -> Form:
-    ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
-    ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
-    lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
-    outer = ("epoch", "episode")[: 1 + (len(ranked) > 1)]  # of episodes, if another name counts steps in them
-    epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
-    return Form(names, words, epoch, sorted(ranked, key=itemgetter(0)))
-
-
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     """Pairs that were printed together, in a line of this text."""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
-    form = _form(tuple(pair.name for pair in named), _words_of(named, reworded(text)))
+    form = form_of(tuple(pair.name for pair in named), _words_of(named, reworded(text)))
     return Reading(form, [pair.value for pair in named], ends)
 
 
@@ -296,7 +283,7 @@ class Gatherer:
             return reading
         words = line.text[reading.start :].strip(_RULES_AND_BLANKS)
         if not (reading.form.names or reading.form.event) and self._is_repeated_heading(words):
-            reading = reading._replace(form=_form((), Words(event=REPEATED_HEADING)))
+            reading = reading._replace(form=form_of((), Words(event=REPEATED_HEADING)))
         self._has_metric = self._has_metric or any(map(is_judged, reading.form.names))
         return reading
 
@@ -320,7 +307,7 @@ class Gatherer:
             return None
         reading = _reading(named := _named(words), words)
         if is_single_pair(named, words):
-            reading = reading._replace(form=_form(reading.form.names, Words(event=_PART)))
+            reading = reading._replace(form=form_of(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, start=start, time=time_in(text[:start]))
 
     def _records_in_context(self, source: Source) -> Iterator[Record]:

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from operator import itemgetter
 from typing import NamedTuple
@@ -19,6 +20,7 @@ import numpy as np
 
 from chronicle.model import Floats, Steps
 from chronicle.readers.console.chunks import NAN, time_in, with_zeros, words_start
+from chronicle.readers.console.pairs import last_word, names_epoch, rank_of_name
 
 _MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
 _FEWEST_LINES = 16  # of a shape, before it is learned
@@ -52,13 +54,21 @@ class Form:
     (-1: none), ``ranked`` are those that count steps: rank, place and name, the best first. ``kept`` caches,
     by counter, the places of the other pairs."""
 
-    Ranked = Sequence[tuple[int, int, str]]
-
-    def __init__(self, names: tuple[str, ...], words: Words, epoch: int, ranked: Ranked) -> None:
-        self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
+    def __init__(self, names: tuple[str, ...], words: Words) -> None:
+        self.names, self.words = names, words
         self.evaluation, self.event, self.trial = words
-        self.n_counters = len(ranked) + (epoch >= 0)
+        ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
+        self.ranked = sorted((rank, i, name) for rank, i, name in ranks if rank is not None)
+        lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
+        outer = ("epoch", "episode")[
+            : 1 + (len(self.ranked) > 1)
+        ]  # of episodes, if steps are counted in them
+        self.epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
+        self.n_counters = len(self.ranked) + (self.epoch >= 0)
         self.kept = dict[str, dict[str, int]]()
+
+
+form_of = lru_cache(maxsize=4096)(Form)
 
 
 class Reading(NamedTuple):
