@@ -19,16 +19,7 @@ from chronicle.metrics.names import role_of
 from chronicle.model import Attempt, Role
 from chronicle.readers.console.chunks import PossibleRecord
 from chronicle.readers.console.counting import Course, Plan, Repeats
-from chronicle.readers.console.line_records import (
-    BEGINNINGS,
-    LAUNCH,
-    LOADED,
-    REPEATED_HEADING,
-    RESUMED,
-    TRIAL,
-    Gatherer,
-    Record,
-)
+from chronicle.readers.console.line_records import LAUNCH, LOADED, REPEATED, RESUMED, TRIAL, Gatherer, Record
 from chronicle.readers.console.line_shapes import Form, Learned, Shapes
 from chronicle.readers.console.log import Column, Line, Log
 from chronicle.readers.console.pairs import PROGRESS, axis_of, is_judged, is_known, last_word, settings
@@ -151,7 +142,7 @@ def _new_records(log: Log, course: Course, plan: Plan) -> Iterator[Record]:
     lines = log.lines(PossibleRecord, Batches(log, course, plan))
     for record in log.state["gatherer"].records(lines):
         event = record.form.event
-        if event in BEGINNINGS:
+        if event in (LAUNCH, REPEATED, TRIAL):
             _note_beginning(log.state, record.form)
             course.announce_launch()
             continue
@@ -173,7 +164,7 @@ def _note_beginning(state: dict[str, Any], form: Form) -> None:
     """Notes that a launch, or one of several trainings, begins if the next count does not continue."""
     begun, state["repeats"] = form.event, Repeats()
     if begun == TRIAL:
-        begun = state["begun"] or (REPEATED_HEADING if form.trial == state["trial"] else "")
+        begun = state["begun"] or (REPEATED if form.trial == state["trial"] else "")
         state["named_trial"] = form.trial
     state["begun"] = begun
 

@@ -1,7 +1,7 @@
 """Hugging Face Trainer on the console: ``{'loss': 2.27, 'grad_norm': nan, 'epoch': 0.4}``.
 
-These lines name no step. If the Trainer's progress bar is in the log too, it tells the step; otherwise the
-training lines are counted. The last line (with train_runtime) is a summary, and becomes a fact.
+These lines name no step. The Trainer's progress bar tells it, where the log has it; otherwise training lines
+are counted. The last line (with train_runtime) is a summary, and becomes a fact.
 """
 
 from __future__ import annotations
@@ -165,11 +165,9 @@ def read(path: Path) -> list[Attempt]:
     for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
-            bars.end_epoch = values.get("epoch", 0.0)
-            own["ended"] = True
+            bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
             continue
-        filtered = values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
-        own["filtered"] += int(filtered)
+        own["filtered"] += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
         if step is not None and step == step // 1:
             log.axis = "step"
@@ -181,8 +179,7 @@ def read(path: Path) -> list[Attempt]:
             _count(own, values)
             log.add(line, own["n_rows"], values)
     log.add_rows(bars.end())
-    if bars.waiting:  # no bar came after them: the end is missing
-        log.truncated = True
+    log.truncated |= bool(bars.waiting)  # no bar came after them: the end is missing
     attempt = log.attempt()
     if filtered := own["filtered"]:
         what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
@@ -192,13 +189,12 @@ def read(path: Path) -> list[Attempt]:
 
 def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
     """Counts a training line, from one again where the epochs restart, or fall after a summary."""
-    epoch = values.get("epoch", math.nan)
-    if epoch < own["epoch"] and (own["ended"] or epoch <= own["first_epoch"]):
-        own.update(n_rows=0, ended=False)
+    own["epoch"], before = values.get("epoch", math.nan), own["epoch"]
+    if own["epoch"] < before and (own["ended"] or own["epoch"] <= own["first_epoch"]):
+        own |= {"n_rows": 0, "ended": False}
     if not own["n_rows"]:
-        own["first_epoch"] = epoch
-    own["n_rows"] += int("loss" in values or not own["n_rows"])
-    own["epoch"] = epoch
+        own["first_epoch"] = own["epoch"]
+    own["n_rows"] += "loss" in values or not own["n_rows"]
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:

@@ -24,30 +24,18 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
+from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import time_in, words_start
 from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
-from chronicle.readers.console.pairs import (
-    MEASURES,
-    PROGRESS,
-    Pair,
-    as_bar,
-    best_beside_loss,
-    counts,
-    is_judged,
-    last_word,
-    pairs,
-    reworded,
-    shortened,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, last_word
 from chronicle.readers.console.text_tables import Table
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 SAVED, LOADED, RESUMED = "saved", "loaded", "resumed"  # of a checkpoint
 LAUNCH = "launch"  # a line that tells when a training began
-REPEATED_HEADING = "repeated heading"  # a heading of the log's beginning that comes again
+REPEATED = "repeated"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings
-BEGINNINGS = (LAUNCH, REPEATED_HEADING, TRIAL)
 
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
@@ -113,7 +101,7 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
     if named and (match := _EVALUATION.search(text)) and not OF_TRAINING.search(text):
         verb = (match["ing"] or "").lower()
         return verb.replace("evalu", "eval") or match[0].lower()
-    return "val" if best_beside_loss(tuple(pair.name for pair in named)) else ""
+    return "val" if pairs.best_beside_loss(tuple(pair.name for pair in named)) else ""
 
 
 def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
@@ -222,19 +210,19 @@ class Record:
         if self.epoch is not None and has_named_counter:
             return True
         only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None
-        return any(is_judged(n) and not (only_a_bar and role_of(n) in MEASURES) for n in self.shape)
+        return any(is_judged(n) and not (only_a_bar and role_of(n) in pairs.MEASURES) for n in self.shape)
 
 
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
     """Pairs that were printed together, in a line of this text."""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
-    form = form_of(tuple(pair.name for pair in named), _words_of(named, reworded(text)))
+    form = form_of(tuple(pair.name for pair in named), _words_of(named, pairs.reworded(text)))
     return Reading(form, [pair.value for pair in named], ends)
 
 
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice
 def _named(text: str) -> Sequence[Pair]:
-    return tuple(map(as_bar, pairs(text)))
+    return tuple(map(pairs.as_bar, pairs.pairs(text)))
 
 
 class Gatherer:
@@ -270,7 +258,7 @@ class Gatherer:
             if form.event == _PART:
                 pair = Pair(form.names[0], reading.values[0], reading.ends.get(0, 0))
                 yield from self._add_to_block(pair, source)
-            elif form.names or form.event in (*BEGINNINGS, RESUMED):
+            elif form.names or form.event in (LAUNCH, REPEATED, RESUMED, TRIAL):
                 yield from self._end_block()
                 yield Record(reading, (source,))
         yield from self._end_block(of_log=True)
@@ -283,7 +271,7 @@ class Gatherer:
             return reading
         words = line.text[reading.start :].strip(_RULES_AND_BLANKS)
         if not (reading.form.names or reading.form.event) and self._is_repeated_heading(words):
-            reading = reading._replace(form=form_of((), Words(event=REPEATED_HEADING)))
+            reading = reading._replace(form=form_of((), Words(event=REPEATED)))
         self._has_metric = self._has_metric or any(map(is_judged, reading.form.names))
         return reading
 
@@ -299,7 +287,7 @@ class Gatherer:
     def _parse(self, text: str) -> Reading | None:
         """What a line says that means the same wherever it stands; None for any other line."""
         who, start = words_start(text)
-        words = in_english(shortened(text[start:].strip()))
+        words = in_english(pairs.shortened(text[start:].strip()))
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or BOX.fullmatch(words):
             return None
         vars(table := Table()).update(vars(self._table))
@@ -312,7 +300,7 @@ class Gatherer:
 
     def _records_in_context(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
-        text = in_english(shortened(source.words))
+        text = in_english(pairs.shortened(source.words))
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self._end_block()

@@ -80,8 +80,8 @@ def _counter(path: Path) -> str:
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
             metadata = LogRecord.of(scan, line).metadata
             known = (name for name in rank if _whole(metadata.get(name)) is not None)
-            best = scan.state["best"] = min([scan.state["best"], *known], key=rank.index)
-            if best == rank[0]:
+            scan.state["best"] = min([scan.state["best"], *known], key=rank.index)
+            if scan.state["best"] == rank[0]:
                 break
     return str(scan.state["best"])
 

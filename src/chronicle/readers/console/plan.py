@@ -21,23 +21,13 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
+from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
 from chronicle.readers.console.counting import Course, Plan
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
-from chronicle.readers.console.pairs import (
-    PROGRESS,
-    Pair,
-    axis_of,
-    counts,
-    is_judged,
-    is_known,
-    key_of,
-    last_word,
-    pairs,
-    shortened,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header
 from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole
@@ -114,10 +104,10 @@ def _may_train(lines: Sequence[bytes]) -> bool:
 
 def _may_be_of_training(text: str) -> bool:
     """Whether a line has a known name, a counter or a part of a table."""
-    text = in_english(shortened(text))
+    text = in_english(pairs.shortened(text))
     if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
         return True
-    return any(is_judged(pair.name) or counts(pair) for pair in pairs(text))
+    return any(is_judged(pair.name) or pairs.counts(pair) for pair in pairs.pairs(text))
 
 
 def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes) -> Plan:
@@ -201,7 +191,7 @@ def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> 
         rows = np.arange(len(values))
         if goes_up_and_down(Column(np.array(values, float), rows), Column(np.array(epochs), rows)):
             return False
-    if axis_of(rank) != "step":
+    if pairs.axis_of(rank) != "step":
         return _RECORDS_A_RESTART * n_falls <= len(values)
     return n_falls <= 2 * n_rises + 1 or _is_twofold(occurrences)
 
@@ -279,7 +269,7 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
         if step is None:
             continue
         losses = (name for name in record.shape if "loss" in name.lower() or role_of(name) in LOSSES)
-        has_loss = any(last_word(name) not in _OF_SOLVERS for name in losses)
+        has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
         if record.is_training and (mentions_training or has_loss or record.epoch):
             steps = of_known.setdefault((record.shape, record.evaluation), [])
             is_named = record.epoch or (record.counters and record.counters[0][1].name != PROGRESS)

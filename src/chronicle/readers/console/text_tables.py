@@ -1,10 +1,7 @@
-"""Stage 4 for tables: rows of cells under a header that names their columns.
+"""Stage 4 for tables: rows of cells under a header, a line of names, one of the first two of which counts.
 
-    epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
-    0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
-
-Cells are separated by blanks or by borders. A header is a line of names, one of the first two of which
-counts.
+epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
+0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
 """
 
 from __future__ import annotations
@@ -108,7 +105,11 @@ class Table:
             return None
         if not under_way:
             return self._finished(cells, row)
-        return self._of_cut_bar(cells, row) if counts_first and cut is not None and not cut[1] else []
+        if not counts_first or cut is None or cut[1]:
+            return []
+        # A row whose bar is cut may be redrawn; the last row of the count before is finished now.
+        (first_cell, before), self._unfinished = self._unfinished, (cells[0], row)
+        return before if first_cell != cells[0] else []
 
     def _cells(self, text: str) -> list[str]:
         """The cells of a line; the names of the columns are adapted where these say which ones are meant."""
@@ -123,12 +124,6 @@ class Table:
         if len(cells) == len(words) and not _BORDERS.search(text):
             self._header = Header(words, words)
         return cells
-
-    def _of_cut_bar(self, cells: list[str], row: list[Pair]) -> list[Pair]:
-        """What is known of a row whose bar is cut, so that it may be redrawn: the last row of the count
-        before, which is finished now."""
-        (first_cell, before), self._unfinished = self._unfinished, (cells[0], row)
-        return before if first_cell != cells[0] else []
 
     def _finished(self, cells: list[str], row: list[Pair]) -> list[Pair]:
         """The pairs of a row; nothing if it is printed again, or of one class of many."""
@@ -186,9 +181,8 @@ def pair_of(name: str, cell: str) -> Pair | None:
 
 
 def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the cells of DeepXDE's `loss.dat`, whose header only names groups of them: the losses of
-    the training, as many of the test, then metrics. The number of losses is the one for which those of
-    training and test are most similar."""
+    """The names of the cells of DeepXDE's `loss.dat`, whose header only names groups of them: losses of the
+    training, as many of the test (so many that both are most similar), then metrics."""
     values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
 
     def distance(n: int) -> float:
@@ -218,7 +212,7 @@ class Groups(NamedTuple):
         """The table after a line with bars, and the pairs of a row, [] for a header; None for other lines."""
         pieces = text.split("|")
         if "---" in text:
-            names = [match[1] or "" for piece in pieces if (match := _GROUP_NAME.fullmatch(piece))]
+            names = [match[1] or "" for match in map(_GROUP_NAME.fullmatch, pieces) if match]
             return (Groups(names), []) if any(names) and len(names) == len(pieces) else None
         if self.group_names:
             groups = [*self.group_names, *[""] * len(pieces)][: len(pieces)]
