@@ -257,7 +257,7 @@ class Log:
                     source.keep(chunk.mark, self)
 
     def lines(self, record: Finder, batch: Any = None) -> Iterator[Line]:
-        """The lines with a ``record``, except those that a ``batch`` (`generic.Batches`) reads at once. The
+        """The lines with a ``record``, except those that a ``batch`` (`generic.LogReader`) reads at once. The
         other lines are searched for faults of machines."""
         for chunk in self.chunks():
             yield from self.lines_among(chunk.lines, chunk.numbers, record, chunk.unfinished, batch=batch)
