@@ -50,7 +50,7 @@ def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
 
 def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
     """The first 1,000 facts; those below a key that names a configuration become `config/...`."""
-    facts: dict[str, Scalar] = {}
+    facts = dict[str, Scalar]()
     for name, value in islice(flat, MAX_ENTRIES):
         inner = below_config(name)
         facts.setdefault(f"config/{inner}" if inner else name, value)

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +66,8 @@ class Source:
         self.path, self.file = path, file
         self.state: Any = None
         self.arrays = Arrays()
-        self._hash, self._n_read, store = hashlib.sha256(), 0, _STORE.get()
         self._kept: Path | None = None
+        self._hash, self._n_read, store = hashlib.sha256(), 0, _STORE.get()
         if form and store and time.time() - os.fstat(file.fileno()).st_mtime < LIVE_S:
             folder, version = store
             named = f"{form}\0{version}\0{path.absolute()}".encode("utf-8", "surrogateescape")
@@ -173,20 +173,10 @@ def opened(path: Path, form: str) -> Iterator[Source]:
         yield Source(path, file, form)
 
 
-class Reader(Protocol):
-    """What reads a log of lines, block by block, and can go on after any line."""
-
-    @property
-    def can_be_left(self) -> bool:
-        """Whether what is known after whole lines is enough to go on from there."""
-
-    def take(self, block: bytes) -> None:
-        """Reads whole lines, or a last one without its end."""
-
-
-def read_lines(path: Path, form: str, reader: Reader, size: int) -> None:
-    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes. Raises
-    OSError where it cannot be read."""
+def read_lines(path: Path, form: str, reader: Any, size: int) -> None:
+    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes: its
+    ``take`` reads whole lines, or a last one without its end; ``can_be_left`` tells whether what it knows
+    after whole lines is enough to go on from there. Raises OSError."""
     with opened(path, form) as source:
         source.restore(reader)
         tail = b""

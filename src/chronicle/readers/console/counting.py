@@ -55,7 +55,7 @@ class Epochs:
     So does the first epoch of a launch that continues in a later epoch than the log began with."""
 
     def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
-        self._epoch: float | None = None
+        self.epoch: float | None = None
         self._earlier = earlier or {}  # the first steps of epochs in the launches before
         self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
         self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
@@ -66,9 +66,6 @@ class Epochs:
         """The step at which each epoch began, in this launch and in those before."""
         return {**self._earlier, **self._begun}
 
-    def is_at(self, epoch: float) -> bool:
-        return self._epoch == epoch
-
     def go_on(self, steps: Steps) -> Steps:
         """As `step` for each of these steps, which only grow and belong to the current epoch."""
         before = int(steps[-2]) if len(steps) > 1 else self._step
@@ -78,23 +75,23 @@ class Epochs:
 
     def step(self, epoch: float, step: int, of: int = 0) -> int:
         """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if step == 0 and epoch == self._epoch and self._step == of > 0:
+        if step == 0 and epoch == self.epoch and self._step == of > 0:
             return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
-        if self._epoch is not None and epoch != self._epoch:
+        if self.epoch is not None and epoch != self.epoch:
             falls = step < self._step or (step == self._step and not self._repeats)
-            restarts = falls and epoch > self._epoch
+            restarts = falls and epoch > self.epoch
             length = of or self._step + (self._distance if step <= 0 else 0)
             next_begin = self._before + length * restarts
             # Where the epoch began before, unless its length is known, which may have changed since.
             self._before = next_begin if of and restarts else self._begun.get(epoch, next_begin)
-        elif self._epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
+        elif self.epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
             self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
         elif step > self._step:
             self._distance = step - self._step
-        elif step == self._step and epoch == self._epoch:
+        elif step == self._step and epoch == self.epoch:
             self._repeats = True
         self._begun[epoch] = self._before
-        self._epoch, self._step = epoch, step
+        self.epoch, self._step = epoch, step
         return self._before + step
 
 
@@ -197,7 +194,7 @@ class Course:
         if rank != self._rank or at < 0 or any(place not in values for place in used):
             return _NO_STEPS
         is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
-        if is_other or not self._epochs.is_at(self._epoch) or _is_round(before):
+        if is_other or self._epochs.epoch != self._epoch or _is_round(before):
             return _NO_STEPS
         counts = values[at]
         goes_on = counts > np.append(before.value, counts[:-1])
@@ -270,29 +267,14 @@ class _Said(NamedTuple):
     evaluation: str = ""
 
 
-class _Drawing(NamedTuple):
-    """A bar: its count, its other numbers, and its rates."""
-
-    at_count: float = -1.0
-    numbers: str = ""
-    rates: str = ""
-
-
-class _Measured(NamedTuple):
-    """What stood at a step: the names of the record, and its step, count and values."""
-
-    names: Sequence[str] = ()
-    step: int = -1
-    at_count: float = -1.0
-    values: Mapping[str, float] = {}
-
-
 class Repeats:
     """What was printed last, and whether it is printed again."""
 
     def __init__(self) -> None:
-        self._last, self._drawing, self._measured = _Said(), _Drawing(), _Measured()
-        self._was_redrawn = False
+        self._last, self._was_redrawn = _Said(), False
+        self._drawing = -1.0, "", ""  # the count of a bar, its other numbers, and its rates
+        # The names of a record, and its step, count and values.
+        self._measured: tuple[Sequence[str], int, float, Mapping[str, float]] = (), -1, -1.0, {}
         self._n_redraws = 0  # redrawn bars that got new numbers at the same count, minus those that did not
 
     def is_repeat(self, record: Record) -> bool:
@@ -322,12 +304,11 @@ class Repeats:
     def without_repeated(self, record: Record, step: int, values: dict[str, float]) -> dict[str, float]:
         """The values without those that a line with other names has just told of the same step and count,
         rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`."""
-        before = self._measured
-        count = record.counters[0][1].value if record.counters else before.at_count
-        self._measured = _Measured(record.shape, step, count, values)
-        if (step, count) != (before.step, before.at_count) or record.shape == before.names:
+        names, step_before, count_before, known = self._measured
+        count = record.counters[0][1].value if record.counters else count_before
+        self._measured = record.shape, step, count, values
+        if (step, count) != (step_before, count_before) or record.shape == names:
             return values
-        known = before.values
         return {n: v for n, v in values.items() if n not in known or not _is_rounded(v, known[n])}
 
     def goes_on(self, reading: Reading) -> bool:
@@ -340,7 +321,7 @@ class Repeats:
         """Remembers the last of many records of the same form, no two of which are equal."""
         names = self._last.names
         self._last = self._last._replace(values=values)
-        self._measured = _Measured(names, step, count, dict(zip(names, values, strict=True)))
+        self._measured = names, step, count, dict(zip(names, values, strict=True))
 
     def _is_redrawn(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
@@ -349,15 +330,15 @@ class Repeats:
         numbers = [pair.value for pair in record.pairs if pair.name not in counters]
         if bar is None or not numbers:
             return False
-        last, rates = self._drawing, "".join(_BAR_RATE.findall(record.sources[0].line.text))
-        drawing = _Drawing(bar.value, repr(numbers), rates)  # as text, in which NaN equals NaN
-        moved, at_end = bar.value != last.at_count, bar.value == bar.of
+        count_before, numbers_before, rates_before = self._drawing
+        rates, text = "".join(_BAR_RATE.findall(record.sources[0].line.text)), repr(numbers)  # NaN equals NaN
+        moved, at_end = bar.value != count_before, bar.value == bar.of
         if self._was_redrawn:  # numbers that come at the count of a redraw are new, whatever they are
             self._n_redraws += -1 if moved else 1
-        is_closed = bool(rates) and not moved and rates != last.rates
+        is_closed = bool(rates) and not moved and rates != rates_before
         may_be_redraw = self._n_redraws >= 0 and (moved or is_closed or not self._was_redrawn)
-        is_again = drawing.numbers == last.numbers and (at_end or may_be_redraw)
-        self._drawing, self._was_redrawn = drawing, is_again and moved
+        is_again = text == numbers_before and (at_end or may_be_redraw)
+        self._drawing, self._was_redrawn = (bar.value, text, rates), is_again and moved
         return is_again
 
 

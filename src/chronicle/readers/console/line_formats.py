@@ -55,8 +55,6 @@ class LineFormat:
     fresh: re.Pattern[str] = _NEVER  # a field; its group is what it holds in the first records of a process
     ranks: bool = False  # several ranks print each step; the first of them is read
     repeated: tuple[str, ...] = ()  # metrics whose equality shows that an unnamed rank printed it again
-    bare: bool = False  # a step without any number beside it is a record, too
-    clock_anywhere: bool = False  # the clock may stand anywhere in the line
     as_number: Callable[[str], float | None] = comma_number
     units: Mapping[str, str] = field(default_factory=dict)  # of metrics whose lines tell none
     durations: tuple[str, ...] = ()  # in ms or s from line to line; "nan" until there is a mean
@@ -84,9 +82,8 @@ class LineFormat:
                 content = [step, *map(values.get, self.repeated)]
                 again = self.repeated and not prefix.who and content == own["before"]
                 own["before"] = content
-                time = None if self.clock_anywhere else prefix.time
-                if (values or self.bare) and not again:
-                    added = log.add(line, step, values | own["early"], time=time, who=prefix.who)
+                if values and not again:
+                    added = log.add(line, step, values | own["early"], who=prefix.who)
                     own["early"] = {} if added else own["early"]
             elif match := self.early.search(prefix.text):
                 own["early"] |= numbers([(match["name"], match["value"])], self.as_number)
@@ -343,7 +340,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             record=re.compile(r"iteration: (?P<step>\d{1,20}) / \d+ \|(?P<rest>.*)"),
             pair=re.compile(r"(?:^|(?<=\|))([^|:]*):([^|]*)()"),
             checkpoint=re.compile(r"(?P<what>Sav|Load)ing checkpoint (?:at|from) (?P<place>\S+)"),
-            ranks=True, bare=True, clock_anywhere=True, as_number=short_number,
+            ranks=True, as_number=short_number,
             units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"}),
         # s:250 tel:6.17
         # s:250 trl:6.18 lr:0.0002 norm:0.90
@@ -360,7 +357,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             MARKS=(rb"step:(?<=\bstep:)\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
             line=re.compile(rb"\bstep:\d+/\d+ "),
             record=re.compile(r"\bstep:(?P<step>\d{1,18})/(?P<total>\d{1,18}) (?P<rest>.*)"),
-            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"), clock_anywhere=True,
+            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"),
             durations=("train_time", "step_avg")),
         # step: 10  loss: 8.0491  grad_norm: 2.31  memory: 27.57GiB(29.01%)  tps: 6,722  mfu: 12.50%
         # 1 8.049097                                of its files of expected losses, which begin as a model
@@ -407,8 +404,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             line=re.compile(rb"\bIter \d+: (?:Train|Val|Test) "),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
-            pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)"),
-            clock_anywhere=True),
+            pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")),
         OwnFormat("dllogger",
             MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
             read=_read_dllogger),

@@ -252,7 +252,9 @@ class Gatherer:
             if line.unfinished:  # its last number may continue
                 continue
             if (reading := self._reading(line)) is None:
-                yield from self._records_in_context(Source.of(line))
+                who, start = words_start(line.text)
+                source = Source(line, who, time_in(line.text[:start]), start)
+                yield from self._records_in_context(source)
                 continue
             source, form = Source(line, reading.who, reading.time, reading.start), reading.form
             if form.event == _PART:

@@ -179,14 +179,6 @@ class Shapes:
 # --- learning ---
 
 
-class _Number(NamedTuple):
-    """A number in a line: its first and last run of digits, and where it stands."""
-
-    first: int
-    last: int
-    span: Span
-
-
 class _Unclear(Exception):
     """What the digits of a line mean cannot be told."""
 
@@ -215,15 +207,15 @@ def _learn(raw: bytes, parser: Parser) -> Learned | None:
         for owner, (start, end) in zip(owners, runs, strict=True)
     ]
     with_commas = False
-    for pair, number in numbers.items():
-        spans[number.span] = _VALUE, pair
-        commas = b"," in raw[slice(*number.span)]
+    for pair, (own_runs, span) in numbers.items():
+        spans[span] = _VALUE, pair
+        commas = b"," in raw[slice(*span)]
         with_commas |= commas
-        for i in range(number.first, number.last + 1):
+        for i in own_runs:
             if owners[i] not in (None, (_VALUE, pair)):
                 return None
             are_decimals = raw[runs[i][0] - 1 : runs[i][0]] == b"."
-            if not commas and (are_decimals or i == number.first):  # it is no exponent: others may be longer
+            if not commas and (are_decimals or i == own_runs[0]):  # it is no exponent: others may be longer
                 written[i] = rb"\d{1,%d}" % (_MOST_DECIMALS if are_decimals else _MOST_WHOLE)
     in_order = dict(sorted(spans.items()))
     pattern = re.compile(_pattern(raw, dict(zip(runs, written, strict=True)), in_order))
@@ -263,9 +255,9 @@ def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> Part | b
 
 def _number_of(
     raw: bytes, runs: Sequence[Span], owners: Sequence[Part | bytes | None], reading: Reading, pair: int
-) -> _Number:
-    """Where the number of a pair stands. Raises _Unclear if the runs that change it are not all of it, or if
-    it is a counter that may be written in another way."""
+) -> tuple[list[int], Span]:
+    """The runs of digits of the number of a pair, and where it stands. Raises _Unclear if the runs that change
+    it are not all of it, or if it is a counter that may be written in another way."""
     own = [i for i, owner in enumerate(owners) if owner == (_VALUE, pair)]
     first = runs[own[0]][0] if own else 0
     lowest = first - 1 if raw[first - 1 : first] == b"." else first
@@ -276,6 +268,6 @@ def _number_of(
             form = reading.form
             counter = pair in reading.ends or form.names[pair] in (name for *_, name in form.ranked)
             if set(own) <= set(inside) and (not counter or match[0].isdigit()):
-                return _Number(inside[0], inside[-1], match.span())
+                return inside, match.span()
             break
     raise _Unclear

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from chronicle.errors import BadLog
 from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
-from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
+from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import opened
@@ -178,11 +178,6 @@ class Source(NamedTuple):
     time: float
     start: int = 0
 
-    @classmethod
-    def of(cls, line: Line) -> Source:
-        who, start = words_start(line.text)
-        return cls(line, who, time_in(line.text[:start]), start)
-
     @property
     def words(self) -> str:
         return self.line.text[self.start :].strip()
@@ -311,8 +306,15 @@ class Log:
     ) -> bool:
         """One record, at the time of the line's clock unless ``time`` is given. False if it is left out: the
         line has no end, or a rank (``who``) repeats what another one has just said of the step."""
-        if line.unfinished or (who and self._repeats_a_rank(step, frozenset(values), who)):
+        if line.unfinished:
             return False
+        if who:
+            names = frozenset(values)
+            leader, steps = self._leading_ranks.setdefault(names, (who, deque(maxlen=_STEPS_APART)))
+            if who != leader and step in steps:
+                return False
+            self._leading_ranks[names] = (who, steps)
+            steps.append(step)
         time = time_in(line.text) if time is None else time
         try:
             self.rows.add(line.number, step, values, time)
@@ -344,14 +346,6 @@ class Log:
     def leads(self, names: Iterable[str], who: str) -> bool:
         """Whether what a rank says under these names is kept, whatever other ranks say."""
         return not who or self._leading_ranks.get(frozenset(names), ("",))[0] == who
-
-    def _repeats_a_rank(self, step: int, names: frozenset[str], who: str) -> bool:
-        leader, steps = self._leading_ranks.setdefault(names, (who, deque(maxlen=_STEPS_APART)))
-        if who != leader and step in steps:
-            return True
-        self._leading_ranks[names] = (who, steps)
-        steps.append(step)
-        return False
 
     # --- facts, events and faults ---
 

@@ -205,8 +205,7 @@ def _of_levanter(match: re.Match[str]) -> str:
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
 _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new in (
-    # Marian
-    ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
+    ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),  # Marian, as the next two
     ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
     ("L.r. ", r"\bL\.r\. ", "L.r = "),
     # ESPnet: the first and the last batch that a line is a mean of
@@ -221,30 +220,25 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
     ("words/sec/thread", r"\bProgress:\s{1,4}(\d{1,3})\.(\d)%", r"progress \1\2/1000"),
     # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
-    # CatBoost
-    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
+    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),  # CatBoost, as the next two
     ("\ttest: ", r"\ttest: ", "\ttest loss = "),
     ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
     # pycocotools, of which the first line of twelve is the one that is compared
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
      "val/mAP = "),
-    # cuda-convnet
-    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("logprob: ", r"^logprob: ", "test logprob: "),
     # "Training average loss at step 100: 1.62"
     (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
      r"\2 \3 \1: "),
-    # counters that are cut short: "Iter.   5;"
-    (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
+    (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
-    # Flax's language models
-    ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
+    ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),  # Flax's language models
     # Optuna, without the best trial so far
     (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
-    # NCRF++: a share and its value
-    ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
+    ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),  # NCRF++: a share and its value
     # Deeplearning4j, whose score is the value of the loss
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
     # Tacotron 2

@@ -181,19 +181,18 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
 def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> bool:
     """Whether this counts: several different values that rise more often than they fall, except where an
     epoch or episode begins. Samples and tokens that restart tell of how many a mean is."""
-    values = [int(pair.value) for pair in occurrences]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
+    values = np.array([pair.value for pair in occurrences])
+    if len(values) < _FEWEST_POINTS or (np.ptp(values) == 0 and not _is_twofold(occurrences)):
         return False
-    n_falls = sum(later < before for before, later in pairwise(values))
-    within = zip(pairwise(values), pairwise(epochs), strict=True)
-    n_rises = sum(later > before for (before, later), (epoch, next_epoch) in within if epoch == next_epoch)
+    n_falls = np.count_nonzero(np.diff(values) < 0)
+    n_rises = np.count_nonzero((np.diff(values) > 0) & (np.diff(epochs) == 0))
     if occurrences[0].name.lower().endswith("s"):  # may be an amount: the steps of an episode
         rows = np.arange(len(values))
-        if goes_up_and_down(Column(np.array(values, float), rows), Column(np.array(epochs), rows)):
+        if goes_up_and_down(Column(values, rows), Column(np.array(epochs), rows)):
             return False
     if pairs.axis_of(rank) != "step":
-        return _RECORDS_A_RESTART * n_falls <= len(values)
-    return n_falls <= 2 * n_rises + 1 or _is_twofold(occurrences)
+        return bool(_RECORDS_A_RESTART * n_falls <= len(values))
+    return bool(n_falls <= 2 * n_rises + 1) or _is_twofold(occurrences)
 
 
 def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
@@ -201,14 +200,13 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
     a cycle, a round or a stage, whatever it is called. "" if there is none."""
     if not counters or any(record.epoch for record in records):
         return ""
-    inner: list[float] = []
-    others = dict[str, list[float]]()
+    inner, others = list[float](), dict[str, list[float]]()
     for record in records:
         count = next((pair.value for _, pair in record.counters if key_of(pair) == counters[0]), None)
         if count is not None:
             inner.append(count)
-            for pair in record.pairs:
-                others.setdefault(pair.name, []).append(pair.value)
+            for name, value in zip(record.shape, record.values, strict=True):
+                others.setdefault(name, []).append(value)
     restarts = np.diff(inner) < 0
     for name, values in others.items() if restarts.sum() >= _FEWEST_RESTARTS else ():
         if len(values) == len(inner) and is_whole(np.array(values)).all() and not is_known(name):
@@ -262,8 +260,7 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
 def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
     """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
     records too: names that are not known only count if the log mentions a training."""
-    of_known = dict[tuple[object, ...], list[int]]()
-    of_unknown = dict[tuple[str, ...], list[int]]()
+    steps_of = dict[tuple[object, ...], list[int]]()  # by what is alike
     for record in records:
         step, _ = course.step(record)
         if step is None:
@@ -271,24 +268,20 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
         losses = (name for name in record.shape if "loss" in name.lower() or role_of(name) in LOSSES)
         has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
         if record.is_training and (mentions_training or has_loss or record.epoch):
-            steps = of_known.setdefault((record.shape, record.evaluation), [])
+            alike: tuple[object, ...] = record.shape, record.evaluation
             is_named = record.epoch or (record.counters and record.counters[0][1].name != PROGRESS)
             n_enough = _FEWEST_EPOCHS if is_named and has_loss else _FEWEST_LINES
         elif mentions_training and record.measures:
-            steps, n_enough = of_unknown.setdefault(record.shape, []), _FEWEST_LINES
+            alike, n_enough = (record.shape,), _FEWEST_LINES
         else:
             continue
-        steps.append(step)
-        if _grows(steps, n_enough):
-            return True
+        steps_of.setdefault(alike, []).append(step)
+        if len(steps_of[alike]) >= n_enough:
+            ways = np.diff(steps_of[alike])
+            n_rises, n_falls = np.count_nonzero(ways > 0), np.count_nonzero(ways < 0)
+            if n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls:
+                return True
     return False
-
-
-def _grows(steps: list[int], n_enough: int) -> bool:
-    """Whether these are enough steps that grow a few times, and far more often than they fall."""
-    ways = np.diff(steps) if len(steps) >= n_enough else np.empty(0)
-    n_rises, n_falls = np.count_nonzero(ways > 0), np.count_nonzero(ways < 0)
-    return bool(n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls)
 
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:
