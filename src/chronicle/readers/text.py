@@ -22,7 +22,7 @@ from fnmatch import filter as matching
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
@@ -248,7 +248,6 @@ class Faults(list[Fault]):
         self.path, self.n_more = path, 0
 
     def add(self, what: str, *, line: int | None = None, byte: int | None = None) -> None:
-        """Lists one more fault, or counts it if enough are listed."""
         if len(self) < MOST_FAULTS:
             self.append(Fault(Place(str(self.path), line=line, byte=byte), what))
         else:
@@ -373,8 +372,7 @@ _PACKINGS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
 _SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}
 
 
-@dataclass(frozen=True)
-class Unpacked:
+class Unpacked(NamedTuple):
     """A file with the content of an archive, and the state of the archive: CUT, DAMAGED or "" for whole."""
 
     path: Path
@@ -442,14 +440,12 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
 
 
 def most_unpacked(path: Path) -> float:
-    """The bytes to which an archive may unpack."""
     if setting := os.environ.get(LIMIT):
         return float(setting) * 1e9
     return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
 
 
 def too_large(path: Path) -> LogError:
-    """The error about an archive that unpacks to more than it may."""
     what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most_unpacked(path))}"
     remedy = f"set {LIMIT} to the number of GB that it may take, or unpack it yourself"
     return LogError(str(path), f"{what}. Remedy: if you trust it, {remedy}")

@@ -290,6 +290,7 @@ class Repeats:
             record.evaluation = last.evaluation
         is_summary = n_counters < last.n_counters
         comparable = record.counters or start != last.start or is_summary
+        comparable = comparable and not {*last.values}.isdisjoint(record.values)  # settles most records
         if comparable and not record.is_block and record.evaluation == last.evaluation:
             named = zip(record.shape, record.values, strict=True)
             said = {pair for pair in named if not (is_summary and counts(Pair(*pair)))}

@@ -110,10 +110,7 @@ class LogReader:
         self._in_blocks = dict[str, None]()  # names that stand in a block with what counts
         self._is_heading = False  # whether the last count stood alone in its line, above what belongs to it
         self.uncounted = dict[str, dict[int, str]]()  # see `_separate_uncounted`
-        self._begun, self._resumed = (
-            "",
-            False,
-        )  # the event of a launch that may have begun; if one resumed
+        self._begun, self._resumed = "", False  # the event where a launch may have begun; if one resumed
         self._named_trial = self._trial = ""  # the training named last, and the one to which the rows belong
         self._tries_left = 0
         self._learned: Learned | None = None

@@ -217,9 +217,7 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
 
 _KERAS_LINE = re.compile(rb"\bEpoch \d+/\d+\s*$|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?- \d+m?s ")
 _KERAS_EPOCH = re.compile(r"\bEpoch (\d{1,9})/\d+\s*$")
-_KERAS_BAR = re.compile(
-    r"(?:(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+|(?=- \d))|^ ?(?=- \d)) ?(?P<rest>.*)"
-)
+_KERAS_BAR = re.compile(r"(?:(?P<n>\d+)/(?P<total>\d+) (?:\[=+\]|━+|(?=- \d))|^ ?(?=- \d)) ?(?P<rest>.*)")
 _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 

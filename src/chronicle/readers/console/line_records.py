@@ -80,7 +80,6 @@ _A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # `seed: 42`
 
 
 def _words_of(named: Sequence[Pair], text: str) -> Words:
-    """What a line with these pairs says beside them."""
     is_bar = any(pair.name == PROGRESS for pair in named)
     checkpoint = None if is_bar else _CHECKPOINT.match(text)
     event = (checkpoint.lastgroup or "") if checkpoint else ""
@@ -214,7 +213,6 @@ class Record:
 
 
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
-    """Pairs that were printed together, in a line of this text."""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
     form = form_of(tuple(pair.name for pair in named), _words_of(named, pairs.reworded(text)))
     return Reading(form, [pair.value for pair in named], ends)

@@ -60,9 +60,7 @@ class Form:
         ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
         self.ranked = sorted((rank, i, name) for rank, i, name in ranks if rank is not None)
         lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
-        outer = ("epoch", "episode")[
-            : 1 + (len(self.ranked) > 1)
-        ]  # of episodes, if steps are counted in them
+        outer = ("epoch", "episode")[: 1 + (len(self.ranked) > 1)]  # of episodes, where steps count, too
         self.epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
         self.n_counters = len(self.ranked) + (self.epoch >= 0)
         self.kept = dict[str, dict[str, int]]()
@@ -256,7 +254,7 @@ def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> Part | b
 def _number_of(
     raw: bytes, runs: Sequence[Span], owners: Sequence[Part | bytes | None], reading: Reading, pair: int
 ) -> tuple[list[int], Span]:
-    """The runs of digits of the number of a pair, and where it stands. Raises _Unclear if the runs that change
+    """The runs of digits of the number of a pair, where it stands. Raises _Unclear if the runs that change
     it are not all of it, or if it is a counter that may be written in another way."""
     own = [i for i, owner in enumerate(owners) if owner == (_VALUE, pair)]
     first = runs[own[0]][0] if own else 0

@@ -255,20 +255,15 @@ class Log:
         """The lines with a ``record``, except those that a ``batch`` (`generic.LogReader`) reads at once. The
         other lines are searched for faults of machines."""
         for chunk in self.chunks():
-            yield from self.lines_among(chunk.lines, chunk.numbers, record, chunk.unfinished, batch=batch)
+            yield from self.lines_in(chunk, record, batch)
 
-    def lines_among(
-        self,
-        lines: Sequence[bytes],
-        numbers: Sequence[int],
-        record: Finder,
-        unfinished: bool,
-        reached: Mapping[int, tuple[int, float]] | None = None,
-        batch: Any = None,
+    def lines_in(
+        self, chunk: Chunk, record: Finder, batch: Any = None, reached: Mapping[int, tuple[int, float]] = {}
     ) -> Iterator[Line]:
-        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end. ``reached``:
-        by line number, the step and time that a record right before it, read elsewhere, has reached."""
-        last = len(lines) - 1 if unfinished else -1
+        """As `lines`, of a chunk. ``reached``: by line number, the step and time that a record before it,
+        read elsewhere, has reached."""
+        lines, numbers = chunk.lines, chunk.numbers
+        last = len(lines) - 1 if chunk.unfinished else -1
         for start in range(0, len(lines), _BLOCK_LINES):
             block = lines[start : start + _BLOCK_LINES]
             in_batch = batch.matches(block) if batch else [None] * len(block)
@@ -284,7 +279,7 @@ class Log:
                 if index < read_to:
                     continue
                 number = numbers[index]
-                if reached and number in reached:
+                if number in reached:
                     self.step, self.time = reached[number]
                 if is_record:
                     if self._watched is not None:
@@ -377,7 +372,7 @@ class Log:
         self._faults[what] = replace(first, count=first.count + count)
 
     def not_a_number(self, line: Line, name: str) -> None:
-        """A field that holds no number. That is a fault if it holds one in other lines."""
+        """A field that holds no number, which is a fault if it holds one in other lines."""
         number, count = self._not_numbers.get(name, (line.number, 0))
         self._not_numbers[name] = number, count + 1
 

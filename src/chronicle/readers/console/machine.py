@@ -130,9 +130,7 @@ _BYTES = tuple(map(str.encode, (*WORDS, "traceback (most", "nodelist", "slurm_",
 _TRACEBACK = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
 _CANCELLED = re.compile(r"CANCELLED AT ([\dT:.-]+)")
-_NODES = re.compile(
-    r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|nodelist)\s*[=:]\s*[\"']?([^\s\"';|]{1,4000})"
-)
+_NODES = re.compile(r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode[Ll]ist)\s*[=:]\s*[\"']?([^\s\"';|]{1,4000})")
 _JOB = re.compile(r"\bSLURM_JOB(?:_?ID)\s*[=:]\s*[\"']?(\d{1,20})")
 _PROGRAM = r"[\w./()-]+(?:\[\d+\])?: "
 _SYSTEM_LINE = re.compile(

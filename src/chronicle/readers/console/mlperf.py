@@ -166,6 +166,5 @@ def _is_scalar(value: Any) -> bool:
 
 def _whole(value: Any) -> int | None:
     """The whole number of a counter; None for anything else, such as a list of [epoch, iteration]."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return int(value) if value == value // 1 and abs(value) < 2**63 else None
+    is_number = _is_scalar(value) and not isinstance(value, str)
+    return int(value) if is_number and value == value // 1 and abs(value) < 2**63 else None

@@ -94,7 +94,6 @@ def _windows(lines: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 def _may_train(lines: Sequence[bytes]) -> bool:
-    """Whether lines of any shape have a place in the log of a training."""
     shapes = with_zeros(b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     frequent = (shape for shape, _ in Counter(shapes).most_common(_MOST_SHAPES))
