@@ -34,7 +34,6 @@ LIVE_S = 86_400.0  # since a log was last written to
 _PIECE_BYTES = 1 << 20  # hashed at a time
 _SHA256, _HEAD = 64, 80  # characters of a hash, and of that and the size of the JSON
 _ALIGNED = 8  # bytes of a number
-_TYPES = ("<i8", "<f8")
 
 Arrays = list[NDArray[Any]]
 _STORE: ContextVar[tuple[Path, str] | None] = ContextVar("store", default=None)
@@ -94,7 +93,7 @@ class Source:
         if left or before.hexdigest() != digest:
             return
         for dtype, length in columns:
-            self.arrays.append(body[at : at + length * _ALIGNED].view(_TYPES[_TYPES.index(dtype)]))
+            self.arrays.append(body[at : at + length * _ALIGNED].view(dtype))
             at += length * _ALIGNED
         self.state, self._hash, self._n_read = state, before, offset
 

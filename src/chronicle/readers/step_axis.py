@@ -260,8 +260,7 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
 
 
 def _falls_between_epochs(counter: Column, epochs: Column) -> bool:
-    """Whether values fall again and again where the epoch goes up, and rarely rise within one: a counter that
-    begins anew in each epoch rises there."""
+    """Whether values fall again and again where the epoch goes up, and rarely rise within it."""
     forward, up = np.diff(counter.values), np.diff(_epoch_at(counter.rows, epochs)) > 0
     n_falls = np.count_nonzero((forward < 0) & up)
     return bool(n_falls >= MANY and n_falls > np.count_nonzero((forward > 0) & ~up))

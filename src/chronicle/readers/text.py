@@ -43,8 +43,7 @@ _OF_WORDS = re.compile(
 @dataclass(frozen=True)
 class Head:
     """The beginning of a file, read once and shown to every reader in turn. ``start`` holds the first
-    `HEAD_BYTES`, by which most formats are recognised; ``size`` is that of the file [bytes]. Two heads are
-    equal if the file has not changed in between, so that results for one hold for the other."""
+    `HEAD_BYTES`; ``size`` is that of the file [bytes]. Two heads are equal if the file has not changed."""
 
     path: Path
     size: int

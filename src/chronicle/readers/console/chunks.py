@@ -185,8 +185,7 @@ def _is_mostly_records(text: bytes) -> bool:
 @lru_cache(maxsize=1)
 def sample(head: Head) -> bytes:
     """The first MB of a text and pieces of the rest, since a first record may come late; as `plain` gives it,
-    every line ending with ``\\n``. Empty where the file is no text. All formats are asked about one file
-    before the next is opened, so that one sample is kept. Raises OSError."""
+    every line ending with ``\\n``. Empty where the file is no text. Raises OSError."""
     start, encoding = head.start, encoding_of(head.start)
     if not head.is_clean:
         return b""

@@ -95,12 +95,7 @@ class Epochs:
         return self._before + step
 
 
-class Position(NamedTuple):
-    """Where a log is: the step, and the epoch and the count from which it follows."""
-
-    step: int | None
-    epoch: float
-    at_count: float
+Position = tuple[int | None, float, float]  # the step, and the epoch and the count from which it follows
 
 
 class Course:
@@ -131,15 +126,15 @@ class Course:
 
     @property
     def position(self) -> Position:
-        return Position(self.last, self._epoch, self._count.value)
+        return self.last, self._epoch, self._count.value
 
     def is_behind(self, before: Position, *, counted: bool) -> bool:
         """Whether the log is not further than it was, by its steps or by what was ``counted``."""
+        step, epoch, count = before
         if counted:
-            same_epoch = self._counts_passes or self._epoch <= before.epoch
-            return same_epoch and self._count.value <= before.at_count
-        has_grown = self.last is not None and before.step is not None and self.last > before.step
-        return not has_grown or self._epoch < before.epoch
+            return (self._counts_passes or self._epoch <= epoch) and self._count.value <= count
+        has_grown = self.last is not None and step is not None and self.last > step
+        return not has_grown or self._epoch < epoch
 
     def begins_stage(self, record: Record) -> bool:
         """Whether a record is of another stage, which has a counter of its own."""
@@ -218,7 +213,9 @@ class Course:
         return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
 
     def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
-        if self._begins_training(pair):
+        before = self._count
+        restarts = pair.name == before.name and 0 < before.of != pair.of > 0 and pair.value < before.value
+        if restarts and 0 < self._n_epochs <= self._epoch:  # towards another end: another training
             self._announced_epoch = 1.0  # since the last epoch had the number of epochs, they count from 1
             self.launch()
         self._rank, self.counter, self.axis, self._beside_epoch = rank, pair.name, axis_of(rank), has_epoch
@@ -230,12 +227,6 @@ class Course:
         else:
             self.last = self._epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), pair.of)
         self._count = pair
-
-    def _begins_training(self, pair: Pair) -> bool:
-        """Whether a count restarts in the last epoch of all, towards another end: another training."""
-        before = self._count
-        other_end = pair.name == before.name and 0 < before.of != pair.of > 0 and pair.value < before.value
-        return other_end and 0 < self._n_epochs <= self._epoch
 
     def _epoch_of(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a count; if none is ever named, whole passes over the batches are counted."""
@@ -278,8 +269,7 @@ class Repeats:
         self._n_redraws = 0  # redrawn bars that got new numbers at the same count, minus those that did not
 
     def is_repeat(self, record: Record) -> bool:
-        """Whether a record says nothing new; if it does, it is remembered. An evaluation that continues in
-        lines without a counter is noted in these records."""
+        """Whether a record says nothing new. One without a counter may continue an evaluation."""
         text = record.sources[0].line.text
         if "<" in text and _BAR_CLOCK.search(text):
             return self._is_redrawn(record)

@@ -96,8 +96,7 @@ def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapp
 
 
 class LogReader:
-    """Follows a log record by record. Lines that differ in their numbers alone are read at once, as long as
-    the training only goes on (`matches` and `read`)."""
+    """Follows a log record by record. Similar lines are read at once while the training only goes on."""
 
     FRESH = ("log", "plan", "_learned", "_shapes", "_tries_left")
 
@@ -209,9 +208,8 @@ class LogReader:
     def _take_settings(
         self, record: Record, values: dict[str, float], step: int | None, known: bool, counted: bool
     ) -> bool:
-        """Keeps the arguments of a program that a record tells; False if it tells none. Known names are
-        arguments before the first step and after the announcement of a launch. The same ones again begin a
-        launch."""
+        """Keeps the arguments of a program that a record tells; False if it tells none. Known names are such
+        before the first step and after the announcement of a launch. The same again begin a launch."""
         at_start = step is None or self._begun == LAUNCH
         at_start |= bool(self._begun and not counted and self.log.rows.columns.keys().isdisjoint(values))
         text = record.sources[0].words if at_start or self._arguments else ""
@@ -247,8 +245,7 @@ class LogReader:
     # --- many lines at once ---
 
     def matches(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
-        """The lines of the shape that most of them have, if these count the steps of a training, hold more
-        than that, and hold each name once."""
+        """The lines of the commonest shape, if these count steps, hold more than that, and each name once."""
         self._shapes, self._tries_left = self._gatherer.shapes, _MOST_TRIES
         self._learned = learned = None if self.plan.by_row else self._shapes.common(lines)
         if learned is None or b"<" in learned.pattern.pattern:  # the line of a bar may be redrawn
@@ -279,7 +276,7 @@ class LogReader:
             times = np.array([learned.time(match.string) for match in matches[:n]])
             columns = {name: all_values[place] for name, place in places.items()}
             log.extend(np.array(numbers[:n]), steps, columns, times, reading.who)
-            count = self.course.position.at_count
+            *_, count = self.course.position
             self._repeats.pass_on([float(column[-1]) for column in all_values], int(steps[-1]), count)
         self._tries_left -= not n
         return n

@@ -50,7 +50,7 @@ class Row(NamedTuple):
 class Bars:
     """The lines of one training, and the bars that tell their steps. The Trainer redraws its bar after it has
     printed a line, but a terminal or a buffer may have moved lines, or kept only some bars. How many steps an
-    epoch has then shows which bar belongs to a line. What may be long is kept in columns."""
+    epoch has then shows which bar belongs to a line."""
 
     total: str = ""  # what the training's bar counts up to; other bars are those of evaluations
     end_epoch: float = math.nan  # the epoch at which the training ended
@@ -200,11 +200,12 @@ def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
     """The dictionaries of the log. Bars between them place the lines that wait for their steps."""
     for line in log.lines(_LINE):
+        if line.unfinished:
+            continue
         if bar := _BAR.match(line.text):
-            for rows in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
+            for rows in bars.draw(int(bar[1]), bar[2]):
                 log.add_rows(rows)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
-            values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}
-            if values and not line.unfinished:
+            if _EPOCH in items and (values := numbers(_ITEM.findall(items))):
                 yield line, values

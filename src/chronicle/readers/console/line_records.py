@@ -203,8 +203,7 @@ class Record:
 
     @property
     def is_training(self) -> bool:
-        """Whether a training prints such records: batches of an epoch, or a metric by which it is judged. A
-        score beside a bar alone may be of anything."""
+        """Whether a training prints such records. A score beside a bar alone may be of anything."""
         has_named_counter = any(pair.name != PROGRESS for _, pair in self.counters)
         if self.epoch is not None and has_named_counter:
             return True
@@ -270,19 +269,14 @@ class Gatherer:
         if reading is None or reading.form.event == _PART:
             return reading
         words = line.text[reading.start :].strip(_RULES_AND_BLANKS)
-        if not (reading.form.names or reading.form.event) and self._is_repeated_heading(words):
-            reading = reading._replace(form=form_of((), Words(event=REPEATED)))
+        if not (reading.form.names or reading.form.event) and HEADING.match(words):
+            words = re.sub(r"\d+", "0", words)
+            if not self._has_metric and len(self._headings) < _MOST_HEADINGS:
+                self._headings[words] = None
+            elif self._has_metric and words in self._headings:
+                reading = reading._replace(form=form_of((), Words(event=REPEATED)))
         self._has_metric = self._has_metric or any(map(is_judged, reading.form.names))
         return reading
-
-    def _is_repeated_heading(self, words: str) -> bool:
-        """Whether these words were a heading at the beginning of the log, before the first metric."""
-        if not HEADING.match(words):
-            return False
-        words = re.sub(r"\d+", "0", words)
-        if not self._has_metric and len(self._headings) < _MOST_HEADINGS:
-            self._headings[words] = None
-        return self._has_metric and words in self._headings
 
     def _parse(self, text: str) -> Reading | None:
         """What a line says that means the same wherever it stands; None for any other line."""

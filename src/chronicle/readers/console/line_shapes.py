@@ -41,8 +41,7 @@ Part = tuple[str, int]  # _VALUE or _OF, and the place of the pair
 
 
 class Words(NamedTuple):
-    """What a line says beside its numbers: the word of an evaluation; an event (see `line_words`); of which
-    of several trainings it is, as ``fold 3``."""
+    """The word of an evaluation in a line, its event, and of which training it is (``fold 3``)."""
 
     evaluation: str = ""
     event: str = ""

@@ -33,8 +33,7 @@ Column = tuple["array[float]", "array[int]"]  # values, and the rows in which th
 
 
 class Rows:
-    """Each row has a line, a step and a time, and a value for some of the metrics. ``units`` and ``roles``
-    are those of metrics whose name does not tell them."""
+    """Rows of a line, a step, a time and values of metrics, of which some have ``units`` and ``roles``."""
 
     FRESH = ("roles",)
 
@@ -147,8 +146,7 @@ _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
 @contextmanager
 def watched() -> Iterator[list[Log]]:
     """The logs that are read within, for `chronicle doctor`. Each keeps all of its columns, the numbers of
-    the lines that its format was shown (``record_lines``) and of those that were no record (``looked_at``).
-    It is a context because `read` makes its logs far below the command."""
+    the lines that its format was shown (``record_lines``) and of those that are no record (``looked_at``)."""
     logs = list[Log]()
     token = _WATCHING.set(logs)
     try:
@@ -260,8 +258,7 @@ class Log:
     def lines_in(
         self, chunk: Chunk, record: Finder, batch: Any = None, reached: Mapping[int, tuple[int, float]] = {}
     ) -> Iterator[Line]:
-        """As `lines`, of a chunk. ``reached``: by line number, the step and time that a record before it,
-        read elsewhere, has reached."""
+        """As `lines`, of a chunk. ``reached``: by line number, step and time of a record read before it."""
         lines, numbers = chunk.lines, chunk.numbers
         last = len(lines) - 1 if chunk.unfinished else -1
         for start in range(0, len(lines), _BLOCK_LINES):

@@ -255,8 +255,7 @@ def identify(head: Head) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
-    kernel or system log, which may tell of other jobs too, and else "job". Times without a year stay in the
-    placeholder year until the run is stitched."""
+    kernel or system log, which may tell of other jobs too, and else "job"."""
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)

@@ -206,8 +206,8 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Template:
-    """How lines of one kind are written, which it reads at once, as columns of bytes. ``clocks`` are the dates in the head, of which the first is used:
-    the place of the first character, and the number of digits in the fraction of a second."""
+    """How lines of one kind are written, which are read at once, as columns of bytes. ``clocks`` are dates in
+    the head, of which the first is used: where it begins, and the number of digits after the seconds."""
 
     head: bytes
     step: slice

@@ -272,11 +272,7 @@ _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,})
 
 
 def units_as_names(text: str) -> str:
-    """The line, in which a number that has only a unit is named by it.
-
-    >>> units_as_names("step 5 | loss 2.5 | 12.5 ms | 5,000 tok/s")
-    'step 5 | loss 2.5 | ms: 12.5 | tok/s: 5,000'
-    """
+    """The line, in which a number that has only a unit is named by it: `| 12.5 ms |` as `| ms: 12.5 |`."""
     return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
 
 
@@ -284,8 +280,6 @@ def reworded(text: str) -> str:
     """The line in pairs of a name and a number; most lines need no change. If a number has a decimal comma
     and none a point, all commas of the line are decimal ones.
 
-    >>> reworded("Ep. 1 : Up. 1000 : Sen. 70,000 : Cost 7.95 : L.r. 1.0e-05")
-    'epoch 1 update 1000 : sentences 70,000 : Cost 7.95 : L.r = 1.0e-05'
     >>> reworded("Epoch 1 - loss: 2,982 - acc: 0,5025")
     'Epoch 1 - loss: 2.982 - acc: 0.5025'
     """

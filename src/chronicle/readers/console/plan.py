@@ -146,8 +146,7 @@ def _counter_by_values(training: Sequence[Record]) -> str:
 
 def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
     """What counts in a log, the best first, with all its values, and which of these count another stage. A
-    better name is passed over if it occurs, in records of the training, half as often as another one or as
-    epochs: the other places more rows."""
+    better name is passed over if it occurs, in training records, half as often as another or epochs."""
     ranks, occurrences = dict[str, int](), dict[str, list[Pair]]()
     epochs, n_training = dict[str, list[float]](), Counter[str]()
     for record in records:
