@@ -179,9 +179,9 @@ class Course:
             return self.last, len(record.pairs) > 1
         return self.last, known
 
-    def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
+    def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, int]) -> Steps:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""
-        of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
+        of = {place: ends.get(place, 0) for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
         counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
         rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
@@ -193,9 +193,8 @@ class Course:
             return _NO_STEPS
         counts = values[at]
         goes_on = counts > np.append(before.value, counts[:-1])
-        for place, end in of.items():
+        for place in of:
             goes_on &= (values[place] % 1 == 0) & (values[place] >= 0) & (values[place] < _MOST_COUNTED)
-            goes_on &= ends[place] == end if place in ends else True
         if form.epoch >= 0:
             goes_on &= (values[form.epoch] == self._epoch) & self._epoch_named
         n = len(counts) if goes_on.all() else int(goes_on.argmin())

@@ -269,8 +269,8 @@ class LogReader:
             return 0
         if not self._repeats.goes_on(reading) or not log.leads(places, reading.who):
             return 0
-        values, ends = learned.columns(matches)
-        steps = self.course.go_on(reading.form, values, ends)
+        values = learned.columns(matches)
+        steps = self.course.go_on(reading.form, values, reading.ends)
         if n := len(steps):
             all_values = [values.get(i, np.full(n, same))[:n] for i, same in enumerate(reading.values)]
             times = np.array([learned.time(match.string) for match in matches[:n]])

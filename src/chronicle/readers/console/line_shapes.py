@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.model import Floats, Steps
+from chronicle.model import Floats
 from chronicle.readers.console.chunks import NAN, time_in, with_zeros, words_start
 from chronicle.readers.console.pairs import last_word, names_epoch, rank_of_name
 
@@ -34,10 +34,7 @@ _RUN = re.compile(rb"\d+")
 _NUMBER = re.compile(rb"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)")
 _DECIMAL_COMMA = re.compile(rb"(?<!\d)0,\d")  # among numbers whose commas separate thousands
 
-_VALUE, _OF = "value", "of"  # the two numbers that a pair may have
-
 Span = tuple[int, int]
-Part = tuple[str, int]  # _VALUE or _OF, and the place of the pair
 
 
 class Words(NamedTuple):
@@ -81,8 +78,8 @@ class Reading(NamedTuple):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Everything but the numbers."""
-        return self.form.names, self.form.words, self.ends.keys(), self.who, self.start
+        """Everything but the values."""
+        return self.form.names, self.form.words, self.ends, self.who, self.start
 
 
 Parser = Callable[[str], Reading | None]  # None for a line that cannot be read without those before it
@@ -95,7 +92,7 @@ class Learned:
 
     reading: Reading
     pattern: re.Pattern[bytes]
-    parts: tuple[Part, ...]
+    places: tuple[int, ...]
     commas: bool
 
     def match(self, raw: bytes) -> re.Match[bytes] | None:
@@ -105,30 +102,22 @@ class Learned:
 
     def reading_of(self, match: re.Match[bytes]) -> Reading:
         """A matched line as the full parser would read it."""
-        form, values, _, who, start, _ = self.reading
-        values, ends = list(values), {}  # values without digits, as NaN, are those of the first line
-        for (kind, pair), text in zip(self.parts, match.groups(), strict=True):
-            if kind == _OF:
-                ends[pair] = int(text)
-            else:
-                values[pair] = float(text.replace(b",", b"_") if self.commas else text)
-        return Reading(form, values, ends, who, start, self.time(match.string))
+        values = list(self.reading.values)  # those without digits, as NaN, are those of the first line
+        for place, text in zip(self.places, match.groups(), strict=True):
+            values[place] = float(text.replace(b",", b"_") if self.commas else text)
+        return self.reading._replace(values=values, time=self.time(match.string))
 
     def time(self, raw: bytes) -> float:
         """The time of a line of this shape; NaN unknown."""
         return time_in(raw[: self.reading.start].decode()) if self.reading.start else NAN
 
-    def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
-        """The values of many lines, and what they count up to, by place; only those that have digits."""
-        values, ends = dict[int, Floats](), dict[int, Steps]()
-        texts = zip(*(match.groups() for match in matches), strict=True)
-        for (kind, pair), column in zip(self.parts, texts, strict=True):
-            if kind == _OF:
-                ends[pair] = np.array(list(map(int, column)))
-            else:
-                cells = (text.replace(b",", b"_") for text in column) if self.commas else column
-                values[pair] = np.array(list(map(float, cells)))
-        return values, ends
+    def columns(self, matches: Sequence[re.Match[bytes]]) -> dict[int, Floats]:
+        """The values of many lines, by place; only those that have digits."""
+        values, texts = dict[int, Floats](), zip(*(match.groups() for match in matches), strict=True)
+        for place, column in zip(self.places, texts, strict=True):
+            cells = (text.replace(b",", b"_") for text in column) if self.commas else column
+            values[place] = np.array(list(map(float, cells)))
+        return values
 
 
 class Shapes:
@@ -153,8 +142,9 @@ class Shapes:
 
     def common(self, lines: Sequence[bytes]) -> Learned | None:
         """A shape that many of these lines have."""
-        some = map(with_zeros, lines[:: len(lines) // _PROBES + 1])
-        found = Counter(variants[0] for variants in map(self._learned.get, some) if variants)
+        some = lines[:: len(lines) // _PROBES + 1]
+        variants = ((raw, one) for raw in some for one in self._learned.get(with_zeros(raw), ()))
+        found = Counter(one for raw, one in variants if one and one.match(raw))
         learned, n = max(found.items(), key=itemgetter(1), default=(None, 0))
         return learned if n > 1 else None
 
@@ -195,21 +185,18 @@ def _learn(raw: bytes, parser: Parser) -> Learned | None:
         }
     except _Unclear:
         return None
-    spans = {runs[i]: owner for i, owner in enumerate(owners) if isinstance(owner, tuple) and owner[0] == _OF}
-    if {pair for _, pair in spans.values()} != reading.ends.keys():
-        return None
     # What stands in the place of each run: the same digits, or as many others.
     written = [
         owner if isinstance(owner, bytes) else rb"\d{%d}" % (end - start)
         for owner, (start, end) in zip(owners, runs, strict=True)
     ]
-    with_commas = False
+    with_commas, spans = False, dict[Span, int]()
     for pair, (own_runs, span) in numbers.items():
-        spans[span] = _VALUE, pair
+        spans[span] = pair
         commas = b"," in raw[slice(*span)]
         with_commas |= commas
         for i in own_runs:
-            if owners[i] not in (None, (_VALUE, pair)):
+            if owners[i] not in (None, pair):
                 return None
             are_decimals = raw[runs[i][0] - 1 : runs[i][0]] == b"."
             if not commas and (are_decimals or i == own_runs[0]):  # it is no exponent: others may be longer
@@ -230,11 +217,11 @@ def _pattern(raw: bytes, runs: Mapping[Span, bytes], groups: Iterable[Span]) -> 
     return b"".join(parts)
 
 
-def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> Part | bytes | None:
+def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> int | bytes | None:
     """To which number a run of digits belongs, found out by changing them: None if they change nothing, the
     digits themselves if they must stay. Raises _Unclear if they change several numbers."""
     start, end = span
-    changed = set[Part]()
+    changed = set[int]()
     for change in _CHANGES:
         text = (raw[:start] + raw[start:end].translate(change) + raw[end:]).decode()
         if end <= reading.start and words_start(text) == (reading.who, reading.start):
@@ -243,19 +230,18 @@ def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> Part | b
         if other is None or other.kind != reading.kind:
             return raw[start:end]
         values = enumerate(zip(reading.values, other.values, strict=True))
-        changed |= {(_VALUE, i) for i, (one, two) in values if repr(one) != repr(two)}
-        changed |= {(_OF, i) for i, of in reading.ends.items() if of != other.ends[i]}
+        changed |= {i for i, (one, two) in values if repr(one) != repr(two)}
     if len(changed) > 1:
         raise _Unclear
     return next(iter(changed), None)
 
 
 def _number_of(
-    raw: bytes, runs: Sequence[Span], owners: Sequence[Part | bytes | None], reading: Reading, pair: int
+    raw: bytes, runs: Sequence[Span], owners: Sequence[int | bytes | None], reading: Reading, pair: int
 ) -> tuple[list[int], Span]:
     """The runs of digits of the number of a pair, where it stands. Raises _Unclear if the runs that change
     it are not all of it, or if it is a counter that may be written in another way."""
-    own = [i for i, owner in enumerate(owners) if owner == (_VALUE, pair)]
+    own = [i for i, owner in enumerate(owners) if owner == pair]
     first = runs[own[0]][0] if own else 0
     lowest = first - 1 if raw[first - 1 : first] == b"." else first
     for start in (lowest, lowest - 1) if own else ():
