@@ -74,9 +74,8 @@ def as_float(value: float | int) -> float:
 
 
 def from_yaml(text: str) -> Any:
-    """The mapping or list in a YAML document; {} if it holds neither. No document is refused, because
-    settings only accompany a log: a tag (`!!python/object:...`) is dropped, an alias stays as it is written,
-    and all that precedes a syntax error is kept."""
+    """The mapping or list in a YAML document; {} if it holds neither. No document is refused: a tag
+    (`!!python/object:...`) is dropped, an alias stays as written, all before a syntax error is kept."""
     import yaml  # here, because the import takes longer than reading most logs
 
     begun = [(False, list[Any]())]  # is it a mapping; its items, or keys and values in turn

@@ -194,9 +194,8 @@ _SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
 def state_of(value: Any, arrays: Arrays) -> Any:
-    """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content.
-    Numbers in arrays go into ``arrays``. Of an object all attributes are kept but those that its class names
-    in FRESH, which whoever makes the object fills."""
+    """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content,
+    without what the class of an object names in FRESH. Numbers in arrays go into ``arrays``."""
     kind = type(value)
     if value is None or isinstance(value, str | int | float):
         return value

@@ -41,9 +41,6 @@ _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the traine
 Mask = NDArray[np.bool_]
 
 
-# --- names ---
-
-
 @lru_cache(maxsize=_CACHED_NAMES)
 def column_key(name: str) -> str:
     """A name as it is compared: in lower case, with `_` for blank, dot and dash, `num_` for `number_of_`."""
@@ -103,9 +100,6 @@ class Column:
 
 
 NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
-
-
-# --- which counter ---
 
 
 @dataclass(frozen=True, eq=False)
@@ -324,9 +318,6 @@ def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tup
     broken = len(column.rows) - len(known.rows)
     problem = "step is no whole number; taken from the row before"
     return steps[latest], (Fault(Place(str(path)), problem, broken),) if broken else ()
-
-
-# --- epochs ---
 
 
 def epochs_of(columns: Mapping[str, Column]) -> Column:

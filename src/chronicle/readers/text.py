@@ -1,8 +1,5 @@
 """What all readers share: the head by which a format is recognised, encodings, lines and blocks of text,
 faults up to a limit, packed logs, and a reader as a row, whose module is only imported when it is needed.
-
-A packed log is recognised by its first bytes, and unpacked to a temporary file of limited size. Of an archive
-that is cut or damaged, what stands before is read.
 """
 
 from __future__ import annotations
@@ -146,8 +143,7 @@ def _is_chinese(start: bytes) -> bool:
 
 
 class Lines:
-    """Iterates over the lines of a file, without their ends. ``number`` is that of the current line, from 1;
-    ``unfinished``: the last line has no end."""
+    """The lines of a file without their ends; ``number`` counts from 1, ``unfinished`` if it has none."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False
@@ -247,6 +243,7 @@ class Faults(list[Fault]):
         self.path, self.n_more = path, 0
 
     def add(self, what: str, *, line: int | None = None, byte: int | None = None) -> None:
+        """Lists one more fault, or counts it if enough are listed."""
         if len(self) < MOST_FAULTS:
             self.append(Fault(Place(str(self.path), line=line, byte=byte), what))
         else:
@@ -260,9 +257,8 @@ class Faults(list[Fault]):
 @dataclass(frozen=True)
 class OnDemand:
     """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are its
-    optional functions; a folder that is one log holds a name that matches one of ``folder_has``. The module
-    is only asked about a file if its first bytes (``starts``), its first byte that is no blank (``opens``) or
-    zero bytes in it (``binary``) allow."""
+    optional functions; a folder that is one log holds a name that matches one of ``folder_has``. The file is
+    as ``starts`` (first bytes), ``opens`` (first byte but blanks) or ``binary`` (with zeros) tell."""
 
     module: str
     NAME: str
@@ -439,12 +435,14 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
 
 
 def most_unpacked(path: Path) -> float:
+    """The bytes to which an archive may unpack."""
     if setting := os.environ.get(LIMIT):
         return float(setting) * 1e9
     return min(LIMIT_GB * 1e9, max(FREE_BYTES, MOST_TIMES * path.stat().st_size))
 
 
 def too_large(path: Path) -> LogError:
+    """The error about an archive that unpacks to more than it may."""
     what = f"unpacks from {_size(path.stat().st_size)} to more than {_size(most_unpacked(path))}"
     remedy = f"set {LIMIT} to the number of GB that it may take, or unpack it yourself"
     return LogError(str(path), f"{what}. Remedy: if you trust it, {remedy}")

@@ -24,7 +24,7 @@ where the word begins, as in ``step:(?<=\bstep:)``. CONTRIBUTING.md says what el
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.text import Head, OnDemand
@@ -36,9 +36,9 @@ class Format(OnDemand):
     def identify(self, head: Head) -> bool:
         return head.is_text and format_of(head) == self.NAME
 
-    @property
-    def marks(self) -> tuple[bytes, ...]:
-        return tuple(self._module.MARKS)
+    @cached_property
+    def marks(self) -> list[re.Pattern[bytes]]:
+        return [*map(re.compile, self._module.MARKS)]
 
 
 FORMATS = (
@@ -64,10 +64,5 @@ def format_of(head: Head) -> str:
     """The NAME of the first format of which a text holds a record, "" if there is none. Raises OSError."""
     if not may_be_log(head) or not (text := sample(head)):
         return ""
-    return next((name for name, marks in _all_marks() if any(mark.search(text) for mark in marks)), "")
-
-
-@lru_cache(maxsize=1)
-def _all_marks() -> list[tuple[str, list[re.Pattern[bytes]]]]:
     formats = (form for form in FORMATS if isinstance(form, Format))
-    return [(form.NAME, [*map(re.compile, form.marks)]) for form in formats]
+    return next((form.NAME for form in formats if any(mark.search(text) for mark in form.marks)), "")

@@ -131,8 +131,6 @@ def _chunk(data: bytes, first: int, n_cut: int, *, is_last: bool = False) -> Chu
     return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, n_cut)
 
 
-# --- what a format is recognised by ---
-
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # have readers of their own, even if damaged
 _NAMED_NUMBER = re.compile(r"[A-Za-z)\]][:=] ?[-+\[(]?\d")  # "Reward: 2.5", as no table and no JSON has it
@@ -284,8 +282,6 @@ def words_start(line: str) -> tuple[str, int]:
         who, at = who or (match[match.lastindex] if match.lastindex else ""), match.end()
     return who, at
 
-
-# --- clocks ---
 
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _HEAD = 120  # characters at the start of a line that may hold its clock

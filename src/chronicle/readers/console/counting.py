@@ -51,8 +51,7 @@ class Plan:
 class Epochs:
     """Steps that restart in each epoch, as one count. An epoch is as long as its last step says, and one
     distance between steps longer if the next one counts from 0, as in `step_axis.steps_per_epoch`. An epoch
-    that was there before starts where it started then; what that means is decided when attempts are stitched.
-    So does the first epoch of a launch that continues in a later epoch than the log began with."""
+    that was there before starts where it started then, as does the first of a launch that goes on later."""
 
     def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
         self.epoch: float | None = None
@@ -99,8 +98,7 @@ Position = tuple[int | None, float, float]  # the step, and the epoch and the co
 
 
 class Course:
-    """Where a log is, record by record. Only the counters of the ``plan`` count. Where phases are told apart,
-    an evaluation stands where the training is."""
+    """Where a log is, record by record. Where phases are told apart, an evaluation stands at the training."""
 
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"

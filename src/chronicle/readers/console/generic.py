@@ -79,9 +79,8 @@ def read_line(log: Log, line: Line) -> None:
 
 
 def _separate_uncounted(columns: dict[str, Column], uncounted: Mapping[str, Mapping[int, str]]) -> None:
-    """Separates a metric that stands beside what counts from one of the same name that does not: the mean of
-    an epoch becomes `epoch/loss`, what has no count at all `summary/loss`. That is done if at least as many
-    values have a count as have none. ``uncounted``: by metric and row, what the line names instead."""
+    """Renames what stands beside no count, as the mean of an epoch (`epoch/loss`, `summary/loss`), if as
+    many values have a count. ``uncounted``: by metric and row, what the line names instead."""
     for name, labels in uncounted.items():
         values, rows = map(np.array, columns.get(name, ((), ())))
         without_count = np.isin(rows, list(labels))
@@ -241,8 +240,6 @@ class LogReader:
                 label = next((pair.name for pair in counters if pair.name != PROGRESS), "summary")
                 for name in numbers:
                     self.uncounted.setdefault(name, {})[len(self.log.rows) - 1] = label
-
-    # --- many lines at once ---
 
     def matches(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
         """The lines of the commonest shape, if these count steps, hold more than that, and each name once."""

@@ -89,8 +89,7 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Rows:
-        """The lines at the end of the log. Those that a buffer held back (several lines, or one before the
-        summary or below a full bar) stand at the last bar."""
+        """The lines at the end of the log. Those that a buffer held back stand at the last bar."""
         ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
         kept_back = sum("loss" in row.values for row in self.waiting) > 1 - ended
         if not self.total and (ended or kept_back):

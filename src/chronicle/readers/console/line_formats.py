@@ -340,8 +340,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             checkpoint=re.compile(r"(?P<what>Sav|Load)ing checkpoint (?:at|from) (?P<place>\S+)"),
             ranks=True, as_number=short_number,
             units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"}),
-        # s:250 tel:6.17
-        # s:250 trl:6.18 lr:0.0002 norm:0.90
+        # s:250 tel:6.17    and    s:250 trl:6.18 lr:0.0002 norm:0.90
         # s:250 eval:0.26                           the accuracy on HellaSwag
         LineFormat("llm.c",
             MARKS=(rb"(?m)s:(?<=^s:)\d+ t[er]l:-?[\dni]",),
@@ -371,10 +370,9 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             single=re.compile(rf"^(?P<step>\d{{1,18}}) +(?P<value>{NUMBER})\s*$"), ranks=True,
             repeated=("loss", "grad_norm")),
         # iter 0: loss 10.9, time 12.00ms, mfu 1.0%
-        # step 0: train loss 4.2, val loss 4.3
+        # step 0: train loss 4.2, val loss 4.3    and    validation loss: 4.3
         # 10 | loss 8.9012 | lr 1.000000e-05 | 300.12ms | mfu 1.23%             of llama2.c
         # step   911 | loss: 4.988997 | lr 5.9697e-04 | norm: 0.5693 | dt: 405.63ms | tok/sec: 1292520.48
-        # validation loss: 4.3
         # 250 val 6.1234                            of the log.txt of build-nanogpt
         LineFormat("nanogpt",
             MARKS=(

@@ -149,8 +149,7 @@ _MOST_HEADINGS = 64
 
 class Record:
     """Numbers that were printed together, in one line or in a block of lines, each from its source. ``shape``
-    are their names, ``counters`` what counts steps among them, the best first, ``epoch`` what counts epochs.
-    ``is_open``: the log ended in the block, which may continue."""
+    are their names, ``counters`` what counts steps, the best first. ``is_open``: the log ended in it."""
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, is_open: bool = False) -> None:
         form, values, ends, *_ = reading
@@ -195,11 +194,6 @@ class Record:
         if not self.is_block:
             return ((self.sources[0], numbers),)
         return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
-
-    @property
-    def measures(self) -> bool:
-        """Whether a number that is not whole stands beside what counts."""
-        return bool(self.counters) and any(value != value // 1 for value in self.values)
 
     @property
     def is_training(self) -> bool:

@@ -163,9 +163,6 @@ class Shapes:
         return variants
 
 
-# --- learning ---
-
-
 class _Unclear(Exception):
     """What the digits of a line mean cannot be told."""
 

@@ -200,8 +200,7 @@ def _read_batches(batch: Any, matches: Sequence[re.Match[bytes] | None], numbers
 class Log:
     """What was read so far. ``step`` and ``time`` are those of the last record; ``truncated``: the last line
     has no end. A format fills ``facts`` and ``events``, and sets ``axis`` to what its steps count. If it
-    names its ``form``, reading continues where it stopped when the file has grown; ``state`` holds what else
-    the format must remember for that."""
+    names its ``form``, a file that has grown is read on; ``state`` is what it must remember for that."""
 
     FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "record_lines", "looked_at")
 
@@ -224,8 +223,6 @@ class Log:
         self._faults = dict[str, Fault]()  # by what could not be used
         self._not_numbers = dict[str, tuple[int, int]]()  # the first line of a field, how many there are
         self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
-
-    # --- lines ---
 
     def chunks(self) -> Iterator[Chunk]:
         """The log in chunks. A last line without an end counts as whole if earlier lines have the same words,
@@ -291,8 +288,6 @@ class Log:
             self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
-    # --- records ---
-
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
@@ -339,8 +334,6 @@ class Log:
         """Whether what a rank says under these names is kept, whatever other ranks say."""
         return not who or self._leading_ranks.get(frozenset(names), ("",))[0] == who
 
-    # --- facts, events and faults ---
-
     def add_settings(self, settings: Mapping[str, Any]) -> None:
         """Settings of the program, which become facts as ``config/...``; the first value of a name stays."""
         for name, value in settings.items():
@@ -384,8 +377,6 @@ class Log:
         """What could not be used, then the faults of machines."""
         near = self.rows.times[-1] if self.rows.times else NAN
         return (*self._faults.values(), *self.machine.listed(near))
-
-    # --- attempts ---
 
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""

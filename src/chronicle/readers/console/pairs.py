@@ -124,8 +124,6 @@ def best_beside_loss(names: tuple[str, ...]) -> bool:
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
 
-# --- rows of numbers without names ---
-
 _CELL = re.compile(
     r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
     r"|(?P<i>\d{1,15})|(?P<f>[-+]?(?:\d+\.\d*|\.\d+|\d+(?=e))(?:e[-+]?\d{1,3})?|-?nan|-?inf)",
@@ -184,8 +182,6 @@ def _names_of_yolo(kinds: str, values: Sequence[float]) -> list[str]:
             return ["epoch", "-", *parts, "train/loss", "-", "-", *others]
     return []
 
-
-# --- lines in words of their own ---
 
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 

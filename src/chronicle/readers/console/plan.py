@@ -141,9 +141,6 @@ def _counter_by_values(training: Sequence[Record]) -> str:
     return ""
 
 
-# --- what counts ---
-
-
 def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
     """What counts in a log, the best first, with all its values, and which of these count another stage. A
     better name is passed over if it occurs, in training records, half as often as another or epochs."""
@@ -226,8 +223,7 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     bars, latest, moved, of_searches = set[str](), "", False, set[str]()
     n_moved, n_still = Counter[str](), Counter[str]()
     for record in records:
-        has_bar = PROGRESS in record.shape
-        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS] if has_bar else []
+        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
         if "best trial" in map(str.lower, record.shape):
             of_searches.update(own)
         latest, moved = (own[-1], True) if own else (latest, moved)
@@ -252,9 +248,6 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
     return not any(map(all, counted)) and sum(own_turns) >= _RECORDS_A_STAGE * max(1, n_stretches)
 
 
-# --- whether it is the log of a training ---
-
-
 def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
     """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
     records too: names that are not known only count if the log mentions a training."""
@@ -269,7 +262,7 @@ def _have_growing_steps(records: Iterable[Record], course: Course, mentions_trai
             alike: tuple[object, ...] = record.shape, record.evaluation
             is_named = record.epoch or (record.counters and record.counters[0][1].name != PROGRESS)
             n_enough = _FEWEST_EPOCHS if is_named and has_loss else _FEWEST_LINES
-        elif mentions_training and record.measures:
+        elif mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
             alike, n_enough = (record.shape,), _FEWEST_LINES
         else:
             continue

@@ -26,12 +26,9 @@ _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star o
 _LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
 _PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
-# Vowpal Wabbit's header has two lines, of which this is the second.
-_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
-        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
-    ),
-}  # fmt: skip
+# The second line of Vowpal Wabbit's header, and what it means.
+_VOWPAL_WABBIT = ["loss", "last", "counter", "weight", "label", "predict", "features"]
+_OF_VOWPAL_WABBIT = ("average loss", "loss since last", "samples", "example weight", *_VOWPAL_WABBIT[4:])
 _MOST_COLUMNS = 64
 
 
@@ -152,8 +149,8 @@ def header(text: str) -> tuple[str, ...]:
     """The names of the columns, if a line is a header; else ()."""
     if not _HEADER.match(text) or ": " in text or "=" in text:
         return ()
-    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
-        return columns
+    if text.split() == _VOWPAL_WABBIT:
+        return _OF_VOWPAL_WABBIT
     cells = [name for cell in _bordered(text) or [text.strip()] for name in _GAP.split(cell)]
     names = cells if len(cells) > 1 else text.split()
     if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows of blanks
@@ -192,8 +189,6 @@ def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
     groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
     return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
 
-
-# --- rows under two lines of names ---
 
 _WITHOUT_GROUP = {"rate": "learning rate"}  # the names of columns that stand before all groups
 _GROUP_NAME = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
