@@ -1,18 +1,8 @@
 """The readers: those of chronicle, a row each, and those of other packages, whose failures stop nothing.
 
-Beside the four names of `Reader` there are some that a reader may have:
-
-    FALLBACK = 1                          claims only what no reader with a lower number claims; -1 is for
-                                          beginnings that are of one format beyond doubt
-    identify_folder(path) -> bool         a folder that is one log: what lies in it is not looked at
-    read_folder(path) -> list[Attempt]
-    foreign(path) -> list[Path]           what lies in such a folder and is not of that log: if there is a log
-                                          in it, the folder is one log only where `run_key` knows it
-    read_many(paths)                      as read of each, where that is faster: attempts, the error, or None
-                                          for a file that it does not know (they are chosen by SUFFIXES)
-    runs(path) -> list[str]               a file of several runs: the fact "run" of their attempts, cheaply
-    run_key(path) -> str                  folders side by side with one key are attempts of one run
-    lacks(path) -> str                    of a file that no reader knows: what it lacks to be of this format
+docs/own-reader.md lists the optional names of a reader beside the four of `Reader`. A reader of chronicle may
+have ``FALLBACK = -1``, for beginnings that are of one format beyond doubt, and ``read_many(paths)``, which is
+faster: attempts, the error, or None for a file that it does not know (they are chosen by SUFFIXES).
 """
 
 from __future__ import annotations

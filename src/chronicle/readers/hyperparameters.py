@@ -18,9 +18,8 @@ Scalar = float | int | str | bool
 # Keys whose objects hold hyperparameters.
 _CONFIG = re.compile(r"config|hyper|hparams|^(training_)?args$|^arguments$|params$|^_meta$", re.IGNORECASE)
 # Hyperparameters that also become facts under a name that does not depend on the framework.
-_CANONICAL = {"seed": "seed", "random_seed": "seed", "world_size": "world_size"}
-_CANONICAL |= {"num_processes": "world_size"}  # of accelerate
-_CANONICAL |= {"dataset": "dataset", "dataset_name": "dataset"}
+_CANONICAL = {"seed": "seed", "random_seed": "seed", "dataset": "dataset", "dataset_name": "dataset"}
+_CANONICAL |= {"world_size": "world_size", "num_processes": "world_size"}  # the latter of accelerate
 
 _COMMENT = re.compile(r"(?:^|\s)#.*$")
 _NUMBER = re.compile(r"[-+]?(\d[\d_]*(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
@@ -51,7 +50,7 @@ def config_facts(config: Mapping[str, Any]) -> dict[str, Scalar]:
 
 def named_facts(flat: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
     """The first 1,000 facts; those below a key that names a configuration become `config/...`."""
-    facts: dict[str, Scalar] = {}
+    facts = dict[str, Scalar]()
     for name, value in islice(flat, MAX_ENTRIES):
         inner = below_config(name)
         facts.setdefault(f"config/{inner}" if inner else name, value)
@@ -75,14 +74,11 @@ def as_float(value: float | int) -> float:
 
 
 def from_yaml(text: str) -> Any:
-    """The mapping or list in a YAML document; {} if it holds neither. No document is refused, because
-    settings only accompany a log: a tag (`!!python/object:...`) is dropped, an alias stays as it is written,
-    and all that precedes a syntax error is kept."""
+    """The mapping or list in a YAML document; {} if it holds neither. No document is refused: a tag
+    (`!!python/object:...`) is dropped, an alias stays as written, all before a syntax error is kept."""
     import yaml  # here, because the import takes longer than reading most logs
 
-    begun: list[tuple[bool, list[Any]]] = [
-        (False, [])
-    ]  # is it a mapping; its items, or keys and values in turn
+    begun = [(False, list[Any]())]  # is it a mapping; its items, or keys and values in turn
     with suppress(yaml.YAMLError):
         for event in yaml.parse(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
             if isinstance(event, yaml.CollectionStartEvent):
@@ -107,11 +103,9 @@ def _end_last(begun: list[tuple[bool, list[Any]]]) -> None:
 
 
 def scalar(text: str) -> Any:
-    """The value of a text on one line: a number, bool, None, list, or mapping in JSON, else the text."""
-    if len(text) > 1 and text[0] == text[-1] == "'":
-        return text[1:-1].replace("''", "'")
-    if text[:1] in ('"', "[", "{"):
-        return _flow(text)
+    """The value of a text on one line: a number, bool, None, list or mapping, else the text."""
+    if text[:1] in ("[", "{"):
+        return from_yaml(text)
     text = _COMMENT.sub("", text).strip()
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
@@ -119,13 +113,3 @@ def scalar(text: str) -> Any:
         whole = text.lstrip("+-").replace("_", "").isdigit()
         return int(text) if whole and len(text) < 19 else float(text)
     return text
-
-
-def _flow(text: str) -> Any:
-    """The value of a quoted text, of a list on one line, or of a mapping that is valid JSON."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        if text[0] != "[" or text[-1] != "]":
-            return text
-    return [scalar(item.strip()) for item in text[1:-1].split(",") if item.strip()]

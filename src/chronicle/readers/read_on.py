@@ -4,9 +4,8 @@
         read_all(path)
 
 What a reader knows after the last whole record (`state_of`) is kept in a file of its own, beside the length
-and the SHA-256 of all that stands before that place. Whenever the log is read again, these are compared: a
-log that was replaced, cut or changed anywhere is read from its beginning. Nothing is kept of a log that was
-not written to for a day, and whatever is kept may be removed at any time.
+and the SHA-256 of all that stands before that place. A log that was replaced, cut or changed anywhere is read
+from its beginning. Nothing is kept of a log that was not written to for a day.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,6 @@ LIVE_S = 86_400.0  # since a log was last written to
 _PIECE_BYTES = 1 << 20  # hashed at a time
 _SHA256, _HEAD = 64, 80  # characters of a hash, and of that and the size of the JSON
 _ALIGNED = 8  # bytes of a number
-_TYPES = ("<i8", "<f8")
 
 Arrays = list[NDArray[Any]]
 _STORE: ContextVar[tuple[Path, str] | None] = ContextVar("store", default=None)
@@ -67,8 +65,8 @@ class Source:
         self.path, self.file = path, file
         self.state: Any = None
         self.arrays = Arrays()
-        self._hash, self._n_read, store = hashlib.sha256(), 0, _STORE.get()
         self._kept: Path | None = None
+        self._hash, self._n_read, store = hashlib.sha256(), 0, _STORE.get()
         if form and store and time.time() - os.fstat(file.fileno()).st_mtime < LIVE_S:
             folder, version = store
             named = f"{form}\0{version}\0{path.absolute()}".encode("utf-8", "surrogateescape")
@@ -95,7 +93,7 @@ class Source:
         if left or before.hexdigest() != digest:
             return
         for dtype, length in columns:
-            self.arrays.append(body[at : at + length * _ALIGNED].view(_TYPES[_TYPES.index(dtype)]))
+            self.arrays.append(body[at : at + length * _ALIGNED].view(dtype))
             at += length * _ALIGNED
         self.state, self._hash, self._n_read = state, before, offset
 
@@ -174,20 +172,10 @@ def opened(path: Path, form: str) -> Iterator[Source]:
         yield Source(path, file, form)
 
 
-class Reader(Protocol):
-    """What reads a log of lines, block by block, and can go on after any line."""
-
-    @property
-    def can_be_left(self) -> bool:
-        """Whether what is known after whole lines is enough to go on from there."""
-
-    def take(self, block: bytes) -> None:
-        """Reads whole lines, or a last one without its end."""
-
-
-def read_lines(path: Path, form: str, reader: Reader, size: int) -> None:
-    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes. Raises
-    OSError where it cannot be read."""
+def read_lines(path: Path, form: str, reader: Any, size: int) -> None:
+    """Shows a reader a log of lines, or what it has not seen of it, in blocks of about ``size`` bytes: its
+    ``take`` reads whole lines, or a last one without its end; ``can_be_left`` tells whether what it knows
+    after whole lines is enough to go on from there. Raises OSError."""
     with opened(path, form) as source:
         source.restore(reader)
         tail = b""
@@ -206,14 +194,11 @@ _SEQUENCES = {kind.__name__: kind for kind in (list, tuple, set, frozenset)}
 
 
 def state_of(value: Any, arrays: Arrays) -> Any:
-    """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content.
-    Numbers in arrays go into ``arrays``. Of an object all attributes are kept but those that its class names
-    in FRESH, which whoever makes the object fills."""
+    """Anything that a reader knows, as JSON: numbers and texts as they are, of all else its kind and content,
+    without what the class of an object names in FRESH. Numbers in arrays go into ``arrays``."""
     kind = type(value)
     if value is None or isinstance(value, str | int | float):
         return value
-    if kind is bytes:
-        return ["bytes", value.decode("latin-1")]
     if kind in (array, np.ndarray):
         numbers = np.array(value)
         arrays.append(numbers.astype(np.float64 if numbers.dtype.kind == "f" else np.int64, copy=False))
@@ -236,8 +221,6 @@ def restored(state: Any, arrays: Iterator[NDArray[Any]], into: Any = None) -> An
     if not isinstance(state, list):
         return state
     kind, content, *more = state
-    if kind == "bytes":
-        return content.encode("latin-1")
     if kind == "array":
         numbers = next(arrays)
         return array(content, np.ascontiguousarray(numbers, content).tobytes()) if content else numbers

@@ -1,8 +1,7 @@
 """Which column of a table counts the steps, and at which step each of its rows stands.
 
 A table may hold several counters: calls of a tracker beside optimizer steps, steps beside epochs. One is the
-axis; the others tell the steps of rows in which it is blank, as far as the rows that have both say how one
-follows from the other. Steps that begin anew in each epoch are counted on over the epochs.
+axis; the others tell the steps of rows in which it is blank. Steps that begin anew in each epoch go on.
 """
 
 from __future__ import annotations
@@ -32,9 +31,7 @@ _WRONG_STEPS_SHARE = 0.05  # of the cells of a step column may hold no whole num
 _WRONG_EPOCHS_SHARE = 0.01  # of the cells of an epoch column may hold no whole number
 _LEAST_FALL_SHARE = 0.05  # of the range of the middle 80 %: by so much an amount usually falls
 _RISES_PER_FALL = 4  # at least, of a counter that falls without beginning anew
-_RESTARTS_SHARE = (
-    0.8  # of the epochs: so many begin below the end of the epoch before, if steps are counted in each
-)
+_RESTARTS_SHARE = 0.8  # of the epochs that begin below the end of the one before, if each counts its steps
 _RANK = {name: rank for rank, (name, _) in enumerate(STEP_NAMES)}
 _BETWEEN_WORDS, _LEVEL = re.compile(r"[\s.\-]+"), re.compile(r"[/.]")
 _NUMBER_OF = re.compile(r"(?:num|number)_of_")
@@ -44,13 +41,9 @@ _TRACKER_STEP = "_step"  # counts calls of the tracker: any step that the traine
 Mask = NDArray[np.bool_]
 
 
-# --- names ---
-
-
 @lru_cache(maxsize=_CACHED_NAMES)
 def column_key(name: str) -> str:
-    """A column name as it is compared: lower case, blanks, dots and dashes as underscores, numbers of what
-    as `num_`."""
+    """A name as it is compared: in lower case, with `_` for blank, dot and dash, `num_` for `number_of_`."""
     key = _BETWEEN_WORDS.sub("_", name.strip().lower())
     return _NUMBER_OF.sub("num_", key, count=1) if "_of_" in key else key
 
@@ -107,9 +100,6 @@ class Column:
 
 
 NO_COLUMN = Column(np.empty(0), np.empty(0, np.int64))
-
-
-# --- which counter ---
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,9 +246,7 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
     n_falls = np.count_nonzero(falls)
     if _RISES_PER_FALL * n_falls <= len(rises) or _RISES_PER_FALL * len(rises) <= n_falls:
         return False
-    known = np.sort(values[np.isfinite(values)])
-    if not len(known):
-        return False
+    known = np.sort(values)
     tenth = len(known) // 10
     far = median(-forward[falls]) > _LEAST_FALL_SHARE * float(known[-1 - tenth] - known[tenth])
     # The other falls are those of one of several writers behind another.
@@ -266,8 +254,7 @@ def goes_up_and_down(counter: Column, epochs: Column) -> bool:
 
 
 def _falls_between_epochs(counter: Column, epochs: Column) -> bool:
-    """Whether values fall again and again where the epoch goes up, and rarely rise within one: a counter that
-    begins anew in each epoch rises there."""
+    """Whether values fall again and again where the epoch goes up, and rarely rise within it."""
     forward, up = np.diff(counter.values), np.diff(_epoch_at(counter.rows, epochs)) > 0
     n_falls = np.count_nonzero((forward < 0) & up)
     return bool(n_falls >= MANY and n_falls > np.count_nonzero((forward > 0) & ~up))
@@ -331,9 +318,6 @@ def steps_of(path: Path, column: Column | None, n_rows: int) -> tuple[Steps, tup
     broken = len(column.rows) - len(known.rows)
     problem = "step is no whole number; taken from the row before"
     return steps[latest], (Fault(Place(str(path)), problem, broken),) if broken else ()
-
-
-# --- epochs ---
 
 
 def epochs_of(columns: Mapping[str, Column]) -> Column:

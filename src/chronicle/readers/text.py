@@ -1,9 +1,5 @@
 """What all readers share: the head by which a format is recognised, encodings, lines and blocks of text,
 faults up to a limit, packed logs, and a reader as a row, whose module is only imported when it is needed.
-
-A packed log is recognised by its first bytes, and unpacked to a temporary file. Of an archive that is cut or
-damaged, what stands before is read. The unpacked size is limited, in bytes and as a multiple of the packed
-one.
 """
 
 from __future__ import annotations
@@ -23,15 +19,14 @@ from fnmatch import filter as matching
 from functools import cached_property, lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TextIO
+from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from chronicle.errors import LogError, MissingExtra
 from chronicle.model import Attempt, Fault, Place, relocated
 
 HEAD_BYTES = 8192
 _MOST_ZEROS = 1 << 26  # bytes at the start of a file that are skipped
-_CONTROL = re.compile(rb"[\x01-\x08\x0e-\x1a\x1c-\x1f]")  # bytes that no text has; 1b begins a colour
-_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])
+_CONTROLS = bytes([*range(1, 8), *range(14, 27), *range(28, 32)])  # that no text has; 27 begins a colour
 _BLANKS = codecs.BOM_UTF8 + b" \t\n\r\v\f\0"
 _MOST_CONTROLS = 0.01  # of a text
 # The suffixes of documents and programs, which may quote a log.
@@ -45,8 +40,7 @@ _OF_WORDS = re.compile(
 @dataclass(frozen=True)
 class Head:
     """The beginning of a file, read once and shown to every reader in turn. ``start`` holds the first
-    `HEAD_BYTES`, by which most formats are recognised; ``size`` is that of the file [bytes]. Two heads are
-    equal if the file has not changed in between, so that results for one hold for the other."""
+    `HEAD_BYTES`; ``size`` is that of the file [bytes]. Two heads are equal if the file has not changed."""
 
     path: Path
     size: int
@@ -58,15 +52,14 @@ class Head:
 
     @classmethod
     def of(cls, path: Path) -> Head:
-        """The beginning of the file at ``path``, which is not read again while it stays as it is. Raises
-        OSError."""
+        """Of the file at ``path``, which is not read again while it stays as it is. Raises OSError."""
         info = os.stat(path)
         return _head(path, info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns)
 
     def opened(self) -> TextIO:
         """The whole file as text; a small one is not read again. Raises OSError."""
-        whole = len(self.start) == self.size < HEAD_BYTES
-        file: BinaryIO = io.BytesIO(self.start) if whole else self.path.open("rb")
+        is_whole = len(self.start) == self.size < HEAD_BYTES
+        file = io.BytesIO(self.start) if is_whole else self.path.open("rb")
         return io.TextIOWrapper(file, encoding_of(self.start), "replace")
 
     @cached_property
@@ -76,8 +69,7 @@ class Head:
 
     @property
     def is_of_words(self) -> bool:
-        """Whether the name is that of a document or a program, which may quote a log but is hardly ever
-        one."""
+        """Whether the name is that of a document or a program, which may quote a log."""
         return _OF_WORDS.fullmatch(self.path.suffix) is not None
 
     @cached_property
@@ -87,8 +79,7 @@ class Head:
 
     @cached_property
     def is_clean(self) -> bool:
-        """Whether the start has no zero bytes other than those of UTF-16, or is text apart from them: a file
-        system fills with zeros what was never written."""
+        """Whether the start has no zero bytes other than those of UTF-16, or is text apart from them."""
         if b"\0" not in self.start or _is_utf16(self.start):
             return True
         written = self.start.replace(b"\0", b"")
@@ -97,12 +88,11 @@ class Head:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The whole lines at the start, [] if the bytes are no text; a single long line is cut. Lines before
-        zeros are text: a file system fills with zeros what was never written because of a crash."""
+        """The whole lines at the start, before any zeros, [] if it is no text; a single long line is cut."""
         start = self.start
         if b"\0" in start and not _is_utf16(start):
             whole = start[: start.rfind(b"\n", 0, start.index(b"\0")) + 1]
-            if not whole or _CONTROL.search(whole):
+            if not whole or len(whole.translate(None, _CONTROLS)) < len(whole):
                 return []
             return whole.decode(encoding_of(start), errors="replace").splitlines()
         lines = start.decode(encoding_of(start), errors="replace").splitlines()
@@ -126,8 +116,7 @@ def _start_of(file: BinaryIO) -> bytes:
 
 
 def encoding_of(start: bytes) -> str:
-    """UTF-16 if the byte order mark says so, GB 18030 if a Chinese Windows wrote the file, else UTF-8 with or
-    without a byte order mark."""
+    """UTF-16 if the byte order mark says so, GB 18030 as of a Chinese Windows, else UTF-8 with or without."""
     if _is_utf16(start):
         return "utf-16"
     return "utf-8-sig" if start.isascii() or not _is_chinese(start) else "gb18030"
@@ -154,8 +143,7 @@ def _is_chinese(start: bytes) -> bool:
 
 
 class Lines:
-    """Iterates over the lines of a file, without their ends. ``number`` is that of the current line, from 1;
-    ``unfinished``: the last line has no end, because it is being written or was cut."""
+    """The lines of a file without their ends; ``number`` counts from 1, ``unfinished`` if it has none."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.number, self.unfinished = path, 0, False
@@ -197,21 +185,11 @@ BLOCK_BYTES = 1 << 22  # of a line, read at a time
 SMALL_BYTES = 1 << 18  # a block whose parsed objects fit into a processor's cache
 
 
-class Readable(Protocol):
-    """A source of blocks: an open file, at its beginning or after a line."""
-
-    def tell(self) -> int: ...
-
-    def read(self, size: int, /) -> bytes: ...
-
-    def readline(self, size: int, /) -> bytes: ...
-
-
-def blocks(path: Path, size: int, file: Readable) -> Iterator[bytes]:
-    """The ``file`` at ``path`` as UTF-8 without a byte order mark, in blocks of about ``size`` bytes, the
-    first of `FIRST_BYTES`. Blocks end with a line feed; a last line without one is a block of its own, after
-    which reading stops, even if its writer has added more since. Of the zeros, perhaps gigabytes, that a file
-    system puts where nothing was written because of a crash, only a few are kept."""
+def blocks(path: Path, size: int, file: Any) -> Iterator[bytes]:
+    """The ``file`` at ``path`` (what has `tell`, `read` and `readline`, at its beginning or after a line) as
+    UTF-8 without a byte order mark, in blocks of about ``size`` bytes, the first of `FIRST_BYTES`. Blocks end
+    with a line feed; a last line without one is a block of its own, after which reading stops. Of the zeros,
+    perhaps gigabytes, of a file system where nothing was written because of a crash, a few are kept."""
     if (encoding := encoding_of(Head.of(path).start)) != "utf-8-sig":
         with path.open(encoding=encoding, errors="replace", newline="\n") as text:
             part = "\n"
@@ -230,7 +208,7 @@ def _whole_and_cut(block: bytes) -> Iterator[bytes]:
     return filter(None, (block[:end], block[end:]))
 
 
-def _line_end(file: Readable) -> bytes:
+def _line_end(file: Any) -> bytes:
     pieces = []
     while piece := file.readline(BLOCK_BYTES):
         pieces.append(piece if piece.strip(b"\0") else b"\0")
@@ -279,9 +257,8 @@ class Faults(list[Fault]):
 @dataclass(frozen=True)
 class OnDemand:
     """A reader as a row: a module below `chronicle.readers`, or the entry of its BY_NAME. ``hooks`` are its
-    optional functions; a folder that is one log holds a name that matches one of ``folder_has``. The module
-    is only asked about a file if its first bytes (``starts``), its first byte that is no blank (``opens``) or
-    zero bytes in it (``binary``) allow."""
+    optional functions; a folder that is one log holds a name that matches one of ``folder_has``. The file is
+    as ``starts`` (first bytes), ``opens`` (first byte but blanks) or ``binary`` (with zeros) tell."""
 
     module: str
     NAME: str
@@ -390,8 +367,7 @@ _PACKINGS: tuple[tuple[bytes, str, Callable[[], Any]], ...] = (
 _SUFFIXES = {suffix for _, suffix, _ in _PACKINGS}
 
 
-@dataclass(frozen=True)
-class Unpacked:
+class Unpacked(NamedTuple):
     """A file with the content of an archive, and the state of the archive: CUT, DAMAGED or "" for whole."""
 
     path: Path
@@ -437,7 +413,7 @@ def unpacked(path: Path, *, begin_only: bool = False) -> Iterator[Unpacked]:
 
 
 def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path, enough: int) -> str:
-    machine, made, most = make(), 0, most_unpacked(path)
+    machine, n_made, most = make(), 0, most_unpacked(path)
     while piece := source.read(PIECE):
         while piece:
             if machine.eof:  # another archive may follow, or padding
@@ -449,11 +425,11 @@ def _unpack(source: BinaryIO, out: BinaryIO, make: Callable[[], Any], path: Path
             except Exception:  # each library raises its own
                 return DAMAGED
             out.write(content)
-            made += len(content)
+            n_made += len(content)
             piece = machine.unused_data if machine.eof else b""
-        if made > most:
+        if n_made > most:
             raise too_large(path)
-        if enough and made > enough:
+        if enough and n_made > enough:
             return ""
     return "" if machine.eof else CUT
 

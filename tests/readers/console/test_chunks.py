@@ -199,11 +199,11 @@ def test_of_a_text_of_very_many_shapes_the_most_frequent_are_looked_at(
     epochs = [f"epoch {n} loss 2.{n}".encode() for n in range(9)]
     looked_at = list[str]()
 
-    def may_be_of_training(text: str, bars_count: bool) -> bool:
+    def may_be_of_training(text: str) -> bool:
         looked_at.append(text)
         return False
 
     monkeypatch.setattr(plan, "_may_be_of_training", may_be_of_training)
-    assert not plan._may_train([*hashes, *epochs], bars_count=True)
+    assert not plan._may_train([*hashes, *epochs])
     assert looked_at[0] == "epoch 0 loss 2.0"
     assert len(looked_at) == 500

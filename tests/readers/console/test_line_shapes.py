@@ -160,16 +160,16 @@ def training(seed: int, prefix: str) -> str:
 def test_lines_read_at_once_are_those_read_one_by_one(
     prefix: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log, n_at_once, read = tmp_path / "train.log", list[int](), generic._Batches.read
+    log, n_at_once, read = tmp_path / "train.log", list[int](), generic.LogReader.read
     log.write_text(training(seed, prefix))
 
-    def counting(self: generic._Batches, *given: Any) -> int:
+    def counting(self: generic.LogReader, *given: Any) -> int:
         n_at_once.append(read(self, *given))
         return n_at_once[-1]
 
-    monkeypatch.setattr(generic._Batches, "read", counting)
+    monkeypatch.setattr(generic.LogReader, "read", counting)
     fast = attempts(generic.read, log)
-    monkeypatch.setattr(generic._Batches, "matches", lambda self, lines: [None] * len(lines))
+    monkeypatch.setattr(generic.LogReader, "matches", lambda self, lines: [None] * len(lines))
     assert fast == attempts(generic.read, log)
     assert sum(n_at_once) > 100
 

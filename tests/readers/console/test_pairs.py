@@ -11,8 +11,9 @@ from tests.work import in_proportion
 
 from chronicle.metrics.aliases import in_english
 from chronicle.readers.console import generic
+from chronicle.readers.console.counting import Epochs
 from chronicle.readers.console.line_formats import short_number
-from chronicle.readers.console.pairs import Epochs, pairs, settings
+from chronicle.readers.console.pairs import pairs, settings
 from chronicle.readers.text import Head
 
 LINES = {

@@ -5,35 +5,26 @@ line), `line_records` (pairs that belong together, with `text_tables` and `line_
 of a record), `log` (what becomes an attempt). `generic` puts them together for any text; `plan` decides
 whether it can. Formats that are known use the stages that they need.
 
-To add a format:
+A format is a line in FORMATS below (the first of which a record is found reads the file) and a module with
 
-1. A module with
+    MARKS = (rb"my step \\d+ loss=[-\\dni]",)
 
-       MARKS = (rb"my step \\d+ loss=[-\\dni]",)
+    def read(path: Path) -> list[Attempt]:
+        log = Log(path)
+        for line in log.lines(RECORD):
+            if match := SHAPE.search(line.text):
+                log.add(line, int(match["step"]), {"loss": float(match["loss"])})
+        return [log.attempt()]
 
-       def read(path: Path) -> list[Attempt]:
-           log = Log(path)
-           for line in log.lines(RECORD):
-               if match := SHAPE.search(line.text):
-                   log.add(line, int(match["step"]), {"loss": float(match["loss"])})
-           return [log.attempt()]
-
-   A mark is a pattern of bytes that finds one record with its numbers, so that a program that prints such
-   lines does not match. Begin it with a literal text if you can, which makes the search fast; a look-behind
-   can check where the word begins, as in ``step:(?<=\bstep:)``.
-
-   `log.Log` gives lines with their numbers, keeps rows as columns, counts what could not be used
-   (`Log.fault`), notes events and facts, and marks a last line without an end. `Line.prefix` is the line
-   without rank, clock and logger. Steps that go back are kept as logged.
-2. Its line in FORMATS below. The first format in the list of which a record is found reads the file.
-
-CONTRIBUTING.md says what else belongs to a format, and which needs no code.
+A mark is a pattern of bytes that finds one record with its numbers, so that a program that prints such lines
+does not match. Begin it with a literal text if you can, which makes the search fast; a look-behind can check
+where the word begins, as in ``step:(?<=\bstep:)``. CONTRIBUTING.md says what else belongs to a format.
 """
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from chronicle.readers.console.chunks import may_be_log, sample
 from chronicle.readers.text import Head, OnDemand
@@ -45,9 +36,9 @@ class Format(OnDemand):
     def identify(self, head: Head) -> bool:
         return head.is_text and format_of(head) == self.NAME
 
-    @property
-    def marks(self) -> tuple[bytes, ...]:
-        return tuple(self._module.MARKS)
+    @cached_property
+    def marks(self) -> list[re.Pattern[bytes]]:
+        return [*map(re.compile, self._module.MARKS)]
 
 
 FORMATS = (
@@ -73,10 +64,5 @@ def format_of(head: Head) -> str:
     """The NAME of the first format of which a text holds a record, "" if there is none. Raises OSError."""
     if not may_be_log(head) or not (text := sample(head)):
         return ""
-    return next((name for name, marks in _all_marks() if any(mark.search(text) for mark in marks)), "")
-
-
-@lru_cache(maxsize=1)
-def _all_marks() -> tuple[tuple[str, tuple[re.Pattern[bytes], ...]], ...]:
     formats = (form for form in FORMATS if isinstance(form, Format))
-    return tuple((form.NAME, tuple(map(re.compile, form.marks))) for form in formats)
+    return next((form.NAME for form in formats if any(mark.search(text) for mark in form.marks)), "")

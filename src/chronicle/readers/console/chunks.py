@@ -4,9 +4,6 @@ Memory grows neither with the file nor with its longest line. What terminals and
 log is removed here, once: byte order marks, UTF-16, ``\r\n`` and colours (ANSI escapes). A progress bar that
 is redrawn after ``\r`` becomes one line for each drawing; line numbers stay those that an editor shows.
 
-`sample` is the part of a file by which its format is recognised. `may_be_log` tells logs from documents and
-programs, which may quote one.
-
 `split` takes off what launchers, loggers and kernels write before the words of a line:
 
     >>> split("[default3]:[2025-03-31 05:54:07] iteration 50/ 900 |")
@@ -40,8 +37,7 @@ MAX_LINE_BYTES = 1 << 20
 
 _LINE_END = re.compile(rb"[\r\n]")
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^_])")
-# Moves the cursor to another line, as programs with several progress bars do.
-_CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")
+_CURSOR_MOVE = re.compile(rb"\x1b\[\d*[ABEF](?=[^\r\n])")  # to another line, by several progress bars
 # A progress bar after which another line begins without a line end, as both are written to one file.
 _BAR_BEFORE_LINE = re.compile(rb"(\[\d[\d:]*<[^][\r\n]{1,400}\])(?=[^\s\],|)])")
 
@@ -51,8 +47,7 @@ class Chunk:
     """Consecutive lines of a log. ``data`` is UTF-8 with lines separated by ``\\n``, without one at the end.
     ``numbers`` are the line numbers in the file, from 1; ``next_number`` is that of the line after the chunk.
     ``unfinished``: the last line has no end yet. ``n_cut`` lines were too long and lost their end. ``mark``
-    is the end of the chunk if a whole block of the file was read: the blocks after it stay the same however
-    the file grows."""
+    is the end of the chunk if a whole block was read: those after it stay the same however the file grows."""
 
     data: bytes
     numbers: Sequence[int]
@@ -77,8 +72,7 @@ def chunks_from(source: Source, first: int, size: int) -> Iterator[Chunk]:
     rest, n_cut, skips_line = b"", 0, False
     for block in _utf8_blocks(source, size):
         if skips_line:
-            line_end = _LINE_END.search(block)
-            if line_end is None:
+            if (line_end := _LINE_END.search(block)) is None:
                 continue
             block, skips_line = block[line_end.start() :], False
         data = rest + block
@@ -137,8 +131,6 @@ def _chunk(data: bytes, first: int, n_cut: int, *, is_last: bool = False) -> Chu
     return Chunk(data.replace(b"\r", b"\n"), numbers, unfinished, n_cut)
 
 
-# --- what a format is recognised by ---
-
 SAMPLE_BYTES, PIECE_BYTES, N_PIECES = 1 << 20, 1 << 16, 4
 _DATA = re.compile(r"\.(jsonl?|ndjson|[ct]sv)", re.IGNORECASE)  # have readers of their own, even if damaged
 _NAMED_NUMBER = re.compile(r"[A-Za-z)\]][:=] ?[-+\[(]?\d")  # "Reward: 2.5", as no table and no JSON has it
@@ -150,10 +142,17 @@ _END_BYTES = 1 << 13  # of the beginning and of the end, by which a document or 
 _DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 
 
+def with_zeros(data: bytes) -> bytes:
+    """The text with a single 0 in the place of each run of digits."""
+    data = data.translate(_DIGITS_TO_ZERO)
+    while b"00" in data:
+        data = data.replace(b"00", b"0")
+    return data
+
+
 @lru_cache(maxsize=256)
 def may_be_log(head: Head) -> bool:
-    """Whether the lines are those of a log, where the name is that of a document, a program or a data file.
-    Raises OSError."""
+    """Whether a file named as a document, a program or data has the lines of a log. Raises OSError."""
     if head.is_of_words:
         return _is_mostly_records(sample(head))
     if _DATA.fullmatch(head.path.suffix):
@@ -184,8 +183,7 @@ def _is_mostly_records(text: bytes) -> bool:
 @lru_cache(maxsize=1)
 def sample(head: Head) -> bytes:
     """The first MB of a text and pieces of the rest, since a first record may come late; as `plain` gives it,
-    every line ending with ``\\n``. Empty where the file is no text. All formats are asked about one file
-    before the next is opened, so that one sample is kept. Raises OSError."""
+    every line ending with ``\\n``. Empty where the file is no text. Raises OSError."""
     start, encoding = head.start, encoding_of(head.start)
     if not head.is_clean:
         return b""
@@ -285,8 +283,6 @@ def words_start(line: str) -> tuple[str, int]:
     return who, at
 
 
-# --- clocks ---
-
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 _HEAD = 120  # characters at the start of a line that may hold its clock
 
@@ -351,11 +347,11 @@ def _seconds(clock: re.Match[str] | None) -> float:
         return NAN
     groups = clock.groupdict()
     month = int(groups.get("M") or 0) or _MONTHS.find((groups.get("b") or "?").lower()) // 4 + 1
-    day = int(groups["D"] or 0)
+    day = int(groups["D"])
     if groups.get("z") is None and month > 12:  # the day comes first
         month, day = day, month
-    year, seconds = int(groups.get("Y") or UNNAMED_YEAR), int(groups["s"] or 0)
-    minute = _minute(year, month, day, int(groups["h"] or 0), int(groups["m"] or 0))
+    year, seconds = int(groups.get("Y") or UNNAMED_YEAR), int(groups["s"])
+    minute = _minute(year, month, day, int(groups["h"]), int(groups["m"]))
     if seconds > 59 or minute is None:
         return NAN
     return minute + seconds + float(f"0.{groups.get('f') or 0}") - _offset_s(groups.get("z") or "")
@@ -373,5 +369,4 @@ def _minute(*parts: int) -> float | None:
 @lru_cache(maxsize=256)
 def _offset_s(zone: str) -> float:
     match = re.fullmatch(r"([+-])(\d\d):?(\d\d)", zone)
-    offset_s = 3600.0 * int(match[2]) + 60.0 * int(match[3]) if match else 0.0
-    return -offset_s if match and match[1] == "-" else offset_s
+    return int(f"{match[1]}1") * (3600.0 * int(match[2]) + 60.0 * int(match[3])) if match else 0.0

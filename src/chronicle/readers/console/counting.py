@@ -21,16 +21,7 @@ import numpy as np
 from chronicle.model import Floats, Steps
 from chronicle.readers.console.line_records import Record
 from chronicle.readers.console.line_shapes import Form, Reading
-from chronicle.readers.console.pairs import (
-    PROGRESS,
-    Epochs,
-    Pair,
-    axis_of,
-    counts,
-    is_judged,
-    is_known,
-    key_of,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, axis_of, counts, is_judged, is_known, key_of
 
 _NO_RANK = 1 << 30
 _MOST_COUNTED = 2.0**53
@@ -57,20 +48,57 @@ class Plan:
     stages: frozenset[str] = frozenset()
 
 
-class Position(NamedTuple):
-    """Where a log is: the step, and the epoch and the count from which it follows."""
+class Epochs:
+    """Steps that restart in each epoch, as one count. An epoch is as long as its last step says, and one
+    distance between steps longer if the next one counts from 0, as in `step_axis.steps_per_epoch`. An epoch
+    that was there before starts where it started then, as does the first of a launch that goes on later."""
 
-    step: int | None
-    epoch: float
-    at_count: float
+    def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
+        self.epoch: float | None = None
+        self._earlier = earlier or {}  # the first steps of epochs in the launches before
+        self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
+        self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
+        self._begun: dict[float, int] = {}
+
+    @property
+    def begun(self) -> dict[float, int]:
+        """The step at which each epoch began, in this launch and in those before."""
+        return {**self._earlier, **self._begun}
+
+    def go_on(self, steps: Steps) -> Steps:
+        """As `step` for each of these steps, which only grow and belong to the current epoch."""
+        before = int(steps[-2]) if len(steps) > 1 else self._step
+        self._step = int(steps[-1])
+        self._distance = self._step - before
+        return self._before + steps
+
+    def step(self, epoch: float, step: int, of: int = 0) -> int:
+        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
+        if step == 0 and epoch == self.epoch and self._step == of > 0:
+            return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
+        if self.epoch is not None and epoch != self.epoch:
+            falls = step < self._step or (step == self._step and not self._repeats)
+            restarts = falls and epoch > self.epoch
+            length = of or self._step + (self._distance if step <= 0 else 0)
+            next_begin = self._before + length * restarts
+            # Where the epoch began before, unless its length is known, which may have changed since.
+            self._before = next_begin if of and restarts else self._begun.get(epoch, next_begin)
+        elif self.epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
+            self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
+        elif step > self._step:
+            self._distance = step - self._step
+        elif step == self._step and epoch == self.epoch:
+            self._repeats = True
+        self._begun[epoch] = self._before
+        self.epoch, self._step = epoch, step
+        return self._before + step
 
 
-START = Position(None, 0.0, 0.0)
+Position = tuple[int | None, float, float]  # the step, and the epoch and the count from which it follows
 
 
 class Course:
-    """Where a log is, record by record. Only the counters of the ``plan`` count. Where phases are told apart,
-    an evaluation stands where the training is."""
+    """Where a log is, record by record. Where phases are told apart, an evaluation stands at the training."""
 
     def __init__(self, plan: Plan) -> None:
         self.counter, self.axis = "", "step"
@@ -96,17 +124,15 @@ class Course:
 
     @property
     def position(self) -> Position:
-        return Position(self.last, self._epoch, self._count.value)
+        return self.last, self._epoch, self._count.value
 
     def is_behind(self, before: Position, *, counted: bool) -> bool:
         """Whether the log is not further than it was, by its steps or by what was ``counted``."""
+        step, epoch, count = before
         if counted:
-            return self._count.value <= before.at_count and (
-                self._counts_passes or self._epoch <= before.epoch
-            )
-        if self.last is None or before.step is None or self.last <= before.step:
-            return True
-        return self._epoch < before.epoch
+            return (self._counts_passes or self._epoch <= epoch) and self._count.value <= count
+        has_grown = self.last is not None and step is not None and self.last > step
+        return not has_grown or self._epoch < epoch
 
     def begins_stage(self, record: Record) -> bool:
         """Whether a record is of another stage, which has a counter of its own."""
@@ -118,9 +144,8 @@ class Course:
         return True
 
     def is_unnamed_evaluation(self, record: Record) -> bool:
-        """Whether a record counts up to another end than the training: an evaluation, though no word says so.
-        It lacks the epoch that the training tells beside its count, or it is the shorter loop of an epoch
-        that a heading names."""
+        """Whether a record counts up to another end than the training: an evaluation. It lacks the epoch that
+        the training tells beside its count, or is the shorter loop of an epoch that a heading names."""
         pair, before = record.counters[0][1] if record.counters else self._count, self._count
         other_end = 0 < pair.of != before.of > 0 and pair.name == before.name and record.epoch is None
         return other_end and (self._beside_epoch or (self._counted_in_epoch and pair.of < before.of))
@@ -152,9 +177,9 @@ class Course:
             return self.last, len(record.pairs) > 1
         return self.last, known
 
-    def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, Steps]) -> Steps:
+    def go_on(self, form: Form, values: Mapping[int, Floats], ends: Mapping[int, int]) -> Steps:
         """The steps of the first of many records of a form, as long as they do nothing but count on."""
-        of = {place: int(ends[place][0]) if place in ends else 0 for _, place, _ in form.ranked}
+        of = {place: ends.get(place, 0) for _, place, _ in form.ranked}
         keys = {place: key_of(Pair(name, 0.0, of[place])) for _, place, name in form.ranked}
         counting = ((rank, place) for rank, place, _ in form.ranked if keys[place] in self._plan.counters)
         rank, at = next((best for best in counting if best[0] <= self._rank), (_NO_RANK, -1))
@@ -162,13 +187,12 @@ class Course:
         if rank != self._rank or at < 0 or any(place not in values for place in used):
             return _NO_STEPS
         is_other = (form.names[at], of[at]) != (before.name, before.of) or keys[at] in self._plan.twofold
-        if is_other or not self._epochs.is_at(self._epoch) or _is_round(before):
+        if is_other or self._epochs.epoch != self._epoch or _is_round(before):
             return _NO_STEPS
         counts = values[at]
         goes_on = counts > np.append(before.value, counts[:-1])
-        for place, end in of.items():
+        for place in of:
             goes_on &= (values[place] % 1 == 0) & (values[place] >= 0) & (values[place] < _MOST_COUNTED)
-            goes_on &= ends[place] == end if place in ends else True
         if form.epoch >= 0:
             goes_on &= (values[form.epoch] == self._epoch) & self._epoch_named
         n = len(counts) if goes_on.all() else int(goes_on.argmin())
@@ -186,7 +210,9 @@ class Course:
         return key_of(pair) != key_of(before) or pair.of != before.of or pair.value < before.value
 
     def _count_on(self, rank: int, pair: Pair, has_epoch: bool) -> None:
-        if self._begins_training(pair):
+        before = self._count
+        restarts = pair.name == before.name and 0 < before.of != pair.of > 0 and pair.value < before.value
+        if restarts and 0 < self._n_epochs <= self._epoch:  # towards another end: another training
             self._announced_epoch = 1.0  # since the last epoch had the number of epochs, they count from 1
             self.launch()
         self._rank, self.counter, self.axis, self._beside_epoch = rank, pair.name, axis_of(rank), has_epoch
@@ -199,20 +225,11 @@ class Course:
             self.last = self._epochs.step(self._epoch_of(pair, has_epoch), int(pair.value), pair.of)
         self._count = pair
 
-    def _begins_training(self, pair: Pair) -> bool:
-        """Whether a count restarts in the last epoch of all, towards another end: another training."""
-        before = self._count
-        other_end = pair.name == before.name and 0 < before.of != pair.of > 0 and pair.value < before.value
-        return other_end and 0 < self._n_epochs <= self._epoch
-
     def _epoch_of(self, pair: Pair, has_epoch: bool) -> float:
         """The epoch of a count; if none is ever named, whole passes over the batches are counted."""
         before = self._count
-        if (
-            (self._counts_passes or (not has_epoch and not self._epoch))
-            and before.of
-            and pair.of == before.of
-        ):
+        counts_passes = self._counts_passes or not (has_epoch or self._epoch)
+        if counts_passes and before.of and pair.of == before.of:
             self._counts_passes = True
             self._epoch += pair.value < before.value and before.value >= _WHOLE_PASS * before.of
         return self._epoch
@@ -238,34 +255,18 @@ class _Said(NamedTuple):
     evaluation: str = ""
 
 
-class _Drawing(NamedTuple):
-    """A bar: its count, its other numbers, and its rates."""
-
-    at_count: float = -1.0
-    numbers: str = ""
-    rates: str = ""
-
-
-class _Measured(NamedTuple):
-    """What stood at a step: the names of the record, and its step, count and values."""
-
-    names: Sequence[str] = ()
-    step: int = -1
-    at_count: float = -1.0
-    values: Mapping[str, float] = {}
-
-
 class Repeats:
     """What was printed last, and whether it is printed again."""
 
     def __init__(self) -> None:
-        self._last, self._drawing, self._measured = _Said(), _Drawing(), _Measured()
-        self._was_redrawn = False
+        self._last, self._was_redrawn = _Said(), False
+        self._drawing = -1.0, "", ""  # the count of a bar, its other numbers, and its rates
+        # The names of a record, and its step, count and values.
+        self._measured: tuple[Sequence[str], int, float, Mapping[str, float]] = (), -1, -1.0, {}
         self._n_redraws = 0  # redrawn bars that got new numbers at the same count, minus those that did not
 
     def is_repeat(self, record: Record) -> bool:
-        """Whether a record says nothing new; if it does, it is remembered. An evaluation that continues in
-        lines without a counter is noted in these records."""
+        """Whether a record says nothing new. One without a counter may continue an evaluation."""
         text = record.sources[0].line.text
         if "<" in text and _BAR_CLOCK.search(text):
             return self._is_redrawn(record)
@@ -276,9 +277,12 @@ class Repeats:
             record.evaluation = last.evaluation
         is_summary = n_counters < last.n_counters
         comparable = record.counters or start != last.start or is_summary
-        comparable = comparable and not record.is_block and record.evaluation == last.evaluation
-        if comparable and _contains(last, record, rounded=is_summary):
-            return True
+        comparable = comparable and not {*last.values}.isdisjoint(record.values)  # settles most records
+        if comparable and not record.is_block and record.evaluation == last.evaluation:
+            named = zip(record.shape, record.values, strict=True)
+            said = {pair for pair in named if not (is_summary and counts(Pair(*pair)))}
+            if said and said.issubset(zip(last.names, last.values, strict=True)):
+                return True
         if len(record.shape) == n_counters:  # a heading: the summary below it is of what came before it
             self._last = _Said(last.names, last.values, last.start, last.n_counters, record.evaluation)
         elif n_counters or any(map(is_known, record.shape)):
@@ -288,12 +292,11 @@ class Repeats:
     def without_repeated(self, record: Record, step: int, values: dict[str, float]) -> dict[str, float]:
         """The values without those that a line with other names has just told of the same step and count,
         rounded or not: `batch 3, loss: 2.5000` above `loss: 2.49999; part: 0.1`."""
-        before = self._measured
-        count = record.counters[0][1].value if record.counters else before.at_count
-        self._measured = _Measured(record.shape, step, count, values)
-        if (step, count) != (before.step, before.at_count) or record.shape == before.names:
+        names, step_before, count_before, known = self._measured
+        count = record.counters[0][1].value if record.counters else count_before
+        self._measured = record.shape, step, count, values
+        if (step, count) != (step_before, count_before) or record.shape == names:
             return values
-        known = before.values
         return {n: v for n, v in values.items() if n not in known or not _is_rounded(v, known[n])}
 
     def goes_on(self, reading: Reading) -> bool:
@@ -306,7 +309,7 @@ class Repeats:
         """Remembers the last of many records of the same form, no two of which are equal."""
         names = self._last.names
         self._last = self._last._replace(values=values)
-        self._measured = _Measured(names, step, count, dict(zip(names, values, strict=True)))
+        self._measured = names, step, count, dict(zip(names, values, strict=True))
 
     def _is_redrawn(self, record: Record) -> bool:
         """Whether a bar has the numbers that it had before, at the next count or at its end."""
@@ -315,29 +318,16 @@ class Repeats:
         numbers = [pair.value for pair in record.pairs if pair.name not in counters]
         if bar is None or not numbers:
             return False
-        last, rates = self._drawing, "".join(_BAR_RATE.findall(record.sources[0].line.text))
-        drawing = _Drawing(bar.value, repr(numbers), rates)  # as text, in which NaN equals NaN
-        moved, at_end = bar.value != last.at_count, bar.value == bar.of
+        count_before, numbers_before, rates_before = self._drawing
+        rates, text = "".join(_BAR_RATE.findall(record.sources[0].line.text)), repr(numbers)  # NaN equals NaN
+        moved, at_end = bar.value != count_before, bar.value == bar.of
         if self._was_redrawn:  # numbers that come at the count of a redraw are new, whatever they are
             self._n_redraws += -1 if moved else 1
-        is_closed = bool(rates) and not moved and rates != last.rates
+        is_closed = bool(rates) and not moved and rates != rates_before
         may_be_redraw = self._n_redraws >= 0 and (moved or is_closed or not self._was_redrawn)
-        is_again = drawing.numbers == last.numbers and (at_end or may_be_redraw)
-        self._drawing, self._was_redrawn = drawing, is_again and moved
+        is_again = text == numbers_before and (at_end or may_be_redraw)
+        self._drawing, self._was_redrawn = (bar.value, text, rates), is_again and moved
         return is_again
-
-
-def _contains(said: _Said, record: Record, *, rounded: bool) -> bool:
-    """Whether all that a record says was said before; the numbers of a summary may be ``rounded``."""
-    if not rounded and not (record.values and record.values[-1] in said.values):  # which settles most records
-        return False
-    before = dict(zip(said.names, said.values, strict=True))
-    pairs = zip(record.shape, record.values, strict=True)
-    repeated = [(name, value) for name, value in pairs if not (rounded and counts(Pair(name, value)))]
-    return bool(repeated) and all(
-        value == (was := before.get(name, math.nan)) or (rounded and _is_rounded(value, was))
-        for name, value in repeated
-    )
 
 
 def _is_rounded(one: float, other: float) -> bool:

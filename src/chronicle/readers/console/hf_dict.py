@@ -1,7 +1,7 @@
 """Hugging Face Trainer on the console: ``{'loss': 2.27, 'grad_norm': nan, 'epoch': 0.4}``.
 
-These lines name no step. If the Trainer's progress bar is in the log too, it tells the step; otherwise the
-training lines are counted. The last line (with train_runtime) is a summary, and becomes a fact.
+These lines name no step. The Trainer's progress bar tells it, where the log has it; otherwise training lines
+are counted. The last line (with train_runtime) is a summary, and becomes a fact.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ class Row(NamedTuple):
 class Bars:
     """The lines of one training, and the bars that tell their steps. The Trainer redraws its bar after it has
     printed a line, but a terminal or a buffer may have moved lines, or kept only some bars. How many steps an
-    epoch has then shows which bar belongs to a line. All of this is saved between two looks at a live log, so
-    what may be long is kept in columns."""
+    epoch has then shows which bar belongs to a line."""
 
     total: str = ""  # what the training's bar counts up to; other bars are those of evaluations
     end_epoch: float = math.nan  # the epoch at which the training ended
@@ -90,8 +89,7 @@ class Bars:
         self.waiting = []
 
     def end(self) -> Rows:
-        """The lines at the end of the log. Those that a buffer held back (several lines, or one before the
-        summary or below a full bar) stand at the last bar."""
+        """The lines at the end of the log. Those that a buffer held back stand at the last bar."""
         ended = not math.isnan(self.end_epoch) or str(self.drawn.get(self.total)) == self.total
         kept_back = sum("loss" in row.values for row in self.waiting) > 1 - ended
         if not self.total and (ended or kept_back):
@@ -102,8 +100,7 @@ class Bars:
 
     def placed(self) -> Rows:
         """The lines so far, each at its step: that of the bar after it, unless only the bar before fits its
-        epoch, or none among several lines. Another training may follow. What was written into the log twice,
-        by the program and by `tee`, is given once."""
+        epoch, or none among several lines. Another training may follow."""
         rows, after, before = self.rows, np.array(self.rows.steps), np.array(self.before)
         epochs = rows.column("epoch")
         epochs[~((epochs > 0) & (epochs < _MOST_EPOCHS))] = np.nan  # these cannot be compared
@@ -116,7 +113,7 @@ class Bars:
         self.places.pop(self.total, None)
         self.total, self.end_epoch = "", math.nan
         self.rows, self.before, self.crowded = Rows(), array("q"), array("b")
-        return rows.without_repeats()
+        return rows
 
     def _steps_per_epoch(self, after: Steps, before: Steps, epochs: Floats) -> float:
         """From lines between two drawings of the same count, else from the end of the training, else the
@@ -167,11 +164,9 @@ def read(path: Path) -> list[Attempt]:
     for line, values in _dictionaries(log, bars):
         if _SUMMARY in values:
             log.fact("summary", values)
-            bars.end_epoch = values.get("epoch", 0.0)
-            own["ended"] = True
+            bars.end_epoch, own["ended"] = values.get("epoch", 0.0), True
             continue
-        filtered = values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
-        own["filtered"] += int(filtered)
+        own["filtered"] += values.get("loss") == 0.0 and not math.isfinite(values.get("grad_norm", 0.0))
         step = next(filter(None, (values.pop(name, None) for name in _STEPS)), None)
         if step is not None and step == step // 1:
             log.axis = "step"
@@ -183,8 +178,7 @@ def read(path: Path) -> list[Attempt]:
             _count(own, values)
             log.add(line, own["n_rows"], values)
     log.add_rows(bars.end())
-    if bars.waiting:  # no bar came after them: the end is missing
-        log.truncated = True
+    log.truncated |= bool(bars.waiting)  # no bar came after them: the end is missing
     attempt = log.attempt()
     if filtered := own["filtered"]:
         what = "loss is logged as 0.0 where grad_norm is not finite: the Trainer filtered a NaN loss"
@@ -194,23 +188,23 @@ def read(path: Path) -> list[Attempt]:
 
 def _count(own: dict[str, Any], values: Mapping[str, float]) -> None:
     """Counts a training line, from one again where the epochs restart, or fall after a summary."""
-    epoch = values.get("epoch", math.nan)
-    if epoch < own["epoch"] and (own["ended"] or epoch <= own["first_epoch"]):
-        own.update(n_rows=0, ended=False)
+    own["epoch"], before = values.get("epoch", math.nan), own["epoch"]
+    if own["epoch"] < before and (own["ended"] or own["epoch"] <= own["first_epoch"]):
+        own |= {"n_rows": 0, "ended": False}
     if not own["n_rows"]:
-        own["first_epoch"] = epoch
-    own["n_rows"] += int("loss" in values or not own["n_rows"])
-    own["epoch"] = epoch
+        own["first_epoch"] = own["epoch"]
+    own["n_rows"] += "loss" in values or not own["n_rows"]
 
 
 def _dictionaries(log: Log, bars: Bars) -> Iterator[tuple[Line, dict[str, float]]]:
     """The dictionaries of the log. Bars between them place the lines that wait for their steps."""
     for line in log.lines(_LINE):
+        if line.unfinished:
+            continue
         if bar := _BAR.match(line.text):
-            for rows in bars.draw(int(bar[1]), bar[2]) if not line.unfinished else ():
+            for rows in bars.draw(int(bar[1]), bar[2]):
                 log.add_rows(rows)
         for match in _DICT.finditer(line.text):
             items = _OF.sub(r"'\1': \2", match[1])
-            values = numbers(_ITEM.findall(items)) if _EPOCH in items else {}
-            if values and not line.unfinished:
+            if _EPOCH in items and (values := numbers(_ITEM.findall(items))):
                 yield line, values

@@ -1,7 +1,7 @@
 """The formats of trainers that need little code, a row each in BY_NAME.
 
-Most trainers print a step and pairs of a name and a number in one line. `LineFormat` describes such lines and
-reads them all; four formats have a short reader of their own.
+Most trainers print a step and pairs of a name and a number in one line, which `LineFormat` describes and
+reads; four formats have a short reader of their own.
 """
 
 from __future__ import annotations
@@ -17,21 +17,12 @@ from chronicle.model import Attempt, Role
 from chronicle.readers.columns import number
 from chronicle.readers.console import generic
 from chronicle.readers.console.chunks import NAN, Prefix
-from chronicle.readers.console.line_records import Gatherer, is_resumed
+from chronicle.readers.console.counting import Epochs
+from chronicle.readers.console.line_records import is_resumed
 from chronicle.readers.console.log import SETTING, Line, Log
-from chronicle.readers.console.pairs import (
-    NUMBER,
-    PROGRESS,
-    Epochs,
-    axis_of,
-    comma_number,
-    is_judged,
-    numbers,
-    pairs,
-    units_as_names,
-)
+from chronicle.readers.console.pairs import NUMBER, comma_number, numbers, pairs, units_as_names
 from chronicle.readers.console.plan import plan_of
-from chronicle.readers.step_axis import step_rank
+from chronicle.readers.step_axis import counts_steps
 from chronicle.readers.text import Head
 
 _POWERS = {"K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9, "T": 1e12, "P": 1e15}
@@ -58,18 +49,12 @@ class LineFormat:
     line: re.Pattern[bytes]
     record: re.Pattern[str]
     pair: re.Pattern[str]
-    single: re.Pattern[str] = (
-        _NEVER  # a line of ``step`` and ``value`` alone, of ``name`` or else of the loss
-    )
+    single: re.Pattern[str] = _NEVER  # ``step`` and ``value`` alone in a line, of ``name`` or of the loss
     early: re.Pattern[str] = _NEVER  # ``name`` and ``value`` that belong to the step of the next record
     checkpoint: re.Pattern[str] = _NEVER  # ``what`` (sav, load) happened at a ``place``
     fresh: re.Pattern[str] = _NEVER  # a field; its group is what it holds in the first records of a process
     ranks: bool = False  # several ranks print each step; the first of them is read
-    repeated: tuple[
-        str, ...
-    ] = ()  # metrics whose equality shows that another rank, unnamed, printed the line
-    bare: bool = False  # a step without any number beside it is a record, too
-    clock_anywhere: bool = False  # the clock may stand anywhere in the line
+    repeated: tuple[str, ...] = ()  # metrics whose equality shows that an unnamed rank printed it again
     as_number: Callable[[str], float | None] = comma_number
     units: Mapping[str, str] = field(default_factory=dict)  # of metrics whose lines tell none
     durations: tuple[str, ...] = ()  # in ms or s from line to line; "nan" until there is a mean
@@ -85,8 +70,7 @@ class LineFormat:
                 log.launch({})
                 continue
             if match := self.single.match(line.text):
-                pair = match.groupdict().get("name", "loss"), match["value"]
-                values = numbers([pair], self.as_number)
+                values = numbers([(match.groupdict().get("name", "loss"), match["value"])], self.as_number)
                 log.add(line, int(match["step"]), values, time=NAN)
                 continue
             prefix = line.prefix if self.ranks else Prefix(line.text)
@@ -98,16 +82,15 @@ class LineFormat:
                 content = [step, *map(values.get, self.repeated)]
                 again = self.repeated and not prefix.who and content == own["before"]
                 own["before"] = content
-                time = None if self.clock_anywhere else prefix.time
-                if (values or self.bare) and not again:
-                    added = log.add(line, step, values | own["early"], time=time, who=prefix.who)
+                if values and not again:
+                    added = log.add(line, step, values | own["early"], who=prefix.who)
                     own["early"] = {} if added else own["early"]
             elif match := self.early.search(prefix.text):
                 own["early"] |= numbers([(match["name"], match["value"])], self.as_number)
             elif match := self.checkpoint.search(line.text):
                 log.event(line, f"checkpoint-{match['what'].lower()}ing", place=match["place"][:200])
             else:
-                _read_any(log, line)
+                generic.read_line(log, line)
         return log.attempts()
 
     def _begin(self, log: Log, fields: str) -> None:
@@ -129,19 +112,6 @@ class LineFormat:
             if name in self.durations and unit == "s" and units[name] == "ms":
                 values[name] *= 1000
         return values
-
-
-def _read_any(log: Log, line: Line) -> None:
-    """Reads a line that the trainer itself did not print, as the generic reader would: a step with a metric
-    by which trainings are judged."""
-    record = next(Gatherer().records([line]), None)
-    rank, step = record.counters[0] if record and record.counters else (0, None)
-    if record is None or step is None or axis_of(rank) != "step" or step.name == PROGRESS:
-        log.look_for_fault(line)
-        return
-    values = record.numbers(step.name, phases=True)
-    if not any(map(is_judged, values)) or not log.add(line, int(step.value), values):
-        log.look_for_fault(line)
 
 
 class OwnFormat(NamedTuple):
@@ -190,8 +160,7 @@ def _read_dllogger(path: Path) -> list[Attempt]:
 
 
 def _dll_record(log: Log, line: Line, text: str) -> tuple[list[int], dict[str, float]]:
-    """The place of a JSON record, which is [epoch, iteration], [iteration] or [], and its numbers. Parameters
-    are kept as settings."""
+    """The place of a JSON record ([epoch, iteration], [iteration] or []), and its numbers; keeps settings."""
     record = log.json(line, text)
     data, step = record.get("data"), record.get("step")
     if not isinstance(data, dict):
@@ -248,24 +217,21 @@ def _fairseq_values(log: Log, line: Line) -> dict[str, float]:
 
 _KERAS_LINE = re.compile(rb"\bEpoch \d+/\d+\s*$|\d/\d{1,18} (?:\[=|\xe2\x94\x81|- \d)|^ ?- \d+m?s ")
 _KERAS_EPOCH = re.compile(r"\bEpoch (\d{1,9})/\d+\s*$")
-_KERAS_BAR = re.compile(
-    r"(?:(?P<n>\d{1,18})/(?P<total>\d{1,18}) (?:\[=+\]|━+|(?=- \d))|^ ?(?=- \d)) ?(?P<rest>.*)"
-)
+_KERAS_BAR = re.compile(r"(?:(?P<n>\d+)/(?P<total>\d+) (?:\[=+\]|━+|(?=- \d))|^ ?(?=- \d)) ?(?P<rest>.*)")
 _KERAS_PAIR = re.compile(rf"- ([A-Za-z_][\w./ -]{{0,80}}?): ({NUMBER})(?= -|\s*$)")
 
 
 def _read_keras(path: Path) -> list[Attempt]:
     """Keras: ``Epoch 1/10``, then a bar that ends ``1875/1875 [====] - 5s 2ms/step - loss: 0.4``, or the
     single line ``1875/1875 - 5s - loss: 0.4`` of ``verbose=2``. The last full bar of an epoch tells its
-    values, unless it has an ETA, another number of batches or fewer metrics (an evaluation). The axis counts
-    epochs."""
+    values, unless it has an ETA, another number of batches or fewer metrics (an evaluation)."""
     log = Log(path, "keras-console", epoch=0, last=None)  # the last full bar: line, values, total
     log.axis, own = "epoch", log.state
     for line in log.lines(_KERAS_LINE):
         last = own["last"]
         if begun := _KERAS_EPOCH.search(line.text):
             if last:
-                log.add(Line(*last[0]), own["epoch"], last[1])
+                log.add(last[0], own["epoch"], last[1])
             own |= {"last": None, "epoch": int(begun[1])}
         elif (bar := _KERAS_BAR.search(line.text)) and bar["n"] == bar["total"] and not line.unfinished:
             values = numbers(_KERAS_PAIR.findall(bar["rest"]))
@@ -273,7 +239,7 @@ def _read_keras(path: Path) -> list[Attempt]:
             if values and of_epoch and not bar["rest"].startswith("- ETA"):
                 own["last"] = line, values, bar["total"]
     if last := own["last"]:
-        log.add(Line(*last[0]), own["epoch"], last[1])
+        log.add(last[0], own["epoch"], last[1])
     return [log.attempt()]
 
 
@@ -305,69 +271,59 @@ def _read_deepspeed(path: Path) -> list[Attempt]:
     """DeepSpeed: the lines of its engine, ``step=10, skipped=0, lr=[...]``, and of DeepSpeed-Chat. The loss
     comes from the script: ``epoch: 0|step: 5|act_loss: ...``, or a pair ``loss: ...`` of the last step. If
     several engines print the same line, the metrics of the second are ``lr (2)``."""
-    log = Log(path, "deepspeed")
-    log.state["records"] = records = _DeepSpeed(log)
+    log = Log(path, "deepspeed", epochs=Epochs(), engine=(-1, "", 0))
     log.rows.units |= _DS_UNITS
     for line in log.lines(re.compile(_DS_LINE.pattern + _OF_ANY_TRAINER, _DS_LINE.flags)):
         if log.take_setting(line):
             continue
         if "exits successfully" in line.text:
             log.fact("ended", "finished")
-        elif not records.take(line):
+        elif not (_deepspeed_record(log, line) or _deepspeed_without_step(log, line)):
             if match := _DS_EXIT.search(line.text):
                 log.facts |= {"ended": "crashed", "exit_code": int(match["code"])}
-            _read_any(log, line)
+            generic.read_line(log, line)
     has_loss = any(role_of(name) in LOSSES for name in log.rows.columns)
     if not has_loss and plan_of(Head.of(path)).is_log:  # the script prints it in lines of its own
         return generic.read(path)
     return [log.attempt()]
 
 
-class _DeepSpeed:
-    """Reads the records line by line, and remembers rank, engine and epoch of the ones before."""
+def _deepspeed_record(log: Log, line: Line) -> bool:
+    match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
+    if match is None:
+        return False
+    groups, who = match.groupdict(), line.prefix.who
+    step = int(groups["step"]) if "step" in groups else log.step or 0
+    of_engine, fields = "lr" in groups, _DS_PAIR.findall(groups.get("fields", ""))
+    values = _of_engine(log, step, who, groups) if of_engine else numbers(fields, number)
+    if epoch := groups.get("epoch"):
+        step, values = log.state["epochs"].step(int(epoch), step), {"epoch": float(epoch)} | values
+    log.add(line, step, values, who=groups.get("who") or who)
+    return True
 
-    FRESH = ("log",)
 
-    def __init__(self, log: Log) -> None:
-        self.log, self.epochs = log, Epochs()
-        self._engine = (-1, "", 0)  # step, rank and number of the engine that spoke last
+def _of_engine(log: Log, step: int, who: str, groups: Mapping[str, str]) -> dict[str, float]:
+    before, spoke, engine = log.state["engine"]  # step, rank and number of the one that spoke last
+    if spoke == who or before < 0:
+        engine = engine + 1 if step == before else 1
+        log.state["engine"] = step, who, engine
+    suffix = f" ({engine})" if engine > 1 else ""
+    rates = [rate for cell in groups["lr"].split(",") if (rate := number(cell)) is not None]
+    names = ["lr"] if len(set(rates)) == 1 else [f"lr/{group}" for group in range(len(rates))]
+    values = {"skipped": float(groups["skipped"]), **dict(zip(names, rates, strict=False))}
+    return {name + suffix: value for name, value in values.items()}
 
-    def take(self, line: Line) -> bool:
-        """Adds the record of a line, of another step or of the last one. False if the line is no record."""
-        match = next((match for form in _DS_FORMS if (match := form.search(line.text))), None)
-        if match is None:
-            return self._without_step(line)
-        groups, who = match.groupdict(), line.prefix.who
-        step = int(groups["step"]) if "step" in groups else self.log.step or 0
-        of_engine, fields = "lr" in groups, _DS_PAIR.findall(groups.get("fields", ""))
-        values = self._of_engine(step, who, groups) if of_engine else numbers(fields, number)
-        if epoch := groups.get("epoch"):
-            step, values = self.epochs.step(int(epoch), step), {"epoch": float(epoch)} | values
-        self.log.add(line, step, values, who=groups.get("who") or who)
-        return True
 
-    def _of_engine(self, step: int, who: str, groups: Mapping[str, str]) -> dict[str, float]:
-        before, spoke, engine = self._engine
-        if spoke == who or before < 0:
-            engine = engine + 1 if step == before else 1
-            self._engine = step, who, engine
-        suffix = f" ({engine})" if engine > 1 else ""
-        rates = [rate for cell in groups["lr"].split(",") if (rate := number(cell)) is not None]
-        names = ["lr"] if len(set(rates)) == 1 else [f"lr/{group}" for group in range(len(rates))]
-        values = {"skipped": float(groups["skipped"]), **dict(zip(names, rates, strict=False))}
-        return {name + suffix: value for name, value in values.items()}
-
-    def _without_step(self, line: Line) -> bool:
-        text = line.prefix.text
-        values = {pair.name: pair.value for pair in pairs(text)}
-        values = numbers(_DS_PAIR.findall(text), number) if text.startswith("|") else values
-        known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
-        names_step = any(step_rank(name) is not None for name in values)
-        if names_step or (not known and "reward score" not in text):
-            return False
-        if values and self.log.step is not None:
-            self.log.add(line, self.log.step, values, who=line.prefix.who)
-        return True
+def _deepspeed_without_step(log: Log, line: Line) -> bool:
+    text, who, _ = line.prefix
+    in_bars = text.startswith("|")
+    values = numbers(_DS_PAIR.findall(text), number) if in_bars else {p.name: p.value for p in pairs(text)}
+    known = text.startswith("|E2E") or any("loss" in name.lower() or name == "ppl" for name in values)
+    if any(map(counts_steps, values)) or not (known or "reward score" in text):
+        return False
+    if values and log.step is not None:
+        log.add(line, log.step, values, who=who)
+    return True
 
 
 # fmt: off
@@ -382,10 +338,9 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             record=re.compile(r"iteration: (?P<step>\d{1,20}) / \d+ \|(?P<rest>.*)"),
             pair=re.compile(r"(?:^|(?<=\|))([^|:]*):([^|]*)()"),
             checkpoint=re.compile(r"(?P<what>Sav|Load)ing checkpoint (?:at|from) (?P<place>\S+)"),
-            ranks=True, bare=True, clock_anywhere=True, as_number=short_number,
+            ranks=True, as_number=short_number,
             units={"cuda_memory_allocated": "bytes", "cuda_max_memory_reserved": "bytes"}),
-        # s:250 tel:6.17
-        # s:250 trl:6.18 lr:0.0002 norm:0.90
+        # s:250 tel:6.17    and    s:250 trl:6.18 lr:0.0002 norm:0.90
         # s:250 eval:0.26                           the accuracy on HellaSwag
         LineFormat("llm.c",
             MARKS=(rb"(?m)s:(?<=^s:)\d+ t[er]l:-?[\dni]",),
@@ -399,7 +354,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             MARKS=(rb"step:(?<=\bstep:)\d+/\d+ (?:train|val)_loss:[\dni]\S{0,30} train_time:\d",),
             line=re.compile(rb"\bstep:\d+/\d+ "),
             record=re.compile(r"\bstep:(?P<step>\d{1,18})/(?P<total>\d{1,18}) (?P<rest>.*)"),
-            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"), clock_anywhere=True,
+            pair=re.compile(rf"\b(\w{{1,80}}):({NUMBER})(ms|s)?(?=\s|$)"),
             durations=("train_time", "step_avg")),
         # step: 10  loss: 8.0491  grad_norm: 2.31  memory: 27.57GiB(29.01%)  tps: 6,722  mfu: 12.50%
         # 1 8.049097                                of its files of expected losses, which begin as a model
@@ -415,10 +370,9 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             single=re.compile(rf"^(?P<step>\d{{1,18}}) +(?P<value>{NUMBER})\s*$"), ranks=True,
             repeated=("loss", "grad_norm")),
         # iter 0: loss 10.9, time 12.00ms, mfu 1.0%
-        # step 0: train loss 4.2, val loss 4.3
+        # step 0: train loss 4.2, val loss 4.3    and    validation loss: 4.3
         # 10 | loss 8.9012 | lr 1.000000e-05 | 300.12ms | mfu 1.23%             of llama2.c
         # step   911 | loss: 4.988997 | lr 5.9697e-04 | norm: 0.5693 | dt: 405.63ms | tok/sec: 1292520.48
-        # validation loss: 4.3
         # 250 val 6.1234                            of the log.txt of build-nanogpt
         LineFormat("nanogpt",
             MARKS=(
@@ -446,8 +400,7 @@ BY_NAME: dict[str, LineFormat | OwnFormat] = {
             MARKS=(rb"Iter (?<=\bIter )\d+: (?:Train|Val) loss [-\dni]",),
             line=re.compile(rb"\bIter \d+: (?:Train|Val|Test) "),
             record=re.compile(r"\bIter (?P<step>\d{1,18}): (?P<rest>.*)"),
-            pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)"),
-            clock_anywhere=True),
+            pair=re.compile(rf"\b([A-Z][\w/ ]{{0,60}}?) ({NUMBER}) ?(GB|s)?(?=,|\s|$)")),
         OwnFormat("dllogger",
             MARKS=(rb'DLL(?<=\bDLL)(?:L \{"| \d{4}-\d\d-\d\d [^\n]{0,300} : -?[\dni])',),
             read=_read_dllogger),

@@ -7,10 +7,10 @@
     epoch  train_loss  valid_loss  time     a table: rows under a header that names a counter
     0      1.2005      1.1001      00:32
 
-`Gatherer` remembers what the lines so far have left open. Most lines are read by a learned pattern
-(`line_shapes`), the others by the full parser. Beside its numbers a line may tell an event: an evaluation
-("val loss: ..."), a checkpoint that is saved or loaded, a launch ("Training started 2024-..."), a resume
-("Resuming training from step 500"), or one of several trainings ("Fold 3 of 5").
+Most lines are read by a learned pattern (`line_shapes`), the others by the full parser. Beside its numbers a
+line may tell an event: an evaluation ("val loss: ..."), a checkpoint that is saved or loaded, a launch
+("Training started 2024-..."), a resume ("Resuming training from step 500"), or one of several trainings
+("Fold 3 of 5").
 """
 
 from __future__ import annotations
@@ -18,39 +18,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
 from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import role_of
 from chronicle.model import Role
 from chronicle.readers.columns import number
+from chronicle.readers.console import pairs
 from chronicle.readers.console.chunks import time_in, words_start
-from chronicle.readers.console.line_shapes import Form, Reading, Shapes, Words
+from chronicle.readers.console.line_shapes import Reading, Shapes, Words, form_of
 from chronicle.readers.console.log import Line, Source
-from chronicle.readers.console.pairs import (
-    MEASURES,
-    PROGRESS,
-    Pair,
-    as_bar,
-    best_beside_loss,
-    counts,
-    is_judged,
-    last_word,
-    names_epoch,
-    pairs,
-    rank_of_name,
-    reworded,
-    shortened,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, counts, is_judged, last_word
 from chronicle.readers.console.text_tables import Table
 from chronicle.readers.runs_in_table import OF_BOTH, names_an_evaluation
 
 SAVED, LOADED, RESUMED = "saved", "loaded", "resumed"  # of a checkpoint
 LAUNCH = "launch"  # a line that tells when a training began
-REPEATED_HEADING = "repeated heading"  # a heading of the log's beginning that comes again
+REPEATED = "repeated"  # a heading of the log's beginning that comes again
 TRIAL = "trial"  # the heading of one of several trainings
-BEGINNINGS = (LAUNCH, REPEATED_HEADING)
 
 _EVALUATION = re.compile(
     r"(?<![\w/.\\-])(?:(val|valid|validation|eval|evaluation|test|dev)|(?P<ing>valid|evalu|test)(?:at)?ing)(?![\w/\\-]|\.\w)",
@@ -79,8 +64,7 @@ HEADING = re.compile(
     r"(?:start|begin|began|train|runn|launch|execut)\w*\b(?! (?:epoch|step|phase))"
 )
 _TRIALS = frozenset(("fold", "run", "seed", "trial", "experiment", "repeat", "repetition", "replicate"))
-# A heading, `==== FOLD 0 - val: c3`, `[Run 1/50] begins`, or what stands before the words of each of its
-# lines.
+# A heading, `==== FOLD 0 - val: c3`, `[Run 1/50] begins`, or what stands before the words of each line of it.
 _TRIAL = re.compile(
     r"[^\w\n]{0,40}(?:(?:start|begin|train|runn|process|cross|cv|k|outer|current|new|random|now|using|with|for)"
     rf"\w{{0,9}}[^\w\n]{{1,3}}){{0,3}}(?P<kind>{'|'.join(sorted(_TRIALS))})(?:[ _]?(?:no|number|id|index))?"
@@ -93,11 +77,9 @@ _WITH_SETTINGS = re.compile(
     r"(?i)[^\w\n]{0,4}(?:with |the |its ){0,2}(?:hyper[ _-]?)?(?:param|config|setting|arg)"
 )
 _A_SETTING = re.compile(r"\W*(?:\w+[ _])?\w+\s*[:=]\s*\d+\W*")  # `seed: 42`
-_VERBS = {"evalu": "eval"}
 
 
-def words_of(named: Sequence[Pair], text: str) -> Words:
-    """What a line with these pairs says beside them."""
+def _words_of(named: Sequence[Pair], text: str) -> Words:
     is_bar = any(pair.name == PROGRESS for pair in named)
     checkpoint = None if is_bar else _CHECKPOINT.match(text)
     event = (checkpoint.lastgroup or "") if checkpoint else ""
@@ -114,17 +96,11 @@ def _evaluation_of(named: Sequence[Pair], text: str) -> str:
     metric = next((pair.name for pair in named if not counts(pair)), "")
     places = (text.find(name) for name in (metric, metric.rpartition("/")[2]) if name)
     before = next((at for at in places if at >= 0), -1)  # a word behind a metric is said of another one
-    evaluation = _evaluation(text[:before] if before > 0 else text) if named else ""
-    return evaluation or ("val" if best_beside_loss(tuple(pair.name for pair in named)) else "")
-
-
-def _evaluation(text: str) -> str:
-    """The word of an evaluation in a text that does not speak of a training; else ""."""
-    match = _EVALUATION.search(text)
-    if not match or OF_TRAINING.search(text):
-        return ""
-    verb = (match["ing"] or "").lower()
-    return _VERBS.get(verb, verb) or match[0].lower()
+    text = text[:before] if before > 0 else text
+    if named and (match := _EVALUATION.search(text)) and not OF_TRAINING.search(text):
+        verb = (match["ing"] or "").lower()
+        return verb.replace("evalu", "eval") or match[0].lower()
+    return "val" if pairs.best_beside_loss(tuple(pair.name for pair in named)) else ""
 
 
 def _trial(named: Sequence[Pair], text: str) -> tuple[str, bool]:
@@ -173,8 +149,7 @@ _MOST_HEADINGS = 64
 
 class Record:
     """Numbers that were printed together, in one line or in a block of lines, each from its source. ``shape``
-    are their names, ``counters`` what counts steps among them, the best first, ``epoch`` what counts epochs.
-    ``is_open``: the log ended in the block, which may continue."""
+    are their names, ``counters`` what counts steps, the best first. ``is_open``: the log ended in it."""
 
     def __init__(self, reading: Reading, sources: Sequence[Source], *, is_open: bool = False) -> None:
         form, values, ends, *_ = reading
@@ -206,15 +181,13 @@ class Record:
             return places
         # If one name says that it is of an evaluation, unknown names beside it may be anything.
         any_by_name = any(map(names_an_evaluation, places))
-
-        def with_phase(name: str) -> str:
+        with_phase = dict[str, int]()
+        for name, at in places.items():
             tells_phase = names_an_evaluation(name) or OF_TRAINING.search(name)
             keeps_name = tells_phase or (any_by_name and not is_judged(name)) or role_of(name) in OF_BOTH
-            return name if keeps_name else f"{word}/{name}"
-
-        return {
-            with_phase(name): at for name, at in places.items() if not counts(Pair(name, self.values[at]))
-        }
+            if not counts(Pair(name, self.values[at])):
+                with_phase[name if keeps_name else f"{word}/{name}"] = at
+        return with_phase
 
     def by_line(self, numbers: Mapping[str, float]) -> Sequence[tuple[Source, Mapping[str, float]]]:
         """Each source, and those of these ``numbers`` that stand in its line."""
@@ -223,44 +196,24 @@ class Record:
         return [(self.sources[self._places[name]], {name: value}) for name, value in numbers.items()]
 
     @property
-    def _has_named_counter(self) -> bool:
-        return any(pair.name != PROGRESS for _, pair in self.counters)
-
-    @property
-    def measures(self) -> bool:
-        """Whether a number that is not whole stands beside what counts."""
-        return bool(self.counters) and any(value != value // 1 for value in self.values)
-
-    @property
     def is_training(self) -> bool:
-        """Whether a training prints such records: batches of an epoch, or a metric by which it is judged. A
-        score beside a bar alone may be of anything."""
-        if self.epoch is not None and self._has_named_counter:
+        """Whether a training prints such records. A score beside a bar alone may be of anything."""
+        has_named_counter = any(pair.name != PROGRESS for _, pair in self.counters)
+        if self.epoch is not None and has_named_counter:
             return True
-        only_a_bar = bool(self.counters) and not self._has_named_counter and self.epoch is None
-        return any(is_judged(n) and not (only_a_bar and role_of(n) in MEASURES) for n in self.shape)
-
-
-@lru_cache(maxsize=4096)
-def _form(names: tuple[str, ...], words: Words) -> Form:
-    ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
-    ranked = [(rank, i, name) for rank, i, name in ranks if rank is not None]
-    lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
-    outer = ("epoch", "episode")[: 1 + (len(ranked) > 1)]  # of episodes, if another name counts steps in them
-    epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
-    return Form(names, words, epoch, sorted(ranked, key=itemgetter(0)))
+        only_a_bar = bool(self.counters) and not has_named_counter and self.epoch is None
+        return any(is_judged(n) and not (only_a_bar and role_of(n) in pairs.MEASURES) for n in self.shape)
 
 
 def _reading(named: Sequence[Pair], text: str = "") -> Reading:
-    """Pairs that were printed together, in a line of this text."""
     ends = {i: pair.of for i, pair in enumerate(named) if pair.of}
-    form = _form(tuple(pair.name for pair in named), words_of(named, reworded(text)))
+    form = form_of(tuple(pair.name for pair in named), _words_of(named, pairs.reworded(text)))
     return Reading(form, [pair.value for pair in named], ends)
 
 
 @lru_cache(maxsize=2)  # a line that depends on those before it is asked for twice
 def _named(text: str) -> Sequence[Pair]:
-    return tuple(map(as_bar, pairs(text)))
+    return tuple(map(pairs.as_bar, pairs.pairs(text)))
 
 
 class Gatherer:
@@ -290,14 +243,16 @@ class Gatherer:
             if line.unfinished:  # its last number may continue
                 continue
             if (reading := self._reading(line)) is None:
-                yield from self._records_in_context(Source.of(line))
+                who, start = words_start(line.text)
+                source = Source(line, who, time_in(line.text[:start]), start)
+                yield from self._records_in_context(source)
                 continue
-            source = Source(line, reading.who, reading.time, reading.start)
-            if reading.form.event == _PART:
-                pair = Pair(reading.form.names[0], reading.values[0], reading.ends.get(0, 0))
+            source, form = Source(line, reading.who, reading.time, reading.start), reading.form
+            if form.event == _PART:
+                pair = Pair(form.names[0], reading.values[0], reading.ends.get(0, 0))
                 yield from self._add_to_block(pair, source)
-            elif reading.form.names or reading.form.event in (*BEGINNINGS, RESUMED, TRIAL):
-                yield from self._end_block() if self._block else ()
+            elif form.names or form.event in (LAUNCH, REPEATED, RESUMED, TRIAL):
+                yield from self._end_block()
                 yield Record(reading, (source,))
         yield from self._end_block(of_log=True)
 
@@ -308,24 +263,19 @@ class Gatherer:
         if reading is None or reading.form.event == _PART:
             return reading
         words = line.text[reading.start :].strip(_RULES_AND_BLANKS)
-        if not (reading.form.names or reading.form.event) and self._is_repeated_heading(words):
-            reading = reading._replace(form=_form((), Words(event=REPEATED_HEADING)))
+        if not (reading.form.names or reading.form.event) and HEADING.match(words):
+            words = re.sub(r"\d+", "0", words)
+            if not self._has_metric and len(self._headings) < _MOST_HEADINGS:
+                self._headings[words] = None
+            elif self._has_metric and words in self._headings:
+                reading = reading._replace(form=form_of((), Words(event=REPEATED)))
         self._has_metric = self._has_metric or any(map(is_judged, reading.form.names))
         return reading
-
-    def _is_repeated_heading(self, words: str) -> bool:
-        """Whether these words were a heading at the beginning of the log, before the first metric."""
-        if not HEADING.match(words):
-            return False
-        words = re.sub(r"\d+", "0", words)
-        if not self._has_metric and len(self._headings) < _MOST_HEADINGS:
-            self._headings[words] = None
-        return self._has_metric and words in self._headings
 
     def _parse(self, text: str) -> Reading | None:
         """What a line says that means the same wherever it stands; None for any other line."""
         who, start = words_start(text)
-        words = in_english(shortened(text[start:].strip()))
+        words = in_english(pairs.shortened(text[start:].strip()))
         if _RULE.fullmatch(words) or ("est " in words and _SUMMARY.search(words)) or BOX.fullmatch(words):
             return None
         vars(table := Table()).update(vars(self._table))
@@ -333,12 +283,12 @@ class Gatherer:
             return None
         reading = _reading(named := _named(words), words)
         if is_single_pair(named, words):
-            reading = reading._replace(form=_form(reading.form.names, Words(event=_PART)))
+            reading = reading._replace(form=form_of(reading.form.names, Words(event=_PART)))
         return reading._replace(who=who, start=start, time=time_in(text[:start]))
 
     def _records_in_context(self, source: Source) -> Iterator[Record]:
         """The records that are complete with a line whose meaning depends on those before it."""
-        text = in_english(shortened(source.words))
+        text = in_english(pairs.shortened(source.words))
         if _RULE.fullmatch(text):
             self._group = ""
             yield from self._end_block()
@@ -355,9 +305,7 @@ class Gatherer:
             if layout != self._table.layout:
                 self.shapes = Shapes(self._parse)
             named = _named(text) if row is None else row
-            if row is None and is_single_pair(named, text):
-                yield from self._add_to_block(named[0], source)
-            elif named:
+            if named:
                 yield from self._end_block()
                 self._has_metric |= any(is_judged(pair.name) for pair in named)
                 yield Record(_reading(named, text if row is None else ""), (source,))

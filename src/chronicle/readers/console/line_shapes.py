@@ -1,10 +1,8 @@
 """Stage 4 made fast: lines that differ from earlier ones in their digits alone are read by a learned pattern.
 
-A trainer prints lines of one shape again and again, with other digits. The full parser (`chunks` and
-`pairs`) reads the first of them, and again with each run of digits changed. A run that changes one number
-belongs to it; one that changes nothing (a clock, the time that is left) may be anything; one that changes
-something else (the name ``top5``) must stay as it is. The resulting pattern finds the numbers of all further
-lines of the shape, with the clocks and ranks in front of them.
+The full parser (`chunks` and `pairs`) reads the first line of a shape, and again with each run of digits
+changed. A run that changes one number belongs to it; one that changes nothing (a clock, the time left) may be
+anything; one that changes something else (the name ``top5``) must stay as it is.
 """
 
 from __future__ import annotations
@@ -13,38 +11,34 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import isfinite
 from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
-from chronicle.model import Floats, Steps
-from chronicle.readers.console.chunks import NAN, time_in, words_start
+from chronicle.model import Floats
+from chronicle.readers.console.chunks import NAN, time_in, with_zeros, words_start
+from chronicle.readers.console.pairs import last_word, names_epoch, rank_of_name
 
-MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
-_MAX_LEARNED_BYTES = 900  # of a line that is learned, as its numbers may become longer
+_MAX_SHAPE_BYTES = 1000  # of a line whose shape may be known
 _FEWEST_LINES = 16  # of a shape, before it is learned
 _PROBES = 8  # lines of a block whose shape is looked up
 _MOST_SHAPES = 1 << 14  # kept at the same time
 _MOST_VARIANTS = 8  # of a shape, which differ in digits that must stay
 _MOST_WHOLE, _MOST_DECIMALS = 9, 17  # digits of a number before and after its point
-_DIGITS_TO_ZERO = bytes(48 if 48 <= byte < 58 else byte for byte in range(256))
 # Two ways to change every digit into another one that is not 0.
 _CHANGES = tuple(bytes.maketrans(b"0123456789", others) for others in (b"1234567891", b"3456789215"))
 _RUN = re.compile(rb"\d+")
 _NUMBER = re.compile(rb"[-+]?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?)")
 _DECIMAL_COMMA = re.compile(rb"(?<!\d)0,\d")  # among numbers whose commas separate thousands
 
-_VALUE, _OF = "value", "of"  # the two numbers that a pair may have
-
 Span = tuple[int, int]
-Part = tuple[str, int]  # _VALUE or _OF, and the place of the pair
 
 
 class Words(NamedTuple):
-    """What a line says beside its numbers: the word of an evaluation; an event (see `line_words`); of which
-    of several trainings it is, as ``fold 3``."""
+    """The word of an evaluation in a line, its event, and of which training it is (``fold 3``)."""
 
     evaluation: str = ""
     event: str = ""
@@ -56,13 +50,19 @@ class Form:
     (-1: none), ``ranked`` are those that count steps: rank, place and name, the best first. ``kept`` caches,
     by counter, the places of the other pairs."""
 
-    Ranked = Sequence[tuple[int, int, str]]
-
-    def __init__(self, names: tuple[str, ...], words: Words, epoch: int, ranked: Ranked) -> None:
-        self.names, self.words, self.epoch, self.ranked = names, words, epoch, ranked
+    def __init__(self, names: tuple[str, ...], words: Words) -> None:
+        self.names, self.words = names, words
         self.evaluation, self.event, self.trial = words
-        self.n_counters = len(ranked) + (epoch >= 0)
-        self.kept: dict[str, dict[str, int]] = {}
+        ranks = ((rank_of_name(name), i, name) for i, name in enumerate(names))
+        self.ranked = sorted((rank, i, name) for rank, i, name in ranks if rank is not None)
+        lasts = ["epoch" if names_epoch(name) else last_word(name).replace("epoch", "") for name in names]
+        outer = ("epoch", "episode")[: 1 + (len(self.ranked) > 1)]  # of episodes, where steps count, too
+        self.epoch = next((lasts.index(word) for word in outer if word in lasts), -1)
+        self.n_counters = len(self.ranked) + (self.epoch >= 0)
+        self.kept = dict[str, dict[str, int]]()
+
+
+form_of = lru_cache(maxsize=4096)(Form)
 
 
 class Reading(NamedTuple):
@@ -78,8 +78,8 @@ class Reading(NamedTuple):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Everything but the numbers."""
-        return self.form.names, self.form.words, self.ends.keys(), self.who, self.start
+        """Everything but the values."""
+        return self.form.names, self.form.words, self.ends, self.who, self.start
 
 
 Parser = Callable[[str], Reading | None]  # None for a line that cannot be read without those before it
@@ -92,7 +92,7 @@ class Learned:
 
     reading: Reading
     pattern: re.Pattern[bytes]
-    parts: tuple[Part, ...]
+    places: tuple[int, ...]
     commas: bool
 
     def match(self, raw: bytes) -> re.Match[bytes] | None:
@@ -102,31 +102,22 @@ class Learned:
 
     def reading_of(self, match: re.Match[bytes]) -> Reading:
         """A matched line as the full parser would read it."""
-        form, values, _, who, start, _ = self.reading
-        values, ends = list(values), {}  # values without digits, as NaN, are those of the first line
-        for (kind, pair), text in zip(self.parts, match.groups(), strict=True):
-            if kind == _OF:
-                ends[pair] = int(text)
-            else:
-                values[pair] = float(text.replace(b",", b"_") if self.commas else text)
-        return Reading(form, values, ends, who, start, self.time(match.string))
+        values = list(self.reading.values)  # those without digits, as NaN, are those of the first line
+        for place, text in zip(self.places, match.groups(), strict=True):
+            values[place] = float(text.replace(b",", b"_") if self.commas else text)
+        return self.reading._replace(values=values, time=self.time(match.string))
 
     def time(self, raw: bytes) -> float:
         """The time of a line of this shape; NaN unknown."""
         return time_in(raw[: self.reading.start].decode()) if self.reading.start else NAN
 
-    def columns(self, matches: Sequence[re.Match[bytes]]) -> tuple[dict[int, Floats], dict[int, Steps]]:
-        """The values of many lines, and what they count up to, by place; without those that have no
-        digits."""
-        values, ends = dict[int, Floats](), dict[int, Steps]()
-        texts = zip(*(match.groups() for match in matches), strict=True)
-        for (kind, pair), column in zip(self.parts, texts, strict=True):
-            if kind == _OF:
-                ends[pair] = np.array(list(map(int, column)))
-            else:
-                cells = (text.replace(b",", b"_") for text in column) if self.commas else column
-                values[pair] = np.array(list(map(float, cells)))
-        return values, ends
+    def columns(self, matches: Sequence[re.Match[bytes]]) -> dict[int, Floats]:
+        """The values of many lines, by place; only those that have digits."""
+        values, texts = dict[int, Floats](), zip(*(match.groups() for match in matches), strict=True)
+        for place, column in zip(self.places, texts, strict=True):
+            cells = (text.replace(b",", b"_") for text in column) if self.commas else column
+            values[place] = np.array(list(map(float, cells)))
+        return values
 
 
 class Shapes:
@@ -134,8 +125,7 @@ class Shapes:
 
     def __init__(self, parser: Parser) -> None:
         self._parser = parser
-        self._of_shape: dict[bytes, list[Learned | None]] = {}  # by the line with all digits as 0
-        self._learned: dict[bytes, list[Learned | None]] = {}  # by the same, with one 0 for a run of digits
+        self._learned = dict[bytes, list[Learned | None]]()  # by the line with a 0 for each run of digits
         self._n_seen = Counter[bytes]()
 
     def reading(self, raw: bytes) -> Reading | None:
@@ -152,43 +142,25 @@ class Shapes:
 
     def common(self, lines: Sequence[bytes]) -> Learned | None:
         """A shape that many of these lines have."""
-        probes = (
-            self._of_shape.get(raw.translate(_DIGITS_TO_ZERO)) for raw in lines[:: len(lines) // _PROBES + 1]
-        )
-        found = Counter(variants[0] for variants in probes if variants)
+        some = lines[:: len(lines) // _PROBES + 1]
+        variants = ((raw, one) for raw in some for one in self._learned.get(with_zeros(raw), ()))
+        found = Counter(one for raw, one in variants if one and one.match(raw))
         learned, n = max(found.items(), key=itemgetter(1), default=(None, 0))
         return learned if n > 1 else None
 
     def _variants(self, raw: bytes) -> list[Learned | None] | None:
         """The known variants of the shape of a line; None until it has been seen a few times."""
-        shape = raw.translate(_DIGITS_TO_ZERO)
-        if (variants := self._of_shape.get(shape)) is not None or len(raw) > MAX_SHAPE_BYTES:
-            return variants
-        if max(len(self._of_shape), len(self._n_seen)) >= _MOST_SHAPES:
-            for kept in (self._of_shape, self._learned, self._n_seen):
-                kept.clear()
-        collapsed = shape
-        while b"00" in collapsed:
-            collapsed = collapsed.replace(b"00", b"0")
-        variants = self._learned.get(collapsed)
-        if variants is not None:
-            self._of_shape[shape] = variants
-        elif len(raw) <= _MAX_LEARNED_BYTES:
-            self._n_seen[collapsed] += 1
-            if self._n_seen[collapsed] >= _FEWEST_LINES:
-                self._learned[collapsed] = []
+        if len(raw) > _MAX_SHAPE_BYTES:
+            return None
+        shape = with_zeros(raw)
+        if (variants := self._learned.get(shape)) is None:
+            if len(self._n_seen) >= _MOST_SHAPES:
+                self._learned.clear()
+                self._n_seen.clear()
+            self._n_seen[shape] += 1
+            if self._n_seen[shape] >= _FEWEST_LINES:
+                self._learned[shape] = []
         return variants
-
-
-# --- learning ---
-
-
-class _Number(NamedTuple):
-    """A number in a line: its first and last run of digits, and where it stands."""
-
-    first: int
-    last: int
-    span: Span
 
 
 class _Unclear(Exception):
@@ -210,24 +182,21 @@ def _learn(raw: bytes, parser: Parser) -> Learned | None:
         }
     except _Unclear:
         return None
-    spans = {runs[i]: owner for i, owner in enumerate(owners) if isinstance(owner, tuple) and owner[0] == _OF}
-    if {pair for _, pair in spans.values()} != reading.ends.keys():
-        return None
     # What stands in the place of each run: the same digits, or as many others.
     written = [
         owner if isinstance(owner, bytes) else rb"\d{%d}" % (end - start)
         for owner, (start, end) in zip(owners, runs, strict=True)
     ]
-    with_commas = False
-    for pair, number in numbers.items():
-        spans[number.span] = _VALUE, pair
-        commas = b"," in raw[slice(*number.span)]
+    with_commas, spans = False, dict[Span, int]()
+    for pair, (own_runs, span) in numbers.items():
+        spans[span] = pair
+        commas = b"," in raw[slice(*span)]
         with_commas |= commas
-        for i in range(number.first, number.last + 1):
-            if owners[i] not in (None, (_VALUE, pair)):
+        for i in own_runs:
+            if owners[i] not in (None, pair):
                 return None
             are_decimals = raw[runs[i][0] - 1 : runs[i][0]] == b"."
-            if not commas and (are_decimals or i == number.first):  # it is no exponent: others may be longer
+            if not commas and (are_decimals or i == own_runs[0]):  # it is no exponent: others may be longer
                 written[i] = rb"\d{1,%d}" % (_MOST_DECIMALS if are_decimals else _MOST_WHOLE)
     in_order = dict(sorted(spans.items()))
     pattern = re.compile(_pattern(raw, dict(zip(runs, written, strict=True)), in_order))
@@ -245,35 +214,31 @@ def _pattern(raw: bytes, runs: Mapping[Span, bytes], groups: Iterable[Span]) -> 
     return b"".join(parts)
 
 
-def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> Part | bytes | None:
+def _owner(raw: bytes, span: Span, reading: Reading, parser: Parser) -> int | bytes | None:
     """To which number a run of digits belongs, found out by changing them: None if they change nothing, the
     digits themselves if they must stay. Raises _Unclear if they change several numbers."""
     start, end = span
-    changed = set[Part]()
+    changed = set[int]()
     for change in _CHANGES:
         text = (raw[:start] + raw[start:end].translate(change) + raw[end:]).decode()
-        if end <= reading.start and words_start(text) == (
-            reading.who,
-            reading.start,
-        ):  # the words are the same
-            continue
+        if end <= reading.start and words_start(text) == (reading.who, reading.start):
+            continue  # the words are the same
         other = parser(text)
         if other is None or other.kind != reading.kind:
             return raw[start:end]
         values = enumerate(zip(reading.values, other.values, strict=True))
-        changed |= {(_VALUE, i) for i, (one, two) in values if repr(one) != repr(two)}
-        changed |= {(_OF, i) for i, of in reading.ends.items() if of != other.ends[i]}
+        changed |= {i for i, (one, two) in values if repr(one) != repr(two)}
     if len(changed) > 1:
         raise _Unclear
     return next(iter(changed), None)
 
 
 def _number_of(
-    raw: bytes, runs: Sequence[Span], owners: Sequence[Part | bytes | None], reading: Reading, pair: int
-) -> _Number:
-    """Where the number of a pair stands. Raises _Unclear if the runs that change it are not all of it, or if
-    it is a counter that may be written in another way."""
-    own = [i for i, owner in enumerate(owners) if owner == (_VALUE, pair)]
+    raw: bytes, runs: Sequence[Span], owners: Sequence[int | bytes | None], reading: Reading, pair: int
+) -> tuple[list[int], Span]:
+    """The runs of digits of the number of a pair, where it stands. Raises _Unclear if the runs that change
+    it are not all of it, or if it is a counter that may be written in another way."""
+    own = [i for i, owner in enumerate(owners) if owner == pair]
     first = runs[own[0]][0] if own else 0
     lowest = first - 1 if raw[first - 1 : first] == b"." else first
     for start in (lowest, lowest - 1) if own else ():
@@ -283,6 +248,6 @@ def _number_of(
             form = reading.form
             counter = pair in reading.ends or form.names[pair] in (name for *_, name in form.ranked)
             if set(own) <= set(inside) and (not counter or match[0].isdigit()):
-                return _Number(inside[0], inside[-1], match.span())
+                return inside, match.span()
             break
     raise _Unclear

@@ -1,10 +1,7 @@
 """What all formats of console text share: a log on its way from lines to attempts.
 
-`Log` gives a reader the lines that may be records, keeps what they say as rows, and notes facts, events,
-launches and whatever could not be used. The package `chronicle.readers.console` shows how a format uses it.
-
-Every line that is no record is shown to `machine.Faults`, so that the machine's faults (Xid, NCCL, out of
-memory, SIGTERM, ...) are found beside the curves of any console log, at the step of the record before them.
+The package `chronicle.readers.console` shows how a format uses it. Every line that is no record is shown to
+`machine.Faults`, so that faults of machines are found beside the curves, at the step of the record before.
 """
 
 from __future__ import annotations
@@ -18,26 +15,25 @@ from contextvars import ContextVar
 from dataclasses import replace
 from itertools import pairwise, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
-from chronicle.model import Attempt, Fault, Floats, Role, Series, Steps
+from chronicle.model import Attempt, Fault, Floats, Place, Role, Series, Steps
 from chronicle.readers.console import chunks, machine
-from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in, words_start
+from chronicle.readers.console.chunks import CHUNK_BYTES, NAN, Chunk, Prefix, split, time_in
 from chronicle.readers.console.pairs import scalar
 from chronicle.readers.hyperparameters import config_facts
 from chronicle.readers.read_on import opened
-from chronicle.readers.text import Faults, clean, json_or_none
+from chronicle.readers.text import clean, json_or_none
 
 Column = tuple["array[float]", "array[int]"]  # values, and the rows in which they stand
 
 
 class Rows:
-    """Each row has a line, a step and a time, and a value for some of the metrics. ``units`` and ``roles``
-    are those of metrics whose name does not tell them."""
+    """Rows of a line, a step, a time and values of metrics, of which some have ``units`` and ``roles``."""
 
     FRESH = ("roles",)
 
@@ -71,33 +67,20 @@ class Rows:
         _append(self.times, times)
 
     def join(self, other: Rows) -> None:
-        """All rows of another table, after those that are here."""
-        n_before = len(self.steps)
-        for name, (values, at) in other.columns.items():
-            self.fill(name, np.array(at, np.int64) + n_before, np.array(values))
-        self.lines += other.lines
-        self.steps += other.steps
-        self.times += other.times
-
-    def without_repeats(self) -> Rows:
-        """The rows, without those that have the step and the values of the row before."""
-        steps = np.array(self.steps)
-        equal = steps[1:] == steps[:-1]
-        for name, (_, at) in self.columns.items() if equal.any() else ():
-            values, filled = self.column(name), np.isin(np.arange(len(steps)), np.array(at))
+        """All rows of another table but those that have the step and the values of the row before."""
+        steps = np.array(other.steps)
+        is_new = np.ones(len(steps), bool)
+        is_new[1:] = steps[1:] != steps[:-1]
+        for name in other.columns:
+            values = other.column(name)
             both_nan = np.isnan(values[1:]) & np.isnan(values[:-1])
-            equal &= (filled[1:] == filled[:-1]) & ((values[1:] == values[:-1]) | both_nan)
-        if not equal.any():
-            return self
-        kept, rows = np.concatenate([[True], ~equal]), Rows()
-        new_row = np.cumsum(kept) - 1
-        for name, (numbers, at) in self.columns.items():
-            old_rows = np.array(at, np.int64)
-            inside = kept[old_rows]
-            rows.fill(name, new_row[old_rows[inside]], np.array(numbers)[inside])
-        for to, column in ((rows.lines, self.lines), (rows.steps, self.steps), (rows.times, self.times)):
-            _append(to, np.array(column)[kept])
-        return rows
+            is_new[1:] |= (values[1:] != values[:-1]) & ~both_nan
+        new_row = len(self.steps) + np.cumsum(is_new) - 1
+        for name, (numbers, at) in other.columns.items():
+            rows = np.array(at, np.int64)
+            self.fill(name, new_row[rows[is_new[rows]]], np.array(numbers)[is_new[rows]])
+        for to, column in ((self.lines, other.lines), (self.steps, steps), (self.times, other.times)):
+            _append(to, np.array(column)[is_new])
 
     def column(self, name: str) -> Floats:
         """A metric in every row, NaN where it has no value."""
@@ -163,8 +146,7 @@ _WATCHING: ContextVar[list[Log] | None] = ContextVar("watching", default=None)
 @contextmanager
 def watched() -> Iterator[list[Log]]:
     """The logs that are read within, for `chronicle doctor`. Each keeps all of its columns, the numbers of
-    the lines that its format was shown (``record_lines``) and of those that were no record (``looked_at``).
-    It is a context because `read` makes its logs far below the command."""
+    the lines that its format was shown (``record_lines``) and of those that are no record (``looked_at``)."""
     logs = list[Log]()
     token = _WATCHING.set(logs)
     try:
@@ -187,50 +169,29 @@ class Line(NamedTuple):
 
 
 class Source(NamedTuple):
-    """Where a number stands: the line, who printed it ("" unknown), Unix seconds (NaN unknown), and where the
-    words of the line begin."""
+    """A line, who printed it ("" unknown), Unix seconds (NaN unknown), and where its words begin."""
 
     line: Line
     who: str
     time: float
     start: int = 0
 
-    @classmethod
-    def of(cls, line: Line) -> Source:
-        who, start = words_start(line.text)
-        return cls(line, who, time_in(line.text[:start]), start)
-
     @property
     def words(self) -> str:
         return self.line.text[self.start :].strip()
 
 
-class Finder(Protocol):
-    """A pattern, or whatever else finds the lines that may be records."""
-
-    def search(self, line: bytes, /) -> object: ...
+Finder = re.Pattern[bytes] | type[chunks.PossibleRecord]  # of the lines that may be records
 
 
-class BatchReader(Protocol):
-    """Reads many similar lines at once."""
-
-    def matches(self, lines: Sequence[bytes]) -> list[re.Match[bytes] | None]:
-        """For each line that may be read in a batch, what was found in it."""
-
-    def read(self, matches: Sequence[re.Match[bytes]], numbers: Sequence[int]) -> int:
-        """Reads the first of these lines, as many as possible, and returns how many."""
-
-
-def _read_batches(
-    batch: BatchReader, matches: Sequence[re.Match[bytes] | None], numbers: Sequence[int]
-) -> int:
+def _read_batches(batch: Any, matches: Sequence[re.Match[bytes] | None], numbers: Sequence[int]) -> int:
     """How many of the first lines could be read in batches, each of which is larger than the one before."""
     n_read, size = 0, _SMALLEST_BATCH
     while True:
         some = [match for match in takewhile(bool, matches[n_read : n_read + size]) if match]
         if len(some) < _SMALLEST_BATCH:
             return n_read
-        n_more = batch.read(some, numbers[n_read : n_read + len(some)])
+        n_more = int(batch.read(some, numbers[n_read : n_read + len(some)]))
         n_read, size = n_read + n_more, 8 * size
         if n_more < len(some):
             return n_read
@@ -239,8 +200,7 @@ def _read_batches(
 class Log:
     """What was read so far. ``step`` and ``time`` are those of the last record; ``truncated``: the last line
     has no end. A format fills ``facts`` and ``events``, and sets ``axis`` to what its steps count. If it
-    names its ``form``, reading continues where it stopped when the file has grown; ``state`` holds what else
-    the format must remember for that."""
+    names its ``form``, a file that has grown is read on; ``state`` is what it must remember for that."""
 
     FRESH = ("path", "truncated", "n_lines", "_form", "_watched", "record_lines", "looked_at")
 
@@ -260,13 +220,9 @@ class Log:
             self._watched.append(self)
         self._last_lines: list[str] = []
         self._launches = [(0, dict[str, Any]())]  # the first row of each, and facts of its own
-        self._faults, self._fault_places = Faults(path), dict[str, int]()
-        self._not_numbers: dict[
-            str, tuple[int, int]
-        ] = {}  # the first line of a field, and how many there are
+        self._faults = dict[str, Fault]()  # by what could not be used
+        self._not_numbers = dict[str, tuple[int, int]]()  # the first line of a field, how many there are
         self._leading_ranks: dict[frozenset[str], tuple[str, deque[int]]] = {}
-
-    # --- lines ---
 
     def chunks(self) -> Iterator[Chunk]:
         """The log in chunks. A last line without an end counts as whole if earlier lines have the same words,
@@ -290,24 +246,18 @@ class Log:
                 if source.is_last(chunk.mark, CHUNK_BYTES):
                     source.keep(chunk.mark, self)
 
-    def lines(self, record: Finder, batch: BatchReader | None = None) -> Iterator[Line]:
-        """The lines with a ``record``, except those that are read in a ``batch``. All other lines are
-        searched for faults of the machine."""
+    def lines(self, record: Finder, batch: Any = None) -> Iterator[Line]:
+        """The lines with a ``record``, except those that a ``batch`` (`generic.LogReader`) reads at once. The
+        other lines are searched for faults of machines."""
         for chunk in self.chunks():
-            yield from self.lines_among(chunk.lines, chunk.numbers, record, chunk.unfinished, batch=batch)
+            yield from self.lines_in(chunk, record, batch)
 
-    def lines_among(
-        self,
-        lines: Sequence[bytes],
-        numbers: Sequence[int],
-        record: Finder,
-        unfinished: bool,
-        reached: Mapping[int, tuple[int, float]] | None = None,
-        batch: BatchReader | None = None,
+    def lines_in(
+        self, chunk: Chunk, record: Finder, batch: Any = None, reached: Mapping[int, tuple[int, float]] = {}
     ) -> Iterator[Line]:
-        """As `lines`, of some lines with these numbers. ``unfinished``: the last one has no end. ``reached``:
-        by line number, the step and time that a record right before it, read elsewhere, has reached."""
-        last = len(lines) - 1 if unfinished else -1
+        """As `lines`, of a chunk. ``reached``: by line number, step and time of a record read before it."""
+        lines, numbers = chunk.lines, chunk.numbers
+        last = len(lines) - 1 if chunk.unfinished else -1
         for start in range(0, len(lines), _BLOCK_LINES):
             block = lines[start : start + _BLOCK_LINES]
             in_batch = batch.matches(block) if batch else [None] * len(block)
@@ -323,7 +273,7 @@ class Log:
                 if index < read_to:
                     continue
                 number = numbers[index]
-                if reached and number in reached:
+                if number in reached:
                     self.step, self.time = reached[number]
                 if is_record:
                     if self._watched is not None:
@@ -338,15 +288,20 @@ class Log:
             self.looked_at.append(line.number)
         self.machine.look(line.number, line.text, step=self.step, time=self.time)
 
-    # --- records ---
-
     def add(
         self, line: Line, step: int, values: Mapping[str, float], *, time: float | None = None, who: str = ""
     ) -> bool:
         """One record, at the time of the line's clock unless ``time`` is given. False if it is left out: the
         line has no end, or a rank (``who``) repeats what another one has just said of the step."""
-        if line.unfinished or (who and self._repeats_a_rank(step, frozenset(values), who)):
+        if line.unfinished:
             return False
+        if who:
+            names = frozenset(values)
+            leader, steps = self._leading_ranks.setdefault(names, (who, deque(maxlen=_STEPS_APART)))
+            if who != leader and step in steps:
+                return False
+            self._leading_ranks[names] = (who, steps)
+            steps.append(step)
         time = time_in(line.text) if time is None else time
         try:
             self.rows.add(line.number, step, values, time)
@@ -369,7 +324,7 @@ class Log:
         self.step, self.time = int(steps[-1]), float(known[-1]) if len(known) else self.time
 
     def add_rows(self, rows: Rows) -> None:
-        """Records whose steps were only found later."""
+        """Records whose steps were only found later; those that `tee` wrote twice are taken once."""
         self.rows.join(rows)
         if len(rows):
             self.step = rows.steps[-1]
@@ -378,16 +333,6 @@ class Log:
     def leads(self, names: Iterable[str], who: str) -> bool:
         """Whether what a rank says under these names is kept, whatever other ranks say."""
         return not who or self._leading_ranks.get(frozenset(names), ("",))[0] == who
-
-    def _repeats_a_rank(self, step: int, names: frozenset[str], who: str) -> bool:
-        leader, steps = self._leading_ranks.setdefault(names, (who, deque(maxlen=_STEPS_APART)))
-        if who != leader and step in steps:
-            return True
-        self._leading_ranks[names] = (who, steps)
-        steps.append(step)
-        return False
-
-    # --- facts, events and faults ---
 
     def add_settings(self, settings: Mapping[str, Any]) -> None:
         """Settings of the program, which become facts as ``config/...``; the first value of a name stays."""
@@ -413,15 +358,11 @@ class Log:
 
     def fault(self, number: int, what: str, count: int = 1) -> None:
         """A line that could not be used. The first of a kind is named, the others are counted."""
-        at = self._fault_places.setdefault(what, len(self._faults))
-        if at == len(self._faults):
-            self._faults.add(what, line=number)
-            count -= 1
-        if count and at < len(self._faults):
-            self._faults[at] = replace(self._faults[at], count=self._faults[at].count + count)
+        first = self._faults.get(what, Fault(Place(str(self.path), line=number), what, 0))
+        self._faults[what] = replace(first, count=first.count + count)
 
     def not_a_number(self, line: Line, name: str) -> None:
-        """A field that holds no number. That is a fault if it holds one in other lines."""
+        """A field that holds no number, which is a fault if it holds one in other lines."""
         number, count = self._not_numbers.get(name, (line.number, 0))
         self._not_numbers[name] = number, count + 1
 
@@ -435,9 +376,7 @@ class Log:
     def listed(self) -> tuple[Fault, ...]:
         """What could not be used, then the faults of machines."""
         near = self.rows.times[-1] if self.rows.times else NAN
-        return (*self._faults.all(), *self.machine.listed(near))
-
-    # --- attempts ---
+        return (*self._faults.values(), *self.machine.listed(near))
 
     def launch(self, facts: Mapping[str, Any]) -> None:
         """What follows was written by another launch: an attempt of its own, with ``facts`` of its own."""

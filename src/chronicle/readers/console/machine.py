@@ -122,7 +122,6 @@ def quoted(line: str) -> str:
 
 MOST_FAULTS = 1000
 _SAME_S, _SAME_LINES = 600.0, 2000  # within which the same fault, of another rank or a retry, is one fault
-_MOST_OPEN = 256  # tracebacks that are being printed at the same time
 _SYSTEM_LINES = 3  # at the start of a log, by which it is that of a kernel or a system
 _PROSE = re.compile(r"\s|[*#/-]|.*\be\.g\.")  # items of lists and comments, which may mention signals
 _LINES_BEFORE = 40  # among which the clock of a line without one is sought
@@ -131,9 +130,7 @@ _BYTES = tuple(map(str.encode, (*WORDS, "traceback (most", "nodelist", "slurm_",
 _TRACEBACK = "Traceback (most recent call last)"
 _EXCEPTION = re.compile(r"[A-Za-z_][\w.]{0,120}(?:: .*|$)")
 _CANCELLED = re.compile(r"CANCELLED AT ([\dT:.-]+)")
-_NODES = re.compile(
-    r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|nodelist)\s*[=:]\s*[\"']?([^\s\"';|]{1,4000})"
-)
+_NODES = re.compile(r"\b(?:SLURM_(?:JOB_|STEP_)?NODELIST|[Nn]ode[Ll]ist)\s*[=:]\s*[\"']?([^\s\"';|]{1,4000})")
 _JOB = re.compile(r"\bSLURM_JOB(?:_?ID)\s*[=:]\s*[\"']?(\d{1,20})")
 _PROGRAM = r"[\w./()-]+(?:\[\d+\])?: "
 _SYSTEM_LINE = re.compile(
@@ -152,16 +149,13 @@ class Faults:
     def __init__(self, path: Path) -> None:
         self.path, self.facts = path, dict[str, str]()
         self._listed: list[Fault] = []
-        self._latest: dict[
-            tuple[str, str, str], tuple[int, int]
-        ] = {}  # index and line of the last one of a kind
+        self._latest = dict[tuple[str, str, str], tuple[int, int]]()  # of a kind: index and line of the last
         self._open: set[str] = set()
         self._before: deque[tuple[int, str]] = deque(maxlen=_LINES_BEFORE)
         self._booted, self._dated, self._more = math.nan, math.nan, 0
 
     def worth_a_look(self, data: bytes) -> bool:
-        """Whether any line of a piece of a log may tell of a fault or a fact; most hold none. Searching many
-        lines together costs a tenth of searching them one by one."""
+        """Whether any line of a piece of a log may tell of a fault or fact: much faster than line by line."""
         lower = data.lower()
         return bool(self._open) or any(map(lower.__contains__, _BYTES))
 
@@ -218,15 +212,13 @@ class Faults:
             self._more += 1
 
     def _of_traceback(self, line: str) -> Fault | None:
-        """The fault in the last line of a traceback. Ranks print theirs at the same time; their prefixes tell
-        them apart."""
+        """The fault in the last line of a traceback; prefixes tell those of several ranks apart."""
         if not self._open and _TRACEBACK not in line:
             return None
         rank = RANK.match(line)
         prefix, words = (rank[0].rstrip(), line[rank.end() :]) if rank else ("", line)
         if _TRACEBACK in words:
-            if len(self._open) < _MOST_OPEN:
-                self._open.add(prefix)
+            self._open.add(prefix)
         elif prefix in self._open and words.strip() and not words[:1].isspace():
             self._open.discard(prefix)
             if _EXCEPTION.match(words):
@@ -254,17 +246,15 @@ def identify(head: Head) -> bool:
             file.seek(head.size - HEAD_BYTES)
             end = file.read()
     lines = [*start, *end.decode(encoding_of(head.start), errors="replace").splitlines()[1:]]
-    lower = "\n".join(lines).lower()
-    words = [word for word in WORDS if word in lower]
-    fault_lines = (line for line in lines if words and any(map(line.lower().__contains__, words)))
-    faults = ((fault_in(line), line) for line in fault_lines)
+    if not any(map("\n".join(lines).lower().__contains__, WORDS)):
+        return False
+    faults = ((fault_in(line), line) for line in lines)
     return any(fault and not (fault.kind == "signal" and _PROSE.match(line)) for fault, line in faults)
 
 
 def read(path: Path) -> list[Attempt]:
     """One attempt without series: what the log says of machines and jobs. The fact "log_of" is "host" for a
-    kernel or system log, which may tell of other jobs too, and else "job". Times without a year stay in the
-    placeholder year until the run is stitched."""
+    kernel or system log, which may tell of other jobs too, and else "job"."""
     lines, faults = Lines(path), Faults(path)
     for line in lines:
         faults.look(lines.number, line)

@@ -2,9 +2,6 @@
 
 Fields come in any order, behind any prefix of a launcher, and two records may share a line. If all steps
 since the last record were skipped, or the loss is NaN, these trainers leave the loss out; it is read as NaN.
-
-Most lines of a log are written alike. A `Template` is learned from the first of them and reads all others of
-a chunk at once, as columns of bytes; lines that fit no template are read one by one.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,7 +75,9 @@ def _others(log: Log, chunk: Chunk, templates: list[Template]) -> Iterator[Line]
     behind = left[(left > 0) & (known[left - 1] >= 0)]  # right behind a record, whose step they have
     where = zip(known[behind - 1].tolist(), times[behind - 1].tolist(), strict=True)
     reached = dict(zip(numbers[behind].tolist(), where, strict=True))
-    yield from log.lines_among(texts, numbers[left].tolist(), _LINE, chunk.unfinished, reached)
+    if texts:
+        others = replace(chunk, data=b"\n".join(texts), numbers=numbers[left].tolist())
+        yield from log.lines_in(others, _LINE, reached=reached)
     if len(known) and known[-1] >= 0:
         log.step, log.time = int(known[-1]), float(times[-1])
 
@@ -207,8 +206,8 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True)
 class Template:
-    """How lines of one kind are written. ``clocks`` are the dates in the head, of which the first is used:
-    the place of the first character, and the number of digits in the fraction of a second."""
+    """How lines of one kind are written, which are read at once, as columns of bytes. ``clocks`` are dates in
+    the head, of which the first is used: where it begins, and the number of digits after the seconds."""
 
     head: bytes
     step: slice

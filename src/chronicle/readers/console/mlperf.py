@@ -1,10 +1,9 @@
 """MLPerf training logs: ``:::MLLOG {"time_ms": 1, "key": "eval_accuracy", "value": 0.2, ...}``.
 
 The steps are those of the first counter among ``step``, ``samples_count`` and ``epoch_num`` that any record
-of statistics has. Other records, and those that count something else, stand at the step that was reached when
-they were printed; those before the first step stand at it. The summary of a block names the step at which the
-block began: its metrics are called ``block/...`` and stand at the block's end. Whether ``eval_accuracy`` is a
-loss depends on the benchmark.
+of statistics has. Records without it stand at the step that was reached when they were printed, or at the
+first. The summary of a block names the step at which it began: its metrics are called ``block/...`` and stand
+at its end. Whether ``eval_accuracy`` is a loss depends on the benchmark.
 """
 
 from __future__ import annotations
@@ -81,8 +80,8 @@ def _counter(path: Path) -> str:
         if any(f'"{key}"' in line.text or f" {key}: " in line.text for key in _SERIES_KEYS):
             metadata = LogRecord.of(scan, line).metadata
             known = (name for name in rank if _whole(metadata.get(name)) is not None)
-            best = scan.state["best"] = min([scan.state["best"], *known], key=rank.index)
-            if best == rank[0]:
+            scan.state["best"] = min([scan.state["best"], *known], key=rank.index)
+            if scan.state["best"] == rank[0]:
                 break
     return str(scan.state["best"])
 
@@ -167,6 +166,5 @@ def _is_scalar(value: Any) -> bool:
 
 def _whole(value: Any) -> int | None:
     """The whole number of a counter; None for anything else, such as a list of [epoch, iteration]."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return int(value) if value == value // 1 and abs(value) < 2**63 else None
+    is_number = _is_scalar(value) and not isinstance(value, str)
+    return int(value) if is_number and value == value // 1 and abs(value) < 2**63 else None

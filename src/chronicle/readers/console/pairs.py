@@ -4,23 +4,22 @@ A name is one word, or up to five if a colon or an equals sign follows; a number
 dropped. ``12/100`` is 12 (of 100); without a name before it, it is called "progress", and so is ``[12]`` at
 the beginning of a line.
 
-First what a name means: whether it counts steps or epochs, and whether it shows how a training goes. Then the
-lines that only knowledge of their trainer makes readable: `reworded` puts a name before each of their
-numbers, and `row_without_names` names the numbers of a row without any. A row of these tables is for a
-trainer in wide use whose lines no general rule can read. Last the general rules, in `pairs`.
+Lines that only knowledge of their trainer makes readable come before the general rules in `pairs`: `reworded`
+puts a name before each of their numbers, and `row_without_names` names the numbers of a row without any. A
+row of these tables is for a trainer in wide use whose lines no general rule can read.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from chronicle.metrics.aliases import CONSOLE_IN_EPOCH_NAMES, STEP_NAMES, word_set
 from chronicle.metrics.names import LOSSES, role_of
-from chronicle.model import Role, Steps
+from chronicle.model import Role
 from chronicle.readers.columns import WRAPPED, number
 from chronicle.readers.hyperparameters import Scalar
 from chronicle.readers.step_axis import is_counter, step_rank
@@ -122,60 +121,8 @@ def best_beside_loss(names: tuple[str, ...]) -> bool:
     return has_best and not is_training and any(role_of(name) in LOSSES for name in names)
 
 
-class Epochs:
-    """Steps that restart in each epoch, as one count. An epoch is as long as its last step says, and one
-    distance between steps longer if the next one counts from 0, as in `step_axis.steps_per_epoch`. An epoch
-    that was there before starts where it started then; what that means is decided when attempts are stitched.
-    So does the first epoch of a launch that continues in a later epoch than the log began with."""
-
-    def __init__(self, earlier: Mapping[float, int] | None = None) -> None:
-        self._epoch: float | None = None
-        self._earlier = earlier or {}  # the first steps of epochs in the launches before
-        self._step = self._before = 0  # the last step within the epoch, and the steps before the epoch
-        self._distance, self._repeats = 1, False  # of two steps; whether a step occurs several times
-        self._begun: dict[float, int] = {}
-
-    @property
-    def begun(self) -> dict[float, int]:
-        """The step at which each epoch began, in this launch and in those before."""
-        return {**self._earlier, **self._begun}
-
-    def is_at(self, epoch: float) -> bool:
-        return self._epoch == epoch
-
-    def go_on(self, steps: Steps) -> Steps:
-        """As `step` for each of these steps, which only grow and belong to the current epoch."""
-        before = int(steps[-2]) if len(steps) > 1 else self._step
-        self._step = int(steps[-1])
-        self._distance = self._step - before
-        return self._before + steps
-
-    def step(self, epoch: float, step: int, of: int = 0) -> int:
-        """The step over all epochs; ``of`` is how many an epoch has, if that is known."""
-        if step == 0 and epoch == self._epoch and self._step == of > 0:
-            return self._before + of  # a full bar is drawn empty before its next epoch is named (Lightning)
-        if self._epoch is not None and epoch != self._epoch:
-            falls = step < self._step or (step == self._step and not self._repeats)
-            restarts = falls and epoch > self._epoch
-            length = of or self._step + (self._distance if step <= 0 else 0)
-            next_begin = self._before + length * restarts
-            # Where the epoch began before, unless its length is known, which may have changed since.
-            self._before = next_begin if of and restarts else self._begun.get(epoch, next_begin)
-        elif self._epoch is None and epoch > (first := min(self._earlier, default=math.inf)):
-            self._before = of * int(epoch - first) or self._earlier.get(epoch, 0)
-        elif step > self._step:
-            self._distance = step - self._step
-        elif step == self._step and epoch == self._epoch:
-            self._repeats = True
-        self._begun[epoch] = self._before
-        self._epoch, self._step = epoch, step
-        return self._before + step
-
-
 NUMBER = r"[-+]?(?:\d[\d,]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|NaN|Infinity)"
 _FLOAT = r"[-+]?[\d.]+(?:[eE][-+]?\d+)?|-?nan|-?inf"
-
-# --- rows of numbers without names ---
 
 _CELL = re.compile(
     r"(?P<p>\d{1,9}/\d{1,9})|(?P<g>[\d.]{1,9}[MG])|(?P<d>\d{4}-\d\d-\d\d)|(?P<t>\d\d:\d\d:\d\d(?:\.\d+)?)"
@@ -236,8 +183,6 @@ def _names_of_yolo(kinds: str, values: Sequence[float]) -> list[str]:
     return []
 
 
-# --- lines in words of their own ---
-
 _THOUSANDS = {"": 1, "k": 1000, "M": 1_000_000}
 
 
@@ -256,8 +201,7 @@ def _of_levanter(match: re.Match[str]) -> str:
 # A text that such a line holds, a pattern, and what replaces its first match.
 # fmt: off
 _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new in (
-    # Marian
-    ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),
+    ("Ep. ", r"\bEp\. ([\d.]+) : Up\. (\d+) : ", r"epoch \1 update \2 : "),  # Marian, as the next two
     ("Sen. ", r"\bSen\. (?=\d)", "sentences "),
     ("L.r. ", r"\bL\.r\. ", "L.r = "),
     # ESPnet: the first and the last batch that a line is a mean of
@@ -275,30 +219,25 @@ _WORDINGS = tuple((literal, re.compile(pattern), new) for literal, pattern, new 
      r"\1 loss = \3, \1 top1 = \4, \1 top5 = \5"),
     # "D(G(z)): 0.4 / 0.1" of PyTorch's DCGAN: as it names them, around the generator's step
     ("D(G(z)): ", rf"\bD\(G\(z\)\): ({_FLOAT}) ?/ ?(?=[\d.])", r"D_G_z1: \1 D_G_z2: "),
-    # CatBoost
-    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),
+    ("\tlearn: ", r"^(\d+):\tlearn: ", r"iteration \1 learn loss = "),  # CatBoost, as the next two
     ("\ttest: ", r"\ttest: ", "\ttest loss = "),
     ("\tbest: ", r"\tbest: \S+ \(\d+\)", ""),
     # pycocotools, of which the first line of twelve is the one that is compared
     ("maxDets=100 ] = ", r"\bAverage Precision\s+\(AP\) @\[ IoU=0\.50:0\.95 \| area=\s+all \| .*\] = ",
      "val/mAP = "),
-    # cuda-convnet
-    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),
+    ("... ", r"^(\d+)\.(\d+)\.\.\. (?=[a-z])", r"epoch \1 batch \2 "),  # cuda-convnet
     ("logprob: ", r"^logprob: ", "test logprob: "),
     # "Training average loss at step 100: 1.62"
     (" at ", r"^([A-Za-z][\w@ /.-]{0,60}) at (step|iter(?:ation)?|epoch) (\d{1,15}) ?[:=] ?(?=[-+.\dn])",
      r"\2 \3 \1: "),
-    # counters that are cut short: "Iter.   5;"
-    (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),
+    (". ", r"\b(Iter|Ep|It|Gen)\.\s+(?=\d)", r"\1 "),  # counters that are cut short: "Iter.   5;"
     # "Epoch and iter 0 10 Loss 39.08"
     (" and ", r"^([A-Za-z]\w{0,20}) and ([A-Za-z]\w{0,20})[ :]{1,3}(\d{1,12})[ ,/]{1,2}(\d{1,12})(?=[\s,:])",
      r"\1 \3 \2 \4"),
-    # Flax's language models
-    ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),
+    ("... (", r"^(Step|Epoch)\.\.\. \((\d+(?:/\d+)?) \| ", r"\1 \2 | "),  # Flax's language models
     # Optuna, without the best trial so far
     (" and parameters: {", r"\bfinished with value: (\S+) and parameters: (\{[^}]*\}).*", r"value: \1, \2"),
-    # NCRF++: a share and its value
-    ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),
+    ("=0.", r"\b\d{1,15}/\d{1,15}=(?=0\.\d)", ""),  # NCRF++: a share and its value
     # Deeplearning4j, whose score is the value of the loss
     ("Score at iteration ", r"\bScore at iteration (\d+) is ", r"iteration \1 score (loss) = "),
     # Tacotron 2
@@ -332,11 +271,7 @@ _DECIMAL_COMMA = re.compile(r"[:=]\s{0,8}[-+]?(?:0,\d+|\d{1,15},(?:\d\d?|\d{4,})
 
 
 def units_as_names(text: str) -> str:
-    """The line, in which a number that has only a unit is named by it.
-
-    >>> units_as_names("step 5 | loss 2.5 | 12.5 ms | 5,000 tok/s")
-    'step 5 | loss 2.5 | ms: 12.5 | tok/s: 5,000'
-    """
+    """The line, in which a number that has only a unit is named by it: `| 12.5 ms |` as `| ms: 12.5 |`."""
     return _UNIT_ALONE.sub(r"\1\3: \2", text) if "ms" in text or "/s" in text else text
 
 
@@ -344,8 +279,6 @@ def reworded(text: str) -> str:
     """The line in pairs of a name and a number; most lines need no change. If a number has a decimal comma
     and none a point, all commas of the line are decimal ones.
 
-    >>> reworded("Ep. 1 : Up. 1000 : Sen. 70,000 : Cost 7.95 : L.r. 1.0e-05")
-    'epoch 1 update 1000 : sentences 70,000 : Cost 7.95 : L.r = 1.0e-05'
     >>> reworded("Epoch 1 - loss: 2,982 - acc: 0,5025")
     'Epoch 1 - loss: 2.982 - acc: 0.5025'
     """
@@ -439,8 +372,7 @@ _BEST = re.compile(r"(?i)best(?=\s?[:=])")  # "Best = 6.0" is a name, "at best 6
 
 
 def shortened(text: str) -> str:
-    """As much of a line as is read: its beginning, and more of a line that is one pair after another
-    (verl)."""
+    """As much of a line as is read: its beginning, and more where pair follows pair (verl)."""
     if len(text) > _LONGEST and len(_A_PAIR.findall(text, 0, _LONGEST)) >= _DENSE:
         return text[:_LONGEST_DENSE]
     return text[:_LONGEST]

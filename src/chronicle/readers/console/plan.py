@@ -1,9 +1,8 @@
 """A look at a log of unknown format: is it that of a training, and what counts its steps?
 
-The lines of the sample are read as records. It is the log of a training if records of one shape, with a
-metric that is known by its name, stand at steps that grow. What counts is the best step name (see
-`aliases.STEP_NAMES`), else a batch of an epoch, else ``12/100`` without a name. If nothing counts but a loss
-recurs, rows are counted. The result is a `Plan`.
+It is the log of a training if records of one shape, with a metric that is known by its name, stand at steps
+that grow. What counts is the best step name (see `aliases.STEP_NAMES`), else a batch of an epoch, else
+``12/100`` without a name. If nothing counts but a loss recurs, rows are counted.
 """
 
 from __future__ import annotations
@@ -22,23 +21,13 @@ from chronicle.metrics.aliases import in_english
 from chronicle.metrics.names import LOSSES, role_of
 from chronicle.metrics.roles import SCORES
 from chronicle.model import Role
-from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, words_start
+from chronicle.readers.console import pairs
+from chronicle.readers.console.chunks import PossibleRecord, may_be_log, sample, with_zeros, words_start
 from chronicle.readers.console.counting import Course, Plan
 from chronicle.readers.console.line_records import BOX, Gatherer, Record
 from chronicle.readers.console.line_shapes import Shapes
 from chronicle.readers.console.log import Line, text_of
-from chronicle.readers.console.pairs import (
-    PROGRESS,
-    Pair,
-    axis_of,
-    counts,
-    is_judged,
-    is_known,
-    key_of,
-    last_word,
-    pairs,
-    shortened,
-)
+from chronicle.readers.console.pairs import PROGRESS, Pair, is_judged, is_known, key_of
 from chronicle.readers.console.text_tables import header
 from chronicle.readers.runs_in_table import names_an_evaluation
 from chronicle.readers.step_axis import Column, goes_up_and_down, is_whole
@@ -54,7 +43,6 @@ _FEWEST_RESTARTS = 2  # of a counter, by which an outer one is recognised
 _RECORDS_A_RESTART = 20  # at least, on average, if samples or tokens restart
 _RECORDS_A_STAGE = 8  # on average, at least
 _MOST_SHAPES = 500  # of lines that are looked at, the most frequent first
-_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 # The result of a trial of a search: "Trial 5 finished with value: 0.2 and parameters: {"
 _RESULT = re.compile(r"(?i)[^\w\n]{0,8}trial\b.{0,200}\bparam(?:eter)?s\b.{0,8}\{")
 _OF_SOLVERS = {"objective", "cost", "error", "gap"}  # losses that other programs print, too
@@ -74,12 +62,10 @@ def plan_of(head: Head) -> Plan:
         return Plan()
     whole, _, _ = sample(head).rpartition(b"\n")  # the last line may be cut
     lines = whole.split(b"\n")
-    if not _may_train(lines, bars_count=True):
+    if not _may_train(lines):
         return Plan()
     texts = (head.path.name, whole.decode("utf-8", "replace"))
     mentions_training = any(_OF_TRAININGS.search(text) for text in texts)
-    if not (mentions_training or _may_train(lines, bars_count=False)):
-        return Plan()
     plans = list[tuple[bool, int, Plan]]()
     for window in _windows(lines):
         plan = _plan_of(window, mentions_training, shapes_of(head))
@@ -107,27 +93,20 @@ def _windows(lines: Sequence[bytes]) -> Iterator[list[bytes]]:
         yield list(islice(filter(PossibleRecord.search, lines[::-1]), MOST_LINES))[::-1]
 
 
-def _may_train(lines: Sequence[bytes], *, bars_count: bool) -> bool:
-    """Whether lines of any shape have a place in the log of a training."""
-    if len(lines) < _FEWEST_EPOCHS:
-        return False
-    collapsed = b"\n".join(lines).translate(_DIGITS_TO_ZERO)
-    while b"00" in collapsed:
-        collapsed = collapsed.replace(b"00", b"0")
-    shapes = collapsed.split(b"\n")
+def _may_train(lines: Sequence[bytes]) -> bool:
+    shapes = with_zeros(b"\n".join(lines)).split(b"\n")
     first = dict(zip(reversed(shapes), reversed(lines), strict=True))
     frequent = (shape for shape, _ in Counter(shapes).most_common(_MOST_SHAPES))
     texts = (text_of(first[shape]) for shape in frequent if PossibleRecord.search(shape))
-    return any(_may_be_of_training(text[words_start(text)[1] :].strip(), bars_count) for text in texts)
+    return any(_may_be_of_training(text[words_start(text)[1] :].strip()) for text in texts)
 
 
-def _may_be_of_training(text: str, bars_count: bool) -> bool:
-    """Whether a line has a known name, a counter or a part of a table. Bars without a name only count if
-    something else shows that they are those of a training."""
-    text = in_english(shortened(text))
+def _may_be_of_training(text: str) -> bool:
+    """Whether a line has a known name, a counter or a part of a table."""
+    text = in_english(pairs.shortened(text))
     if "loss" in text.lower() or header(text) or BOX.fullmatch(text):
         return True
-    return any(is_judged(p.name) or (counts(p) and (bars_count or p.name != PROGRESS)) for p in pairs(text))
+    return any(is_judged(pair.name) or pairs.counts(pair) for pair in pairs.pairs(text))
 
 
 def _plan_of(raw_lines: Sequence[bytes], mentions_training: bool, shapes: Shapes) -> Plan:
@@ -162,13 +141,9 @@ def _counter_by_values(training: Sequence[Record]) -> str:
     return ""
 
 
-# --- what counts ---
-
-
 def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[str]]:
     """What counts in a log, the best first, with all its values, and which of these count another stage. A
-    better name is passed over if it occurs, in records of the training, half as often as another one or as
-    epochs: the other places more rows."""
+    better name is passed over if it occurs, in training records, half as often as another or epochs."""
     ranks, occurrences = dict[str, int](), dict[str, list[Pair]]()
     epochs, n_training = dict[str, list[float]](), Counter[str]()
     for record in records:
@@ -191,10 +166,8 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
     of_training = [key for key in known if not names_an_evaluation(key)]
     if of_training or any(record.epoch for record in records):
         known = of_training
-    frequency = (
-        n_training if any(n_training[key] for key in known) else {k: len(occurrences[k]) for k in known}
-    )
-    most = max((frequency[key] for key in known), default=0)
+    in_training = any(n_training[key] for key in known)
+    most = max((n_training[key] if in_training else len(occurrences[key]) for key in known), default=0)
     best = next((i for i, key in enumerate(known) if 2 * len(occurrences[key]) >= most), 0)
     may_be = (k for k in known[:best] if n_training[k] and _n_values(occurrences[k]) >= _RECORDS_A_STAGE)
     stages = [key for key in may_be if _is_stage(key, {*known[best:]}, records)]
@@ -203,21 +176,19 @@ def _counters(records: Sequence[Record]) -> tuple[dict[str, list[Pair]], list[st
 
 def _counts(rank: int, occurrences: Sequence[Pair], epochs: Sequence[float]) -> bool:
     """Whether this counts: several different values that rise more often than they fall, except where an
-    epoch or episode begins. Samples and tokens hardly ever restart; if they do, they tell of how many a mean
-    is."""
-    values = [int(pair.value) for pair in occurrences]
-    if len(values) < _FEWEST_POINTS or (len(set(values)) < 2 and not _is_twofold(occurrences)):
+    epoch or episode begins. Samples and tokens that restart tell of how many a mean is."""
+    values = np.array([pair.value for pair in occurrences])
+    if len(values) < _FEWEST_POINTS or (np.ptp(values) == 0 and not _is_twofold(occurrences)):
         return False
-    n_falls = sum(later < before for before, later in pairwise(values))
-    within = zip(pairwise(values), pairwise(epochs), strict=True)
-    n_rises = sum(later > before for (before, later), (epoch, next_epoch) in within if epoch == next_epoch)
+    n_falls = np.count_nonzero(np.diff(values) < 0)
+    n_rises = np.count_nonzero((np.diff(values) > 0) & (np.diff(epochs) == 0))
     if occurrences[0].name.lower().endswith("s"):  # may be an amount: the steps of an episode
         rows = np.arange(len(values))
-        if goes_up_and_down(Column(np.array(values, float), rows), Column(np.array(epochs), rows)):
+        if goes_up_and_down(Column(values, rows), Column(np.array(epochs), rows)):
             return False
-    if axis_of(rank) != "step":
-        return _RECORDS_A_RESTART * n_falls <= len(values)
-    return n_falls <= 2 * n_rises + 1 or _is_twofold(occurrences)
+    if pairs.axis_of(rank) != "step":
+        return bool(_RECORDS_A_RESTART * n_falls <= len(values))
+    return bool(n_falls <= 2 * n_rises + 1) or _is_twofold(occurrences)
 
 
 def _n_values(occurrences: Iterable[Pair]) -> int:
@@ -230,14 +201,13 @@ def _outer_counter(records: Sequence[Record], counters: Sequence[str]) -> str:
     a cycle, a round or a stage, whatever it is called. "" if there is none."""
     if not counters or any(record.epoch for record in records):
         return ""
-    inner: list[float] = []
-    others = dict[str, list[float]]()
+    inner, others = list[float](), dict[str, list[float]]()
     for record in records:
         count = next((pair.value for _, pair in record.counters if key_of(pair) == counters[0]), None)
         if count is not None:
             inner.append(count)
-            for pair in record.pairs:
-                others.setdefault(pair.name, []).append(pair.value)
+            for name, value in zip(record.shape, record.values, strict=True):
+                others.setdefault(name, []).append(value)
     restarts = np.diff(inner) < 0
     for name, values in others.items() if restarts.sum() >= _FEWEST_RESTARTS else ():
         if len(values) == len(inner) and is_whole(np.array(values)).all() and not is_known(name):
@@ -259,11 +229,7 @@ def _bars_of_training(records: Iterable[Record]) -> tuple[set[str], set[str]]:
     bars, latest, moved, of_searches = set[str](), "", False, set[str]()
     n_moved, n_still = Counter[str](), Counter[str]()
     for record in records:
-        own = (
-            [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
-            if PROGRESS in record.shape
-            else []
-        )
+        own = [key_of(pair) for pair in record.pairs if pair.name == PROGRESS]
         if "best trial" in map(str.lower, record.shape):
             of_searches.update(own)
         latest, moved = (own[-1], True) if own else (latest, moved)
@@ -288,41 +254,31 @@ def _is_stage(key: str, others: Collection[str], records: Iterable[Record]) -> b
     return not any(map(all, counted)) and sum(own_turns) >= _RECORDS_A_STAGE * max(1, n_stretches)
 
 
-# --- whether it is the log of a training ---
-
-
 def _have_growing_steps(records: Iterable[Record], course: Course, mentions_training: bool) -> bool:
     """Whether records of one shape stand at steps that grow. Solvers, benchmarks and servers print such
     records too: names that are not known only count if the log mentions a training."""
-    of_known = dict[tuple[object, ...], list[int]]()
-    of_unknown = dict[tuple[str, ...], list[int]]()
+    steps_of = dict[tuple[object, ...], list[int]]()  # by what is alike
     for record in records:
         step, _ = course.step(record)
         if step is None:
             continue
         losses = (name for name in record.shape if "loss" in name.lower() or role_of(name) in LOSSES)
-        has_loss = any(last_word(name) not in _OF_SOLVERS for name in losses)
+        has_loss = any(pairs.last_word(name) not in _OF_SOLVERS for name in losses)
         if record.is_training and (mentions_training or has_loss or record.epoch):
-            steps = of_known.setdefault((record.shape, record.evaluation), [])
+            alike: tuple[object, ...] = record.shape, record.evaluation
             is_named = record.epoch or (record.counters and record.counters[0][1].name != PROGRESS)
             n_enough = _FEWEST_EPOCHS if is_named and has_loss else _FEWEST_LINES
-        elif mentions_training and record.measures:
-            steps, n_enough = of_unknown.setdefault(record.shape, []), _FEWEST_LINES
+        elif mentions_training and record.counters and any(value % 1 != 0 for value in record.values):
+            alike, n_enough = (record.shape,), _FEWEST_LINES
         else:
             continue
-        steps.append(step)
-        if _grows(steps, n_enough):
-            return True
+        steps_of.setdefault(alike, []).append(step)
+        if len(steps_of[alike]) >= n_enough:
+            ways = np.diff(steps_of[alike])
+            n_rises, n_falls = np.count_nonzero(ways > 0), np.count_nonzero(ways < 0)
+            if n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls:
+                return True
     return False
-
-
-def _grows(steps: list[int], n_enough: int) -> bool:
-    """Whether these are enough steps that grow a few times, and far more often than they fall."""
-    if len(steps) < n_enough:
-        return False
-    n_rises = sum(later > before for before, later in pairwise(steps))
-    n_falls = sum(later < before for before, later in pairwise(steps))
-    return n_rises >= _FEWEST_STEPS - 1 and n_rises > 4 * n_falls
 
 
 def _loss_recurs(training: Sequence[Record], mentions_training: bool, is_counted: bool) -> bool:

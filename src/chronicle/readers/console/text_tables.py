@@ -1,10 +1,7 @@
-"""Stage 4 for tables: rows of cells under a header that names their columns.
+"""Stage 4 for tables: rows of cells under a header, a line of names, one of the first two of which counts.
 
-    epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
-    0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
-
-Cells are separated by blanks or by borders. A header is a line of names, one of the first two of which
-counts.
+epoch  train_loss  valid_loss  time        |           |    loss  ||    acc  |
+0      1.2005      1.1001      00:32       |     12/40 |  0.6931  ||  0.503  |
 """
 
 from __future__ import annotations
@@ -22,27 +19,21 @@ from chronicle.readers.step_axis import step_rank
 _BORDERS = re.compile(r"[|│┃║]")
 _BAR = re.compile(r":\s+(\d{1,3})%\|?.*$")  # a progress bar behind the last cell of a row
 _CUT_BAR = re.compile(r":(?:\s+(\d{1,3}))?$")  # what a narrow terminal left of such a bar
-_HEADER = re.compile(
-    r"[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b", re.IGNORECASE
-)
+_HEADER = re.compile(r"(?i)[^\w\n]{0,24}(?:ep(?:ochs?)?|steps?|iter(?:ation)?s?|e|class|loss +last)\b")
 _COLUMN = re.compile(r"#|[^\W\d](?:[^|:=]|:(?=\.)){0,40}")
 _GAP, _BLANK_BEFORE_UNIT = re.compile(r"\s{2,}|\t"), re.compile(r"(?<=\d)\s+(?=[s%](?:\s|$))")
 _CELL = re.compile(r"(\S+?)(?:/(\d{1,18}))?(?:%|s|[KMG]i?B?|\*)?")  # the star of a step that was saved
 _LONG_NAMES = {"#": "step", "e": "epoch"}  # of spaCy
 _PHASES = re.compile(r"(train(?:ing)?)\s+\|\s+(val(?:id(?:ation)?)?|dev|test)", re.IGNORECASE)
 _OF_DEEPXDE = ("step", "loss_train", "loss_test", "metrics_test")
-# Vowpal Wabbit's header has two lines, of which this is the second.
-_OF_VOWPAL_WABBIT: dict[tuple[str, ...], tuple[str, ...]] = {
-    ("loss", "last", "counter", "weight", "label", "predict", "features"): (
-        "average loss", "loss since last", "samples", "example weight", "label", "predict", "features",
-    ),
-}  # fmt: skip
+# The second line of Vowpal Wabbit's header, and what it means.
+_VOWPAL_WABBIT = ["loss", "last", "counter", "weight", "label", "predict", "features"]
+_OF_VOWPAL_WABBIT = ("average loss", "loss since last", "samples", "example weight", *_VOWPAL_WABBIT[4:])
 _MOST_COLUMNS = 64
 
 
 class Header(NamedTuple):
-    """The names of the columns; ``words`` are all words of the line, if a single blank separates two
-    names."""
+    """The names of the columns; ``words`` are all words of the line, if one blank separates two names."""
 
     names: tuple[str, ...] = ()
     words: tuple[str, ...] = ()
@@ -54,8 +45,7 @@ class Header(NamedTuple):
 
 
 class Table:
-    """The table that may be under way. If its columns are training and validation (``_phases``), each row is
-    one metric (AllenNLP)."""
+    """The table that may be under way. If its columns are phases, each row is one metric (AllenNLP)."""
 
     def __init__(self) -> None:
         self._header = Header()
@@ -63,10 +53,7 @@ class Table:
         self._phases: tuple[str, ...] = ()
         self._groups = Groups()
         self._last_cells: list[str] = []
-        self._unfinished: tuple[str, list[Pair]] = (
-            "",
-            [],
-        )  # the first cell of a row whose bar is cut, and it
+        self._unfinished = "", list[Pair]()  # the first cell of a row whose bar is cut, and it
 
     @property
     def layout(self) -> tuple[object, ...]:
@@ -77,9 +64,7 @@ class Table:
         """The pairs of a row, [] for a header or a row that says nothing new; None for any other line."""
         header = self._header
         row = self._read_row(text)
-        if (
-            row is None and self._other_header.names
-        ):  # the other table goes on, if the terminal lost its header
+        if row is None and self._other_header.names:  # the other table goes on, its header was lost
             self._header, self._other_header = self._other_header, header
             row = self._read_row(text)
             if row is None:
@@ -115,7 +100,11 @@ class Table:
             return None
         if not under_way:
             return self._finished(cells, row)
-        return self._of_cut_bar(cells, row) if counts_first and cut is not None and not cut[1] else []
+        if not counts_first or cut is None or cut[1]:
+            return []
+        # A row whose bar is cut may be redrawn; the last row of the count before is finished now.
+        (first_cell, before), self._unfinished = self._unfinished, (cells[0], row)
+        return before if first_cell != cells[0] else []
 
     def _cells(self, text: str) -> list[str]:
         """The cells of a line; the names of the columns are adapted where these say which ones are meant."""
@@ -130,12 +119,6 @@ class Table:
         if len(cells) == len(words) and not _BORDERS.search(text):
             self._header = Header(words, words)
         return cells
-
-    def _of_cut_bar(self, cells: list[str], row: list[Pair]) -> list[Pair]:
-        """What is known of a row whose bar is cut, so that it may be redrawn: the last row of the count
-        before, which is finished now."""
-        (first_cell, before), self._unfinished = self._unfinished, (cells[0], row)
-        return before if first_cell != cells[0] else []
 
     def _finished(self, cells: list[str], row: list[Pair]) -> list[Pair]:
         """The pairs of a row; nothing if it is printed again, or of one class of many."""
@@ -166,8 +149,8 @@ def header(text: str) -> tuple[str, ...]:
     """The names of the columns, if a line is a header; else ()."""
     if not _HEADER.match(text) or ": " in text or "=" in text:
         return ()
-    if columns := _OF_VOWPAL_WABBIT.get(tuple(text.split())):
-        return columns
+    if text.split() == _VOWPAL_WABBIT:
+        return _OF_VOWPAL_WABBIT
     cells = [name for cell in _bordered(text) or [text.strip()] for name in _GAP.split(cell)]
     names = cells if len(cells) > 1 else text.split()
     if text.startswith("# ") and "," in text:  # of numpy's `savetxt`, above rows of blanks
@@ -193,9 +176,8 @@ def pair_of(name: str, cell: str) -> Pair | None:
 
 
 def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
-    """The names of the cells of DeepXDE's `loss.dat`, whose header only names groups of them: the losses of
-    the training, as many of the test, then metrics. The number of losses is the one for which those of
-    training and test are most similar."""
+    """The names of the cells of DeepXDE's `loss.dat`, whose header only names groups of them: losses of the
+    training, as many of the test (so many that both are most similar), then metrics."""
     values = [abs(number(cell) or 0.0) or 1.0 for cell in cells[1:]]
 
     def distance(n: int) -> float:
@@ -207,8 +189,6 @@ def _names_of_deepxde(cells: Sequence[str]) -> tuple[str, ...]:
     groups = zip(_OF_DEEPXDE[1:], sizes, strict=True)
     return (_OF_DEEPXDE[0], *(f"{name}/{i + 1}" if n > 1 else name for name, n in groups for i in range(n)))
 
-
-# --- rows under two lines of names ---
 
 _WITHOUT_GROUP = {"rate": "learning rate"}  # the names of columns that stand before all groups
 _GROUP_NAME = re.compile(r"\s*(?:-{3,}\s*([A-Za-z]\w*)(?:/\w+)?\s*-{3,})?\s*")
@@ -225,21 +205,19 @@ class Groups(NamedTuple):
         """The table after a line with bars, and the pairs of a row, [] for a header; None for other lines."""
         pieces = text.split("|")
         if "---" in text:
-            names = [match[1] or "" for piece in pieces if (match := _GROUP_NAME.fullmatch(piece))]
+            names = [match[1] or "" for match in map(_GROUP_NAME.fullmatch, pieces) if match]
             return (Groups(names), []) if any(names) and len(names) == len(pieces) else None
         if self.group_names:
             groups = [*self.group_names, *[""] * len(pieces)][: len(pieces)]
-            named = list[list[str]]()
-            for group, piece in zip(groups, map(str.split, pieces), strict=True):
-                named.append(
-                    [f"{group} {name}" if group else _WITHOUT_GROUP.get(name, name) for name in piece]
-                )
+            named = [
+                [f"{group} {name}" if group else _WITHOUT_GROUP.get(name, name) for name in piece.split()]
+                for group, piece in zip(groups, pieces, strict=True)
+            ]
             return (Groups((), named), []) if any(map(names_counter, chain(*named))) else None
         return (self, row) if len(pieces) == len(self.names) and (row := self._row(pieces)) else None
 
     def _row(self, pieces: Sequence[str]) -> list[Pair]:
-        """The pairs of a row, without the zeros before the first step. One name may be that of several
-        cells."""
+        """The pairs of a row, without the zeros before the first step. Several cells may have one name."""
         row = list[Pair]()
         for names, piece in zip(self.names, pieces, strict=True):
             cells = piece.split()
