@@ -70,8 +70,11 @@ def is_event_log(buffer: U8 | bytes) -> bool:
         return not begins_archive(start)
     if len(start) <= HEADER:
         return False
-    (checksum,) = struct.unpack("<I", start[8:HEADER])
-    return start[HEADER] == FIRST_BYTE and masked_crc(start[:8]) == checksum
+    return start[HEADER] == FIRST_BYTE and _is_header(*struct.unpack("<QI", start[:HEADER]))
+
+
+def _is_header(length: int, checksum: int) -> bool:
+    return bool(masked_crcs_of_words(np.array([length], np.uint64))[0] == checksum)
 
 
 def word(buffer: U8, at: Ints, dtype: str) -> NDArray[Any]:
@@ -168,7 +171,7 @@ class _Part(NamedTuple):
         length, check = struct.unpack("<QI", self.buffer[at : at + HEADER].tobytes())
         end = int(at + HEADER + length + FOOTER)
         may_follow = not self.last and self.high < end <= self.high + self.follow
-        if masked_crc(self.buffer[at : at + 8].tobytes()) == check:
+        if _is_header(length, check):
             return at if may_follow else end
         # The length may be right although its checksum is wrong: then the payload has a correct checksum.
         if end <= known and intact(self.buffer, np.array([at + HEADER]), np.array([end - FOOTER]))[0]:
@@ -191,33 +194,18 @@ def intact(buffer: U8, begin: Ints, end: Ints) -> Mask:
     return np.asarray(masked_crcs(buffer, begin, end) == word(buffer, end, "<u4"))
 
 
-def masked(crc: Any) -> Any:
-    """A checksum as it is stored in a TFRecord (TensorFlow's `crc32c::Mask`)."""
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def masked_crc(data: bytes) -> int:
-    """Masked CRC-32C of one byte string, byte by byte: slow, for a few short strings."""
-    table = _bytes_table().tolist()
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = table[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    return int(masked(crc ^ 0xFFFFFFFF))
-
-
 def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
     """Masked CRC-32C of ``buffer[begin[i]:end[i]]`` for every i."""
     result = np.zeros(len(begin), np.uint32)
     length = end - begin
     wide = NARROWEST << np.ceil(np.log2(np.maximum(1, length / NARROWEST))).astype(np.int64)
     widths = np.where(length <= SEGMENT, np.maximum(1, -(-length // NARROWEST)) * NARROWEST, wide)
-    early, short = end < widths, end - begin < 4
+    early = end < widths
     if early.any():  # at the start of the buffer there is no room for leading zeros
         room = int(widths[early].max())
         buffer_with_room = np.concatenate([np.zeros(room, np.uint8), buffer[: end[early].max()]])
         result[early] = masked_crcs(buffer_with_room, begin[early] + room, end[early] + room)
-    result[short] = [masked_crc(buffer[begin[i] : end[i]].tobytes()) for i in np.flatnonzero(short)]
-    widths[early | short] = 0
+        widths[early] = 0
     for width in np.unique(widths[widths > 0]).tolist():
         at, n_rows = np.flatnonzero(widths == width), max(1, ROWS_BYTES // width)
         for part in np.split(at, range(n_rows, len(at), n_rows)):
@@ -227,8 +215,8 @@ def masked_crcs(buffer: U8, begin: Ints, end: Ints) -> U32:
 
 def masked_crcs_of_words(words: NDArray[np.uint64]) -> U32:
     """Masked CRC-32C of each 64-bit number (the lengths of frames), stored with its lowest byte first."""
-    rows = (words ^ np.uint64(0xFFFFFFFF)).astype("<u8").view(np.uint8).reshape(-1, 8)
-    return _finished(_plain_rows(rows))
+    rows = words.astype("<u8").view(np.uint8).reshape(-1, 8)
+    return _masked(_checksums(rows) ^ _of_inversion()[8])
 
 
 def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
@@ -239,30 +227,28 @@ def _masked_rows(buffer: U8, begin: Ints, end: Ints, width: int) -> U32:
         words = rows.view("<u8")
         for column in range(-(-int(pad.max()) // 8)):
             words[:, column] &= _HIGH_BYTES[np.maximum(np.minimum(pad - 8 * column, 8), 0)]
-        return _finished(_plain_rows(rows) ^ _of_inversion()[end - begin])
+        return _masked(_checksums(rows) ^ _of_inversion()[end - begin])
     rows[np.arange(width) < pad[:, None]] = 0
     for k in range(4):
         rows[np.arange(len(rows)), pad + k] ^= 0xFF
-    return _finished(_folded_rows(rows))
+    return _masked(_checksums(rows))
 
 
-def _finished(state: U32) -> U32:
-    return np.asarray(masked(~state), np.uint32)
+def _masked(state: U32) -> U32:
+    """Checksums as they are stored in a TFRecord (TensorFlow's `crc32c::Mask`)."""
+    crc = ~state
+    return np.asarray(((crc >> 15) | (crc << 17)) + np.uint32(0xA282EAD8), np.uint32)
 
 
-def _plain_rows(rows: U8) -> U32:
-    """The checksum of each row (of an even number of bytes), from zero and without inversions."""
-    table, words = _words_table(), rows.view("<u2")
-    state = np.zeros(len(rows), np.uint32)
+def _checksums(rows: U8) -> U32:
+    """The checksum of each row (of an even number of bytes), from zero and without inversions. Long rows are
+    cut into SEGMENTs, whose checksums are combined in pairs."""
+    table, span = _words_table(), min(SEGMENT, rows.shape[1])
+    words = rows.reshape(-1, span).view("<u2")
+    state = np.zeros(len(words), np.uint32)
     for column in range(words.shape[1]):
         state = table.take((state ^ words[:, column]) & 0xFFFF) ^ (state >> 16)
-    return state
-
-
-def _folded_rows(rows: U8) -> U32:
-    """As `_plain_rows` for long rows: cuts them into SEGMENTs and combines the checksums in pairs."""
-    state = _plain_rows(rows.reshape(-1, SEGMENT)).reshape(len(rows), -1)
-    span = SEGMENT
+    state = state.reshape(len(rows), rows.shape[1] // span)
     while state.shape[1] > 1:
         state = _after_zeros(state[:, 0::2], span) ^ state[:, 1::2]
         span *= 2
@@ -278,22 +264,19 @@ def _after_zeros(state: U32, n_bytes: int) -> U32:
 
 @lru_cache(maxsize=64)
 def _zeros_tables(n_bytes: int) -> U32:
-    if n_bytes > SEGMENT:
-        half = _zeros_tables(n_bytes // 2)
-        return np.stack([_after_zeros(half[k], n_bytes // 2) for k in range(4)])
+    if n_bytes > 1:  # a power of two
+        return np.stack([_after_zeros(table, n_bytes // 2) for table in _zeros_tables(n_bytes // 2)])
     state = np.arange(256, dtype=np.uint32)[None, :] << (8 * np.arange(4, dtype=np.uint32)[:, None])
-    rows = np.zeros((4 * 256, n_bytes), np.uint8)
-    rows[:, :4] = state.reshape(-1, 1).view(np.uint8).reshape(-1, 4)
-    return _plain_rows(rows).reshape(4, 256)
+    return np.asarray(_bytes_table()[state & 0xFF] ^ (state >> 8), np.uint32)
 
 
 @lru_cache(maxsize=1)
 def _of_inversion() -> U32:
-    """By length: what the inversion of the first four bytes adds to a checksum, which is linear."""
-    rows = np.zeros((SEGMENT + 1, SEGMENT), np.uint8)
-    for length in range(4, SEGMENT + 1):
-        rows[length, SEGMENT - length : SEGMENT - length + 4] = 0xFF
-    return _plain_rows(rows)
+    """By length: what the inversion of the start adds to a checksum, which is linear."""
+    table, states = _bytes_table().tolist(), [0xFFFFFFFF]
+    for _ in range(SEGMENT):
+        states.append(table[states[-1] & 0xFF] ^ (states[-1] >> 8))
+    return np.array(states, np.uint32)
 
 
 @lru_cache(maxsize=1)
