@@ -8,8 +8,8 @@ TensorFlow's event.proto, summary.proto and tensor.proto.
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -232,16 +232,13 @@ def _byte(buffer: U8, at: Ints) -> U8:
 MAX_TEXT = 1 << 20  # bytes; texts are not read from larger tensors
 
 # dtype of a tensor: (numpy type of tensor_content, field that holds its values one by one)
-_BFLOAT16, _HALF = 14, 19
+_BFLOAT16, _HALF = 14, 19  # 16-bit floats, which are stored as integers
 _TENSOR_DTYPES: dict[int, tuple[str, int]] = {
     1: ("<f4", 5), 2: ("<f8", 6), 3: ("<i4", 7), 4: ("u1", 7), 5: ("<i2", 7), 6: ("i1", 7), 9: ("<i8", 10),
     10: ("?", 11), _BFLOAT16: ("<u2", 13), 17: ("<u2", 7), _HALF: ("<u2", 13), 22: ("<u4", 16),
     23: ("<u8", 17),
 }  # fmt: skip
-_BITS = {_BFLOAT16: (b"\0\0", "<f"), _HALF: (b"", "<e")}  # 16-bit floats, which are stored as integers
-_FLOAT_FIELDS = {5: ("<f", 4, tfrecord.FIXED32), 6: ("<d", 8, tfrecord.FIXED64)}
-_SIGNED_FIELDS = (7, 10, 11, 13)
-_NUMBER_FIELDS = (*_FLOAT_FIELDS, *_SIGNED_FIELDS, 16, 17)
+_FLOAT_FIELDS, _UNSIGNED_FIELDS = {5: "<f4", 6: "<f8"}, (16, 17)
 
 
 class Text(NamedTuple):
@@ -291,40 +288,27 @@ def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
 
 def _tensor(message: bytes) -> float | None:
     """The number that a tensor of one element holds; None for any other tensor."""
-    dtype, n_elements, content = 0, 1, b""
-    cells: dict[int, list[Any]] = {}
-    for number, kind, value in fields(message):
-        if (number, kind) == (1, tfrecord.VARINT):
-            dtype = value
-        elif (number, kind) == (2, BYTES):
-            for dimension in messages(value, 2):
-                sizes = (signed(v) for n, k, v in fields(dimension) if (n, k) == (1, tfrecord.VARINT))
-                n_elements *= next(sizes, 0)
-        elif (number, kind) == (4, BYTES):
-            content = value
-        elif number in _NUMBER_FIELDS:
-            cells.setdefault(number, []).extend(_cells(number, kind, value))
-    if dtype not in _TENSOR_DTYPES or n_elements != 1:
+    last = {(number, kind): value for number, kind, value in fields(message)}
+    dtype, content, shape = (last.get(key, b"") for key in ((1, tfrecord.VARINT), (4, BYTES), (2, BYTES)))
+    if dtype not in _TENSOR_DTYPES:
         return None
-    numpy_type, number = _TENSOR_DTYPES[dtype]
-    values: Sequence[Any] = cells.get(number, [])
+    sizes = (signed(tfrecord.last_of(size, tfrecord.VARINT).get(1, 0)) for size in messages(shape, 2))
+    numpy_type, own = _TENSOR_DTYPES[dtype]
+    cells: Any = [cell for field in fields(message) if field[0] == own for cell in _cells(*field)]
     if content:
-        whole = len(content) == np.dtype(numpy_type).itemsize
-        values = np.frombuffer(content, numpy_type).tolist() if whole else []
-    if len(values) == 1 and dtype in _BITS:
-        low_bytes, code = _BITS[dtype]
-        values = struct.unpack(code, low_bytes + struct.pack("<H", values[0] & 0xFFFF))
-    return float(values[0]) if len(values) == 1 else None
+        cells = np.frombuffer(content, numpy_type)
+    if len(cells) != 1 or math.prod(sizes) != 1:
+        return None
+    if dtype == _BFLOAT16:
+        return float(np.uint32((int(cells[0]) & 0xFFFF) << 16).view(np.float32))
+    return float(np.uint16(int(cells[0]) & 0xFFFF).view(np.float16) if dtype == _HALF else cells[0])
 
 
 def _cells(number: int, kind: int, value: Any) -> list[Any]:
-    if number in _FLOAT_FIELDS:
-        code, size, unpacked = _FLOAT_FIELDS[number]
-        if kind not in (unpacked, BYTES) or len(value) % size:
-            raise ValueError("a float of odd length")
-        return [cell for (cell,) in struct.iter_unpack(code, value)]
+    if kind != tfrecord.VARINT and number in _FLOAT_FIELDS:
+        return np.frombuffer(value, _FLOAT_FIELDS[number]).tolist()
     cells, at = [value] if kind == tfrecord.VARINT else [], 0
     while kind == BYTES and at < len(value):
         cell, at = varint(value, at)
         cells.append(cell)
-    return [signed(cell) if number in _SIGNED_FIELDS else cell for cell in cells]
+    return [cell if number in _UNSIGNED_FIELDS else signed(cell) for cell in cells]

@@ -302,7 +302,7 @@ def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
     ValueError."""
     at, end = 0, len(message)
     while at < end:
-        key, at = varint(message, at)
+        key, at = (message[at], at + 1) if message[at] < 0x80 else varint(message, at)
         number, kind = key >> 3, key & 7
         if kind == VARINT:
             value, at = varint(message, at)
@@ -327,10 +327,10 @@ def varint(message: bytes, at: int) -> tuple[int, int]:
         if at >= len(message):
             break
         byte = message[at]
-        value |= (byte & 0x7F) << shift
         at += 1
         if byte < 0x80:
-            return value & 0xFFFFFFFFFFFFFFFF, at
+            return (value | byte << shift) & 0xFFFFFFFFFFFFFFFF, at
+        value |= (byte & 0x7F) << shift
     raise ValueError("a varint without end")
 
 

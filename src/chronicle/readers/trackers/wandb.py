@@ -20,10 +20,11 @@ import re
 import struct
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -61,9 +62,7 @@ ZEROS = "only zeros; skipped to the next block with other bytes"
 _NO_CONTENT = (16, 19, 200)  # fields of a Record that say how it was sent
 
 _HEADER = struct.Struct("<IHB")
-_ITEM, _STEP = 0x0A, 0x12  # keys of fields 1 and 2 of a HistoryRecord
 _VALUE_KEY = b"\x82\x01"  # of field 16, value_json
-_EXACT = 2.0**53  # whole numbers up to this one are exact in a float
 
 
 def identify(head: Head) -> bool:
@@ -309,116 +308,59 @@ def body(record: bytes) -> tuple[int, bytes]:
     return next(contents, (0, b""))
 
 
-class Cells(NamedTuple):
-    """A metric under construction: its values and the rows that they are in."""
-
-    rows: array[int]
-    values: array[float]
-
-
 class History:
-    """Columns under construction, with one row for each history record. Nearly all items are a number and a
-    name of less than 128 bytes, and names repeat in every record. So names are looked up by their encoded
-    bytes, and only records with other items are parsed field by field."""
+    """Columns under construction, with one row for each history record."""
 
     def __init__(self) -> None:
         self.n_rows = 0
-        self._cells: dict[str, Cells] = {}
-        self._known: dict[bytes, Cells] = {}
-        self._counted = Cells(array("q"), array("d"))  # represents `_step` in `_known`
+        self._cells = defaultdict[str, tuple["array[int]", "array[float]"]](lambda: (array("q"), array("d")))
+        self._names: dict[bytes, str] = {}  # by the bytes before the value, as they come again in every record
         self._steps = array("q")
 
     def add(self, message: bytes) -> None:
         """Appends a row. Raises ValueError if the bytes are not a protobuf message."""
-        if not self.add_if_known(message):
-            self._add_any(message)
+        items, step = list[tuple[str, bytes]](), 0
+        for n, kind, value in fields(message):
+            if (n, kind) == (1, BYTES):
+                items.append(self._named(value))
+            elif (n, kind) == (2, BYTES):
+                step = signed(last_of(value, VARINT).get(1, 0))
+        for name, text in items:
+            if name == "_step" and text.lstrip(b"-").isdigit() and len(text) < 20:
+                step = int(text)
+            else:
+                self._keep(name, text)
+        self._steps.append(max(-(1 << 63), min(step, (1 << 63) - 1)))
         self.n_rows += 1
 
     def columns(self) -> dict[str, Column]:
         counter = {"_step": Column(np.array(self._steps), np.arange(self.n_rows))} if self.n_rows else {}
-        columns = ((name, np.array(c.values), np.array(c.rows, np.int64)) for name, c in self._cells.items())
+        columns = ((name, np.array(values), np.array(rows)) for name, (rows, values) in self._cells.items())
         return counter | {name: Column(values, rows) for name, values, rows in columns}
 
-    def add_if_known(self, message: bytes) -> bool:
-        """Appends a row if every item in it is known; returns whether it did."""
-        at, end, known, step, declared = 0, len(message), self._known, None, b""
-        row: list[tuple[Cells, float]] = []
-        try:
-            while at < end:
-                key, size = message[at], message[at + 1]
-                at += 2
-                stop = at + size
-                if key == _ITEM and size < 128:
-                    value = at + 4 + message[at + 1]  # after key, length, name, and the key of the value
-                    cells = known.get(message[at:value])
-                    if cells is None or value + 1 + message[value] != stop:
-                        return False
-                    row.append((cells, float(message[value + 1 : stop])))
-                elif key == _STEP and size < 128:
-                    declared = message[at:stop]
-                else:
-                    return False
-                at = stop
-        except (IndexError, ValueError):
-            return False
-        if at != end:
-            return False
-        for cells, cell in row:
-            if cells is not self._counted:
-                cells.rows.append(self.n_rows)
-                cells.values.append(cell)
-            elif abs(cell) < _EXACT:
-                step = int(cell)
-        self._steps.append(_declared(declared) if step is None else step)
-        return True
+    def _named(self, item: bytes) -> tuple[str, bytes]:
+        """As `named`. Nearly every item ends with a value of less than 128 bytes."""
+        before, key, rest = item.partition(_VALUE_KEY)
+        text = rest[1:]
+        is_short = len(text) > 0 and rest[0] == len(text)
+        if is_short and (known := self._names.get(before)):
+            return known, text
+        name, parsed = named(item)
+        if is_short and parsed == text:
+            self._names[before] = name
+        return name, parsed
 
-    def _add_any(self, message: bytes) -> None:
-        """Appends a row, parsed field by field, and remembers the names of items in the common form."""
-        items, step, declared = list[bytes](), None, 0
-        for n, kind, value in fields(message):
-            if (n, kind) == (1, BYTES):
-                items.append(value)
-            elif (n, kind) == (2, BYTES):
-                declared = _declared(value)
-        for item, (name, text) in [(item, named(item)) for item in items]:
-            prefix = _simple(item, text)
-            if name == "_step" and text.lstrip(b"-").isdigit() and len(text) < 20:
-                step = int(text)
-                if prefix:
-                    self._known[prefix] = self._counted
-            else:
-                self._keep(name, text, prefix)
-        step = declared if step is None else step
-        self._steps.append(max(-(1 << 63), min(step, (1 << 63) - 1)))
-
-    def _keep(self, name: str, text: bytes, prefix: bytes) -> None:
+    def _keep(self, name: str, text: bytes) -> None:
         try:
-            self._put(name, float(text))
+            found: Iterable[tuple[str, float | None]] = [(name, float(text))]
         except ValueError:
-            for path, value in leaves(name, json_or_none(text), "."):
-                cell = number(value) if isinstance(value, str) else as_float(value)
-                if cell is not None:
-                    self._put(path, cell)
-        else:
-            if prefix:
-                self._known[prefix] = self._cells[name]
-
-    def _put(self, name: str, value: float) -> None:
-        cells = self._cells.setdefault(name, Cells(array("q"), array("d")))
-        cells.rows.append(self.n_rows)
-        cells.values.append(value)
-
-
-def _declared(step: bytes) -> int:
-    return next((signed(v) for n, k, v in fields(step) if (n, k) == (1, VARINT)), 0)
-
-
-def _simple(item: bytes, text: bytes) -> bytes:
-    """The bytes before the length of the value, in an item of the common form; b"" for any other item."""
-    value = len(item) - len(text) - 1
-    short = len(item) < 128 and len(text) > 0 and value > 3 and item[value] == len(text)
-    prefix = item[:value] if short else b""
-    return prefix if prefix.endswith(_VALUE_KEY) and 4 + prefix[1] == value else b""
+            within = leaves(name, json_or_none(text), ".")
+            found = ((path, number(v) if isinstance(v, str) else as_float(v)) for path, v in within)
+        for path, value in found:
+            if value is not None:
+                rows, values = self._cells[path]
+                rows.append(self.n_rows)
+                values.append(value)
 
 
 def named(item: bytes) -> tuple[str, bytes]:
