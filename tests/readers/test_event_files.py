@@ -606,7 +606,7 @@ def test_many_files_are_read_as_each_alone(
     workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("chronicle.readers.events.BATCH_BYTES", 2000)
-    monkeypatch.setenv("CHRONICLE_READ_WORKERS", str(workers))
+    monkeypatch.setattr("chronicle.readers.events.n_workers", lambda: workers)
     files = []
     for i in range(20):
         tags = [f"tag {(i * 7 + k) % 5}" for k in range(3)]

@@ -19,6 +19,7 @@ import sys
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from itertools import chain, islice
@@ -34,17 +35,14 @@ from chronicle.readers.events.scalars import MAX_TEXT, Points, Text, decode
 from chronicle.readers.events.tfrecord import Frames, Gap, fields, frames, is_event_log, last_of, messages
 from chronicle.readers.hyperparameters import MAX_ENTRIES, Scalar, config_facts
 from chronicle.readers.read_on import Mark, Source
-from chronicle.readers.text import Faults, Head, from_json
+from chronicle.readers.text import Faults, Head, json_or_none
 
 # Field numbers are those of plugin_data.proto (HParams) and struct.proto.
 _SESSION_START, _SESSION_END = 3, 4  # of HParamsPluginData
 _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
 _EXACT = 2.0**53  # the format only has floats; whole ones up to this become integers
-_CONFIG_TAG = re.compile(
-    r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s"
-)  # of a whole configuration
+_CONFIG_TAG = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # of all settings
 _SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
-WORKERS = "CHRONICLE_READ_WORKERS"  # environment variable: threads that decode
 BATCH_BYTES = 1 << 22
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
@@ -94,24 +92,15 @@ def facts_of(texts: Iterable[Text]) -> dict[str, Scalar]:
     for text in texts:
         if len(config) >= MAX_ENTRIES:
             break
-        try:
-            if text.plugin == "text":
-                tag, value = text.tag.removesuffix(_SUFFIX), _value(text.content.decode("utf-8", "replace"))
-                config |= value if isinstance(value, dict) and _CONFIG_TAG.fullmatch(tag) else {tag: value}
-            else:
+        if text.plugin == "text":
+            tag, content = text.tag.removesuffix(_SUFFIX), text.content.decode("utf-8", "replace")
+            value = json_or_none(content) if len(content) < MAX_TEXT else None  # as trainers log arguments
+            value = value if isinstance(value, int | float | dict) else content
+            config |= value if isinstance(value, dict) and _CONFIG_TAG.fullmatch(tag) else {tag: value}
+        else:
+            with suppress(ValueError):
                 _add_session(text.content, config, facts)
-        except ValueError:
-            continue
     return {**config_facts(config), **facts}
-
-
-def _value(text: str) -> Any:
-    """The number or JSON object that a text holds, as trainers log their arguments; else the text."""
-    try:
-        value = from_json(text) if len(text) < MAX_TEXT else text
-    except (ValueError, RecursionError):
-        return text
-    return value if isinstance(value, int | float | dict) else text
 
 
 def _add_session(message: bytes, config: dict[str, Any], facts: dict[str, Scalar]) -> None:
@@ -190,20 +179,17 @@ class Batch(NamedTuple):
     frames: list[Frames]
 
 
-# A batch, and by the numbers of its pieces: the points of each tag in the order of the log; what is damaged,
-# with its place in the buffer; texts.
+# A batch, and by the numbers of its pieces: points by tag in the order of the log, damage by place, texts.
 _Decoded = tuple[Batch, list[tuple[int, str, Column]], list[tuple[int, int, str]], list[tuple[int, Text]]]
 
 
 def logs(paths: Sequence[Path]) -> Iterator[Log]:
     """The content of event files, in their order."""
     waiting: deque[Future[_Decoded]] = deque()
-    workers = n_workers()
-    batches = _batches(map(Log, paths))
+    workers, batches = n_workers(), _batches(map(Log, paths))
     first = [*islice(batches, 2)]
     if len(first) < 2:  # for a single batch, starting threads would take longer
-        for batch in first:
-            yield from _completed(_decoded(batch))
+        yield from chain.from_iterable(_completed(_decoded(batch)) for batch in first)
         return
     with ThreadPoolExecutor(workers) as threads:
         for batch in chain(first, batches):
@@ -215,10 +201,7 @@ def logs(paths: Sequence[Path]) -> Iterator[Log]:
 
 
 def n_workers() -> int:
-    """The number of decoding threads: as set in the environment, else two, or one in a worker process."""
-    setting = os.environ.get(WORKERS, "")
-    if setting.isdecimal() and int(setting):
-        return int(setting)
+    """The number of decoding threads: two, or one in a worker process."""
     process = sys.modules.get("multiprocessing.process")  # every worker process has imported it
     return 1 if process and process.parent_process() else min(2, os.cpu_count() or 1)
 

@@ -30,7 +30,7 @@ from chronicle.readers.hyperparameters import as_float
 from chronicle.readers.json_lines import whole_document
 from chronicle.readers.text import Faults, Head, clean, json_or_none, most_unpacked, too_large
 from chronicle.readers.trackers import PointLog, only_file, opened, read_launch, seconds, tables_of, typed
-from chronicle.readers.trackers.wandb import Frames, seconds_of
+from chronicle.readers.trackers.wandb import faults_of_records, seconds_of
 
 LONGEST = 1 << 24  # characters of a message
 
@@ -63,26 +63,19 @@ class Offline:
             log.facts.setdefault("run", key)
         return [log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)]
 
+    def identify_folder(self, path: Path) -> bool:
+        return only_file(path, self.file, self.identify) is not None
+
+    def read_folder(self, path: Path) -> list[Attempt]:
+        return read_launch(path, only_file(path, self.file, self.identify), self.read)
+
     def run_key(self, path: Path) -> str:
         """The part of the name that all launches of a run share; "" for any other path."""
         if not any(map(self.key.fullmatch, (path.name, path.parent.name))):
             return ""  # for most logs, without access to the file system
         folder = path if path.is_dir() else path.parent
         name = self.key.fullmatch(folder.name if self.file else path.name)
-        return name["key"] if name and (not self.file or self._file(folder)) else ""
-
-    def _file(self, folder: Path) -> Path | None:
-        return only_file(folder, self.file, self.identify)
-
-
-class OfflineFolder(Offline):
-    """The format of a client that stores each launch in a folder."""
-
-    def identify_folder(self, path: Path) -> bool:
-        return self._file(path) is not None
-
-    def read_folder(self, path: Path) -> list[Attempt]:
-        return read_launch(path, self._file(path), self.read)
+        return name["key"] if name and (not self.file or self.identify_folder(folder)) else ""
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
@@ -198,7 +191,6 @@ def _text(content: bytes) -> str:
 _COMET_FACTS = {"hostname": "host", "gpu_static_info_list": "gpus", "python_version_verbose": "python"}
 _COMET_OWN, _DURATION = "sys.", "process duration"
 
-
 # Errors of a member that is damaged, cut, encrypted or compressed in an unknown way, or is invalid JSON.
 _ZIP_DAMAGE = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError),
@@ -257,36 +249,26 @@ _SWANLAB_ENDED = {1: "finished", 2: "crashed", 3: "killed"}
 
 
 def _fill_swanlab(path: Path, log: PointLog, faults: Faults) -> bool:
-    with path.open("rb") as file:
-        frames = Frames(file)
-        for record in frames:
-            try:
-                for n, kind, content in fields(record):
-                    if kind == BYTES:
-                        _swanlab_record(n, content, log)
-            except (ValueError, struct.error):
-                faults.add("record is no protobuf message; skipped")
-    for at, problem in frames.damage:
-        faults.add(problem, byte=at)
-    return frames.truncated or "ended" not in log.facts
+    found, is_cut = faults_of_records(path, partial(_swanlab_record, log))
+    faults.extend(found)
+    return is_cut or "ended" not in log.facts
 
 
-def _swanlab_record(n: int, content: bytes, log: PointLog) -> None:
-    if n == _SCALAR:
-        cells, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
-        time_s = seconds_of(cells[4]) if 4 in cells else math.nan
-        numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
-        value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # protobuf omits zeros
-        log.point(_text(cells.get(1, b"")), step, value, time_s)
-    elif n == _START:
-        log.facts |= texts(content, _SWANLAB_RUN)
-    elif n == _FINISH:
-        state = last_of(content, VARINT).get(1, 0)
-        log.facts |= {"ended": _SWANLAB_ENDED[state]} if state in _SWANLAB_ENDED else {}
+def _swanlab_record(log: PointLog, record: bytes) -> None:
+    for n, content in ((n, content) for n, kind, content in fields(record) if kind == BYTES):
+        if n == _SCALAR:
+            cells, step = last_of(content, BYTES), signed(last_of(content, VARINT).get(2, 0))
+            time_s = seconds_of(cells[4]) if 4 in cells else math.nan
+            numbers = (cell for _, kind, cell in fields(cells.get(5, b"")) if kind == FIXED64)
+            value = struct.unpack("<d", next(numbers, bytes(8)))[0]  # protobuf omits zeros
+            log.point(_text(cells.get(1, b"")), step, value, time_s)
+        elif n == _START:
+            log.facts |= texts(content, _SWANLAB_RUN)
+        elif n == _FINISH and (state := last_of(content, VARINT).get(1, 0)) in _SWANLAB_ENDED:
+            log.facts["ended"] = _SWANLAB_ENDED[state]
 
 
 # --- Sacred: metrics.json, config.json and run.json in a folder ---
-
 
 _SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?')
 
@@ -381,18 +363,18 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 
 # fmt: off
 _ROWS = (
-    OfflineFolder("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
+    Offline("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"), file="*.swanlab"),
-    OfflineFolder("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
+    Offline("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
         re.compile(r"run__(?P<key>[^_]+)__.+"), file="data-1.log"),
-    OfflineFolder("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
+    Offline("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
         re.compile(r"(?P<key>.+)_\d{16,20}"), mine=_is_neptune_database, file="run_operations.sqlite3"),
     Offline("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet,
         re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), mine=_is_comet),
-    OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
-    OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
+    Offline("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
+    Offline("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
     Offline("megatron-golden", "\0", _GOLDEN, _fill_golden),
-    OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
+    Offline("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 # fmt: on
 BY_NAME = {row.NAME: row for row in _ROWS}

@@ -74,18 +74,26 @@ def read(path: Path) -> list[Attempt]:
     """One attempt, with an explicit optimizer step as its axis if one is logged, else W&B's own step. It is
     truncated if the last record is cut, or none says how the run ended: then the run is live, or was killed
     before the client could write this. Raises BadLog if no history record holds a number."""
-    run, unreadable = _Run(path), 0
+    run = _Run(path)
+    faults, is_cut = faults_of_records(path, lambda record: run.add(*body(record)))
+    return [run.attempt(faults, is_cut)]
+
+
+def faults_of_records(path: Path, take: Callable[[bytes], None]) -> tuple[list[Fault], bool]:
+    """Calls ``take`` with each record of a file in LevelDB's log format, of which it may make nothing
+    (ValueError, struct.error); returns what is damaged, and whether the last record is cut."""
+    unreadable = 0
     with path.open("rb") as file:
         frames = Frames(file)
         for record in frames:
             try:
-                run.add(*body(record))
-            except ValueError:
+                take(record)
+            except (ValueError, struct.error):
                 unreadable += 1
     faults = [Fault(Place(str(path), byte=at), problem) for at, problem in frames.damage]
     if unreadable:
         faults.append(Fault(Place(str(path)), "record is no protobuf message; skipped", unreadable))
-    return [run.attempt(faults, frames.truncated)]
+    return faults, frames.truncated
 
 
 def identify_folder(path: Path) -> bool:
