@@ -44,8 +44,7 @@ def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
     name."""
     distinct = list(dict.fromkeys(runs))
     shared = Counter(name for _, name in distinct)
-    parts = {key: "" if shared[key[1]] == 1 else f" {str(key[0])[:8]}" for key in distinct}
-    return {(run_id, name): f"{name}{part}" for (run_id, name), part in parts.items()}
+    return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
 def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:
@@ -90,17 +89,12 @@ def attempt_of_calls(
 def without_summary(attempt: Attempt) -> Attempt:
     """The attempt with the series that were only logged together with a `train_runtime`, such as the mean
     loss of the training, moved to the fact "summary"."""
-    moments: set[tuple[int, float]] = set()
-    for name, series in attempt.series.items():
-        if name.endswith(CLOSING):
-            moments |= _moments(series)
-    summaries = {
-        n: s for n, s in attempt.series.items() if 0 < len(s) <= len(moments) and _moments(s) <= moments
-    }
-    if not summaries or len(summaries) == len(attempt.series):
+    closing = (_moments(series) for name, series in attempt.series.items() if name.endswith(CLOSING))
+    moments = set[tuple[int, float]]().union(*closing)
+    kept = {n: s for n, s in attempt.series.items() if not 0 < len(s) <= len(moments) or _moments(s) - moments}
+    if not kept or len(kept) == len(attempt.series):
         return attempt
-    kept = {name: s for name, s in attempt.series.items() if name not in summaries}
-    summary = {name: float(s.values[-1]) for name, s in summaries.items()}
+    summary = {name: float(s.values[-1]) for name, s in attempt.series.items() if name not in kept}
     return replace(attempt, series=kept, facts={**attempt.facts, "summary": summary})
 
 
@@ -199,7 +193,7 @@ class Store:
 
     def rows(self, table: str, wanted: Sequence[str], *, strict: bool = False) -> Iterator[tuple[Any, ...]]:
         """The ``wanted`` columns of all rows, in the order of the table; None for a missing column. At damage
-        the rows end with a fault; if ``strict``, BadLog is raised."""
+        the rows end with a fault; if ``strict``, `opened` raises BadLog."""
         has = self.tables.get(table)
         if not has:
             return
@@ -209,7 +203,7 @@ class Store:
             yield from self.rows_within(f"SELECT {select} FROM {_quoted(table)} NOT INDEXED", room)
         except _DAMAGE as err:
             if strict:
-                raise _bad(self.path, err) from err
+                raise
             problem = f"table {table!r} is damaged ({_reason(err)}); the rows before that are kept"
             self.faults.append(Fault(Place(str(self.path)), problem))
 
@@ -233,22 +227,21 @@ class Store:
 def opened(path: Path) -> Iterator[Store]:
     """The database, read-only; a copy if a `-wal` file must be merged. Raises BadLog if it is damaged."""
     wal = path.with_name(path.name + "-wal")
+    has_wal, page_bytes = wal.is_file() and wal.stat().st_size, _page_bytes_if_cut(path)
     with ExitStack() as stack:
-        file, mode = path, "mode=ro&immutable=1"
-        if wal.is_file() and wal.stat().st_size:
-            file, mode = stack.enter_context(scratch()) / "copy", "mode=rw"
-            shutil.copyfile(path, file)
-            shutil.copyfile(wal, file.with_name("copy-wal"))
-        elif page_bytes := _page_bytes_if_cut(path):  # SQLite would read the missing part of a page as zeros
+        file, mode = path, "mode=rw" if has_wal else "mode=ro&immutable=1"
+        if has_wal or page_bytes:
             file = stack.enter_context(scratch()) / "copy"
             shutil.copyfile(path, file)
+        if has_wal:
+            shutil.copyfile(wal, file.with_name("copy-wal"))
+        elif page_bytes:  # SQLite would read the missing part of a page as zeros
             os.truncate(file, path.stat().st_size // page_bytes * page_bytes)
         try:
-            connection = stack.enter_context(closing(_connected(file, mode)))
-            store = _store(path, connection)
+            yield _store(path, stack.enter_context(closing(_connected(file, mode))))
         except _DAMAGE as err:
-            raise _bad(path, err) from err
-        yield store
+            problem = f"is a damaged database ({_reason(err)}). Remedy: restore it from a copy"
+            raise BadLog(str(path), problem) from err
 
 
 def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
@@ -260,10 +253,6 @@ def tables_of(path: Path) -> dict[str, tuple[str, ...]]:
             return store.tables
     except BadLog:
         return {}
-
-
-def _bad(path: Path, err: Exception) -> BadLog:
-    return BadLog(str(path), f"is a damaged database ({_reason(err)}). Remedy: restore it from a copy")
 
 
 def _reason(err: Exception) -> str:

@@ -7,7 +7,7 @@ Each run is an attempt with the fact "run". What Trackio exports as Parquet is a
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,7 @@ def runs(path: Path) -> list[str]:
 def read(path: Path) -> list[Attempt]:
     """One attempt for each run. Raises BadLog if there is none, or the whole database is damaged."""
     with opened(path) as store:
-        rows: dict[tuple[Any, Any], list[Row]] = {}
-        broken: Counter[tuple[Any, Any]] = Counter()
+        rows, broken = defaultdict[tuple[Any, Any], list[Row]](list), Counter[tuple[Any, Any]]()
         columns = ("run_id", "run_name", "step", "timestamp", "metrics")
         for run_id, run_name, step, timestamp, text in store.rows("metrics", columns):
             cells = _object(text)
@@ -55,12 +54,12 @@ def read(path: Path) -> list[Attempt]:
                 broken[run_id, run_name] += 1
                 continue
             row = {**dict(flat(cells)), "_step": step, "_timestamp": str(timestamp)}
-            rows.setdefault((run_id, run_name), []).append(row)
+            rows[run_id, run_name].append(row)
         configs = {(i, n): _object(c) for i, n, c in store.rows("configs", ("run_id", "run_name", "config"))}
         alerts = _alerts(path, store)
         attempts = []
         for key, name in names_of(rows).items():
-            faults = [*store.faults, *alerts.get(key, [])]
+            faults = [*store.faults, *alerts[key]]
             if broken[key]:
                 faults.append(Fault(Place(str(path)), "row is no JSON object; skipped", broken[key]))
             # Trackio itself adds `_Username`, `_Created` and the like.
@@ -77,13 +76,13 @@ def read(path: Path) -> list[Attempt]:
 
 def _alerts(path: Path, store: Store) -> dict[tuple[Any, Any], list[Fault]]:
     """The alerts that trainings sent with `trackio.alert`, by run."""
-    alerts: dict[tuple[Any, Any], list[Fault]] = {}
+    alerts = defaultdict[tuple[Any, Any], list[Fault]](list)
     columns = ("run_id", "run_name", "timestamp", "level", "title", "text", "step")
     for run_id, run_name, timestamp, level, title, text, step in store.rows("alerts", columns):
         alert = f"alert ({level}): {title}" + (f": {text}" if text else "")
         at_time, at_step = moment(str(timestamp), math.nan), step if isinstance(step, int) else None
         fault = Fault(Place(str(path)), alert[:500], at_time=at_time, kind="alert", at_step=at_step)
-        alerts.setdefault((run_id, run_name), []).append(fault)
+        alerts[run_id, run_name].append(fault)
     return alerts
 
 

@@ -4,13 +4,11 @@ Points come from history records; configuration, git commit, host, GPUs and how 
 Console output is searched for faults of the machine. A resumed run has a folder for each launch, all with the
 same id.
 
-The file has LevelDB's log format, with CRC-32 (IEEE) where LevelDB has CRC-32C: a block has 32,768 bytes; a
-fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first, 3: middle, 4: last) and its
-bytes, and never crosses the end of a block. Source: LevelDB's log_format.md.
-
-Records are protobuf messages; field numbers are those of wandb_internal.proto. Until spring 2024 clients put
-the name of a metric into `key`, since December 2024 into `nested_key`; both are read, nested names joined
-with "." as W&B shows them.
+The file has LevelDB's log format (log_format.md), with CRC-32 (IEEE) where LevelDB has CRC-32C: a block has
+32,768 bytes; a fragment has a checksum (4 bytes), a length (2), a type (1: whole, 2: first, 3: middle, 4:
+last) and its bytes, and never crosses the end of a block. Records are protobuf messages, with the field
+numbers of wandb_internal.proto. Clients put the name of a metric into `key`, since December 2024 into
+`nested_key`, whose parts are joined with "." as W&B shows them.
 """
 
 from __future__ import annotations
@@ -75,7 +73,7 @@ def read(path: Path) -> list[Attempt]:
     truncated if the last record is cut, or none says how the run ended: then the run is live, or was killed
     before the client could write this. Raises BadLog if no history record holds a number."""
     run = _Run(path)
-    faults, is_cut = faults_of_records(path, lambda record: run.add(*body(record)))
+    faults, is_cut = faults_of_records(path, run.add)
     return [run.attempt(faults, is_cut)]
 
 
@@ -113,8 +111,7 @@ def foreign(path: Path) -> list[Path]:
 
 
 def run_key(path: Path) -> str:
-    """The id of the run to which a launch's folder (or the `.wandb` file in it) belongs; "" for other
-    paths."""
+    """The id of the run of a launch's folder, or of the `.wandb` file in it; "" for other paths."""
     own, around = map(_FOLDER.fullmatch, (path.name, path.parent.name))
     launch = (own if path.is_dir() else around) if own or around else None
     return launch["id"] if launch else ""
@@ -137,19 +134,21 @@ class _Run:
             13: self.console.output,
             17: self._run,
             18: self._exit,
-            23: self.console.preempting,
+            23: lambda _: self.console.report("marked as about to be preempted", "preemption"),
             26: self._environment,
         }
 
-    def add(self, kind: int, message: bytes) -> None:
+    def add(self, record: bytes) -> None:
+        """Raises ValueError if the bytes are not a protobuf message."""
+        contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
+        kind, message = next(contents, (0, b""))
         if take := self._takers.get(kind):
             take(message)
 
     def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
         """The finished run. Raises BadLog if it logged nothing."""
         if not self.history.n_rows:
-            problem = "no metric was logged. Remedy: remove it, or wait until it is written to"
-            raise BadLog(str(self.path), problem)
+            raise BadLog(str(self.path), "no metric was logged. Remedy: remove it, or wait for more")
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
@@ -159,19 +158,17 @@ class _Run:
         return attempt_of_calls(*of_run, "_step", facts=facts, declared=self.step_metrics, **known)
 
     def _run(self, message: bytes) -> None:
-        facts: dict[str, Any] = texts(message, _RUN)
+        self._facts |= texts(message, _RUN)
         for config in messages(message, 4):
             updates(config, self._config)
         for started in messages(message, 17):
-            facts["started_at"] = seconds_of(started)
+            self._facts["started_at"] = seconds_of(started)
         for git in messages(message, 21):
-            facts |= texts(git, {1: "git_remote", 2: "git_commit"})
-        tags = [tag.decode("utf-8", "replace") for tag in messages(message, 10)]
-        if tags:
-            facts["tags"] = ", ".join(tags)
-        if numbers(message, {18: "resumed"}).get("resumed"):
-            facts["resumed"] = True
-        self._facts |= facts
+            self._facts |= texts(git, {1: "git_remote", 2: "git_commit"})
+        if tags := messages(message, 10):
+            self._facts["tags"] = ", ".join(tag.decode("utf-8", "replace") for tag in tags)
+        if last_of(message, VARINT).get(18):
+            self._facts["resumed"] = True
 
     def _environment(self, message: bytes) -> None:
         """Job and nodes come from Slurm's variables, which W&B stores in lower case and without `SLURM_`."""
@@ -183,7 +180,7 @@ class _Run:
         self._facts |= {key: str(value) for key, value in facts.items() if value}
 
     def _exit(self, message: bytes) -> None:
-        code = numbers(message, {1: "exit_code"}).get("exit_code", 0)
+        code = signed(last_of(message, VARINT).get(1, 0))
         self._facts |= {"exit_code": code, "ended": _ENDED.get(code, "crashed")}
 
 
@@ -199,30 +196,25 @@ class _Console:
 
     def output(self, message: bytes) -> None:
         """Adds a piece of console output. Raises ValueError if the bytes are not a protobuf message."""
-        stream, text = 0, b""
-        for tag, kind, value in fields(message):
-            if (tag, kind) == (1, VARINT):
-                stream = value
-            elif (tag, kind) == (2, BYTES):
-                self._time = seconds_of(value)
-            elif (tag, kind) == (3, BYTES):
-                text = value
-        for line in self._lines(stream, text.decode("utf-8", "replace")):
+        parts, stream = last_of(message, BYTES), last_of(message, VARINT).get(1, 0)
+        self._time = seconds_of(parts[2]) if 2 in parts else self._time
+        text = self._unfinished_lines.get(stream, "") + parts.get(3, b"").decode("utf-8", "replace")
+        # A progress bar redraws its line after "\r"; old clients write lines in pieces.
+        *lines, rest = text.replace("\r", "\n").split("\n")
+        self._unfinished_lines[stream] = rest[-LONGEST:]
+        for line in filter(None, lines):
             self._look(line)
 
     def alert(self, message: bytes) -> None:
         parts = texts(message, {1: "title", 2: "text", 3: "level"})
         alert = f"alert ({parts.get('level', '').lower()}): {parts.get('title', '')}: {parts.get('text', '')}"
-        self._report(alert[:500], "alert")
+        self.report(alert[:500], "alert")
 
-    def preempting(self, _: bytes) -> None:
-        self._report("marked as about to be preempted", "preemption")
-
-    def _report(self, what: str, kind: str) -> None:
+    def report(self, what: str, kind: str) -> None:
         self._reported.append(Fault(Place(str(self.path)), what, at_time=self._time, kind=kind))
 
     def listed(self) -> list[Fault]:
-        for line in self._unfinished_lines.values():
+        for line in filter(None, self._unfinished_lines.values()):
             self._look(line)
         self._unfinished_lines.clear()
         faults = [*self.machine.listed(self._time), *self._reported]
@@ -231,19 +223,10 @@ class _Console:
             faults.append(Fault(Place(str(self.path)), problem, self._dropped))
         return faults
 
-    def _lines(self, stream: int, text: str) -> Iterator[str]:
-        """The complete lines. A progress bar redraws its line after "\\r"; old clients write lines in
-        pieces."""
-        whole = f"{self._unfinished_lines.pop(stream, '')}{text}".replace("\r", "\n")
-        *lines, rest = whole.split("\n")
-        if rest:
-            self._unfinished_lines[stream] = rest[-LONGEST:]
-        yield from (_ESCAPES.sub("", line) for line in lines if line)
-
     def _look(self, line: str) -> None:
+        line = _ESCAPES.sub("", line)
         self._number += 1
-        dropped = _DROPPED.search(line) if "Tried to log to step" in line else None
-        if dropped:
+        if dropped := _DROPPED.search(line):
             self._dropped, self._below = self._dropped + 1, dropped[1]
         elif self.machine.worth_a_look(line.encode("utf-8", "replace")):
             self.machine.look(self._number, line, time=self._time)
@@ -308,12 +291,6 @@ def _fragment(block: bytes, at: int) -> tuple[int, int]:
     end = at + HEADER + length
     right = WHOLE <= kind <= LAST and end <= len(block) and zlib.crc32(block[at + 6 : end]) == check
     return end, kind if right else 0
-
-
-def body(record: bytes) -> tuple[int, bytes]:
-    """The field number and the message in a Record; (0, b"") if it holds none. Raises ValueError."""
-    contents = ((n, value) for n, kind, value in fields(record) if kind == BYTES and n not in _NO_CONTENT)
-    return next(contents, (0, b""))
 
 
 class History:
