@@ -306,7 +306,7 @@ def _tensor(message: bytes) -> float | None:
 
 def _cells(number: int, kind: int, value: Any) -> list[Any]:
     if kind != tfrecord.VARINT and number in _FLOAT_FIELDS:
-        return np.frombuffer(value, _FLOAT_FIELDS[number]).tolist()
+        return [*np.frombuffer(value, _FLOAT_FIELDS[number])]
     cells, at = [value] if kind == tfrecord.VARINT else [], 0
     while kind == BYTES and at < len(value):
         cell, at = varint(value, at)

@@ -248,11 +248,10 @@ def _checksums(rows: U8) -> U32:
     state = np.zeros(len(words), np.uint32)
     for column in range(words.shape[1]):
         state = table.take((state ^ words[:, column]) & 0xFFFF) ^ (state >> 16)
-    state = state.reshape(len(rows), rows.shape[1] // span)
-    while state.shape[1] > 1:
-        state = _after_zeros(state[:, 0::2], span) ^ state[:, 1::2]
+    while len(state) > len(rows):
+        state = _after_zeros(state[0::2], span) ^ state[1::2]
         span *= 2
-    return state[:, 0]
+    return state
 
 
 def _after_zeros(state: U32, n_bytes: int) -> U32:

@@ -91,7 +91,7 @@ def without_summary(attempt: Attempt) -> Attempt:
     loss of the training, moved to the fact "summary"."""
     closing = (_moments(series) for name, series in attempt.series.items() if name.endswith(CLOSING))
     moments = set[tuple[int, float]]().union(*closing)
-    kept = {n: s for n, s in attempt.series.items() if not 0 < len(s) <= len(moments) or _moments(s) - moments}
+    kept = {n: s for n, s in attempt.series.items() if not len(s) or _moments(s) - moments}
     if not kept or len(kept) == len(attempt.series):
         return attempt
     summary = {name: float(s.values[-1]) for name, s in attempt.series.items() if name not in kept}

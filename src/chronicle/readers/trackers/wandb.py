@@ -299,7 +299,7 @@ class History:
     def __init__(self) -> None:
         self.n_rows = 0
         self._cells = defaultdict[str, tuple["array[int]", "array[float]"]](lambda: (array("q"), array("d")))
-        self._names: dict[bytes, str] = {}  # by the bytes before the value, as they come again in every record
+        self._names: dict[bytes, str] = {}  # by the bytes of an item before its value
         self._steps = array("q")
 
     def add(self, message: bytes) -> None:
@@ -325,7 +325,7 @@ class History:
 
     def _named(self, item: bytes) -> tuple[str, bytes]:
         """As `named`. Nearly every item ends with a value of less than 128 bytes."""
-        before, key, rest = item.partition(_VALUE_KEY)
+        before, _, rest = item.partition(_VALUE_KEY)
         text = rest[1:]
         is_short = len(text) > 0 and rest[0] == len(text)
         if is_short and (known := self._names.get(before)):
