@@ -1,8 +1,8 @@
-"""The ordered alias table behind `chronicle.metrics.roles`: names of metrics as real logs spell them.
+"""Names of metrics as real logs spell them: the ordered table of aliases, printed in docs/metrics.md. Below
+it words of training in other languages, names of what counts the steps, and clocks without a year.
 
-A pattern is searched in the plain form of a name (`chronicle.metrics.roles.plain`). Order matters: what is
-logged of an evaluation, for example, comes before the same word alone. docs/metrics.md prints the table.
-Below it: words of training in other languages, names of what counts the steps, and clocks without a year.
+A pattern is searched in the plain form of a name (`chronicle.metrics.names.plain`). Order matters: what is
+logged of an evaluation, for example, comes before the same word alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
+from chronicle.metrics.arithmetic import median
 from chronicle.model import Floats, Role, Series, Steps
 
 EVALUATED = (
@@ -337,9 +338,8 @@ def step_gap(series: Series) -> float:
 def median_gap(steps: Steps | Floats) -> float:
     """Median of the distances by which steps rise (1 where they never do)."""
     gaps = np.diff(np.asarray(steps, np.float64))
-    gaps = np.sort(gaps[gaps > 0])  # sorting a short row takes a fraction of the time of numpy's median
-    n = len(gaps)
-    return float((gaps[(n - 1) // 2] + gaps[n // 2]) / 2) if n else 1.0
+    rising = gaps[gaps > 0]
+    return median(rising) if len(rising) else 1.0
 
 
 # Syslog and glog write no year. Such a time is given as seconds within 1972.

@@ -1,7 +1,5 @@
-"""Relations between metrics that their values show: shares that sum to one, and parts that sum to a total.
-
-Both are equations that hold in every row, up to the rounding of the logged numbers.
-"""
+"""Equations between metrics that hold in every row, up to the rounding of the logged numbers: shares that sum
+to one, and parts that sum to a total."""
 
 from __future__ import annotations
 
@@ -37,8 +35,7 @@ any_numbers = np.errstate(all="ignore")
 
 
 def median(values: NDArray[Any]) -> float:
-    """Exactly what `numpy.median` returns; NaN for no values. It is faster for the thousands of short rows of
-    a log, and avoids the import of `numpy.ma` (20 ms)."""
+    """As `numpy.median`, NaN for no values; but faster for short rows, and without importing `numpy.ma`."""
     n = len(values)
     if not n:
         return math.nan
@@ -60,7 +57,8 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
     for family in _families(tuple(candidates)):
         at_equal_steps: dict[bytes, list[str]] = {}
         for name in family:
-            if name not in group_of and _in_unit_interval(series[name]):
+            sampled = series[name].values[_some_rows(len(series[name]))]
+            if name not in group_of and sampled.min() >= 0 and sampled.max() <= 1:  # False with a NaN
                 at_equal_steps.setdefault(series[name].steps.tobytes(), []).append(name)
         for group in map(tuple, at_equal_steps.values()):
             if len(group) > 1 and _sum_to_one([series[name] for name in group]):
@@ -118,8 +116,7 @@ def parts_of(total: Series, series: Mapping[str, Series]) -> dict[str, float]:
 
 
 def _may_be_sum(sums: Floats, terms: Floats) -> bool:
-    """Whether a weighted sum of all terms is near the total in a few rows: a quick test that most logs
-    fail."""
+    """Whether a weighted sum of all terms is near the total in a few rows: most logs fail this quick test."""
     sampled = slice(None, None, max(1, len(sums) // (_ROWS_PER_TERM * terms.shape[1])))
     off = sums[sampled] - terms[sampled] @ _weights(sums[sampled], terms[sampled])
     near = 2 * _COARSEST_ROUNDING * np.std(sums) + _NEAR * np.abs(sums).max()
@@ -164,11 +161,6 @@ def rounding(values: Floats) -> Floats:
 @lru_cache(maxsize=64)
 def _some_rows(n: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     return np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.intp)
-
-
-def _in_unit_interval(series: Series) -> bool:
-    sampled = series.values[_some_rows(len(series))]
-    return bool(sampled.min() >= 0 and sampled.max() <= 1)  # both are false with a NaN
 
 
 @lru_cache(maxsize=16)  # the many files of a run log the same names

@@ -1,8 +1,5 @@
-"""What a metric is, by its name, by its neighbours where the name alone does not tell, else by its values.
-
-`assign` sees all series of a log, and decides what one name cannot tell: is ``loss_python`` a data set, or a
-part of the loss? `judged` says which series a run is judged by, and `direction` whether more of it is better.
-"""
+"""What a metric is, by its name, by its neighbours where the name alone does not tell (is ``loss_python`` a
+data set, or a part of the loss?), else by its values; and which series a run is judged by."""
 
 from __future__ import annotations
 
@@ -17,16 +14,7 @@ import numpy as np
 from chronicle.errors import UsageError
 from chronicle.metrics import aliases, names
 from chronicle.metrics.arithmetic import any_numbers, is_retold, median, parts_of, shares
-from chronicle.metrics.names import (
-    LOSSES,
-    is_of_opponent,
-    names_a_loss,
-    part_rank,
-    plain,
-    role_of,
-    without_numbers,
-    words_of,
-)
+from chronicle.metrics.names import LOSSES, is_of_opponent, plain, role_of, without_numbers, words_of
 from chronicle.model import Floats, Role, Series
 
 SCORES = (Role.SCORE, Role.VALIDATION_SCORE)
@@ -59,16 +47,14 @@ def assign_all(
     a log count items, only ``overrides`` give roles. Raises UsageError where an override is no regular
     expression."""
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
-    return [
-        _declared(series, overrides) if axis == "item" else _assigned(series, by_value, overrides)
-        for series, axis in zip(logs, axes or [""] * len(logs), strict=True)
-    ]
-
-
-def _declared(series: Log, overrides: Overrides) -> dict[str, Series]:
-    """The series of a table of results, of which only those that somebody declares get a role."""
-    declared = {n: s for n, s in series.items() if any(_matches(pattern, n) for pattern, _ in overrides)}
-    return {**series, **_assigned(declared, {}, overrides)}
+    assigned = list[dict[str, Series]]()
+    for series, axis in zip(logs, axes or [""] * len(logs), strict=True):
+        if axis != "item":
+            assigned.append(_assigned(series, by_value, overrides))
+            continue
+        declared = {n: s for n, s in series.items() if any(_matches(pattern, n) for pattern, _ in overrides)}
+        assigned.append({**series, **_assigned(declared, {}, overrides)})
+    return assigned
 
 
 def _assigned(series: Log, by_value: Roles, overrides: Overrides) -> dict[str, Series]:
@@ -108,7 +94,7 @@ def _is_clock(name: str, values: Floats) -> bool:
 
 
 class ByValues(NamedTuple):
-    """What the values of a series tell where its name does not: its role, and why."""
+    """The role of a series that its values tell, and why."""
 
     role: Role
     why: str
@@ -139,7 +125,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
     for total in totals:
         candidates = {n: metric for n, metric in (undecided | known).items() if n not in decided}
         if unnamed := role_of(total) is Role.OTHER:
-            candidates = {n: metric for n, metric in candidates.items() if names_a_loss(n)}
+            candidates = {n: metric for n, metric in candidates.items() if names.names_a_loss(n)}
         weights = parts_of(series[total], candidates)
         mean = bool(weights) and abs(sum(weights.values()) - 1) < _A_MEAN and not (known or unnamed)
         why = f"{total} = " + " + ".join(f"{weight:.4g} × {name}" for name, weight in weights.items())
@@ -155,7 +141,7 @@ def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]
     """The names of a log that decide nothing, and those that say that they are the whole loss; where none
     does, those that say that they are a whole."""
     roles = {name: role_of(name) for name in names}
-    losses = [n for n in _named(roles, Role.LOSS) if not re.search(aliases.AN_ERROR, plain(n))]
+    losses = [n for n in _named(roles, Role.LOSS) if not _is_error(n)]
     totals = tuple(name for name in losses if not words_of(plain(name)))
     in_part = set(losses) - set(totals)
     unknown = [name for name, role in roles.items() if role is Role.OTHER or name in in_part]
@@ -191,6 +177,10 @@ def _named(roles: Roles, *wanted: Role, but: Collection[str] = ()) -> list[str]:
     return [name for name, role in roles.items() if role in wanted and name not in but]
 
 
+def _is_error(name: str) -> bool:
+    return re.search(aliases.AN_ERROR, plain(name)) is not None
+
+
 def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     """Decides by all names of the log what a loss with an unknown word in its name is. Beside parts of a loss
     it is a part; several beside a total, or one beside a known data set, are data sets; one alone beside a
@@ -198,8 +188,7 @@ def _losses(roles: Roles, given: Roles) -> dict[str, Role]:
     roles = dict(roles)
     losses, parts = _named(roles, Role.LOSS), _named(roles, Role.PART_LOSS)
     others, free = _named(roles, Role.OTHER, but=given), _named(roles, Role.LOSS, but=given)
-    named = [name for name in free if not re.search(aliases.AN_ERROR, plain(name))]
-    unknown = [name for name in named if set(words_of(plain(name))) - aliases.COMPONENTS]
+    unknown = [n for n in free if not _is_error(n) and set(words_of(plain(n))) - aliases.COMPONENTS]
     known, has_total = _named(roles, Role.DATASET_LOSS), len(unknown) < len(losses)
     corpora = [name for name in unknown if not names.is_extreme(name)]
     if has_total or known:
@@ -314,15 +303,14 @@ def _errors(roles: Roles, given: Roles) -> dict[str, Role]:
     """Leaves out errors beside a loss, which the training is judged by. Without one, the kind of error that
     is logged first stands for the loss; one of the training stays beside a loss of the validation alone."""
     judged = _named(roles, Role.LOSS, Role.VALIDATION_LOSS, but=given)
-    errors = [name for name in judged if re.search(aliases.AN_ERROR, plain(name))]
+    errors = list(filter(_is_error, judged))
     losses = {role for name, role in roles.items() if name not in errors} & set(LOSSES)
     if any(aliases.STANDING & set(words_of(plain(name))) for name in _named(roles, Role.PART_LOSS)):
         losses.add(Role.LOSS)
+    kept = [] if losses else errors
     if losses == {Role.VALIDATION_LOSS}:
         ours = aliases.OF_TRAINING | {"cost"}  # which is what a training makes small
         kept = [name for name in errors if ours & set(plain(name).split())]
-    else:
-        kept = [] if losses else errors
     kinds = {name: set(plain(name).split()) & aliases.ERROR_WORDS for name in kept}
     first = next(iter(kinds.values()), set())
     return dict(roles) | {name: Role.OTHER for name in errors if kinds.get(name) != first}
@@ -337,7 +325,7 @@ def _parts_left(series: Log, roles: Roles) -> list[str]:
     enough = 0.9 * max((len(series[name]) for name in losses), default=0)
     longest = [name for name in losses if len(series[name]) >= enough]
     wholes = _wholes(longest)
-    first = min(longest, key=lambda name: (name not in wholes, part_rank(plain(name))), default="")
+    first = min(longest, key=lambda name: (name not in wholes, names.part_rank(plain(name))), default="")
     return [name for name in losses if name != first]
 
 

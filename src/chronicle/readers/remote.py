@@ -323,7 +323,7 @@ def _file_system(address: str, confines: Confines | None, refused: list[str]) ->
 
 
 def _watched(address: str, confines: Confines | None, refused: list[str]) -> Any:
-    """Ends a fetch that is redirected to a forbidden address; ``refused`` gets the reason, which fsspec hides."""
+    """Ends a fetch that is redirected to a forbidden address; ``refused`` gets why, which fsspec hides."""
     from aiohttp import TraceConfig
 
     async def redirected(session: Any, context: Any, params: Any) -> None:
