@@ -4,9 +4,7 @@
     reading = read_all("logs/")       # the same, and what could not be read
     runs_below("experiments/")        # which runs there are, and which files belong to each
 
-A reader is a module with ``identify(head) -> bool`` and ``read(path) -> list[Attempt]``; its name and its
-suffixes (a hint only) stand in its row in `chronicle.readers.catalogue`. Other packages add theirs, with
-``NAME`` and ``SUFFIXES``, as entry points of the group "chronicle.readers".
+What a reader is, and how other packages add theirs, says `chronicle.readers.catalogue`.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.util import find_spec
 from itertools import groupby, repeat
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,24 +112,26 @@ def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Read
     """
     path = local(path)
     folder = path.is_dir() and not is_log(path)
-    attempts: list[Attempt] = []
-    problems = list(plugins()[1])
+    attempts, problems = list[Attempt](), list(plugins()[1])
     files = list(scan(path, is_log).all_logs()) if folder else [path]
     for file, outcome in zip(files, _chosen(files, only) if only else read_files(files), strict=True):
         if isinstance(outcome, LogError):
             problems.append(outcome)
             continue
         relative = file.relative_to(path).as_posix() if folder else file.name
-        # file names that are no UTF-8 are written out, so that pages can hold them
-        names = [clean(relative + log.name.removeprefix(file.name)) for log in outcome]
-        attempts += [respelled(log, clean, name=n) for log, n in zip(outcome, names, strict=True)]
+        for log in outcome:  # file names that are no UTF-8 are written out, so that pages can hold them
+            name = clean(relative + log.name.removeprefix(file.name))
+            attempts.append(respelled(log, clean, name=name))
     attempts = arrange(attempts, side_facts(path, path if folder else path.parent))
     assigned = roles.assign_all([log.series for log in attempts], aliases, [log.axis for log in attempts])
     attempts = [replace(log, series=series) for log, series in zip(attempts, assigned, strict=True)]
-    if address := _address_of(path):
+    if "mirror" in path.parts:  # asked of mirrors alone: the import takes long
+        from chronicle.workspace.folders import address_of
+
+        own, address = str(path), address_of(path)
 
         def published(text: str) -> str:
-            return text.replace(str(path), address)
+            return text.replace(own, address or own)
 
         attempts = [respelled(log, published) for log in attempts]
         problems = [type(err)(published(err.where), published(err.problem)) for err in problems]
@@ -156,15 +155,6 @@ def local(path: str | Path, confines: Confines | None = None) -> Path:
             raise LogError(str(path), _UNTRUSTED_AIM)
         return local(f"aim://{path.resolve()}", confines)
     return path
-
-
-def _address_of(path: Path) -> str:
-    """The address that a path mirrors, "" for any other. Asked of mirrors alone: the import takes long."""
-    if "mirror" not in path.parts:
-        return ""
-    from chronicle.workspace.folders import address_of
-
-    return address_of(path)
 
 
 def _chosen(files: list[Path], only: str) -> Iterator[list[Attempt] | LogError]:
@@ -246,36 +236,30 @@ def read_files(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError]:
     """As `read_file` of each, in their order; what it raises is given, but for NothingToRead. Files named as
     those of a reader with `read_many`, which is faster, are handed to it together."""
     faster = having("read_many")
-    readers = [_of_many(path, faster) for path in paths]
-    for reader, group in groupby(zip(paths, readers, strict=True), key=itemgetter(1)):
-        files = [path for path, _ in group]
+
+    def reader_of(path: Path) -> Any:
+        named = (reader for reader in faster if any(suffix in path.name for suffix in reader.SUFFIXES))
+        return next(named, None) if faster and os.path.isfile(path) else None
+
+    for reader, group in groupby(paths, key=reader_of):
+        files = list(group)
         for path, outcome in zip(files, _together(reader, files), strict=False):
-            if isinstance(outcome, OSError):
-                yield _unreadable(path, outcome)
-            elif outcome is None:
-                try:
-                    yield read_file(path)
-                except LogError as err:
-                    yield err
-            else:
-                yield outcome if isinstance(outcome, LogError) or not reader else _by(reader, outcome)
+            try:
+                if isinstance(outcome, list):
+                    yield _by(reader, outcome)
+                else:
+                    yield outcome or read_file(path)
+            except LogError as err:
+                yield err
 
 
 def _together(reader: Any, files: list[Path]) -> Iterator[Any]:
-    """What a reader makes of many files; None from the first one on with which it failed."""
-    if reader:
-        with suppress(Exception):
-            yield from reader.read_many(files)
+    """The attempts or the error of each of many files; None from the first one on with which the reader
+    failed, and for what it leaves to others."""
+    with suppress(Exception):
+        for path, outcome in zip(files, reader.read_many(files) if reader else (), strict=False):
+            yield _unreadable(path, outcome) if isinstance(outcome, OSError) else outcome
     yield from repeat(None)
-
-
-def _of_many(path: Path, readers: Sequence[Reader]) -> Reader | None:
-    """The one of the readers of many that a file is named after, if it is a regular one."""
-    named = [reader for reader in readers if any(suffix in path.name for suffix in reader.SUFFIXES)]
-    try:
-        return named[0] if named and stat.S_ISREG(path.stat().st_mode) else None
-    except OSError:
-        return None
 
 
 def _unreadable(path: Path, err: OSError) -> LogError:

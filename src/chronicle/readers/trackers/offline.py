@@ -63,19 +63,23 @@ class Offline:
             log.facts.setdefault("run", key)
         return [log.attempt(path, path.name, faults.all("more messages are damaged; skipped"), truncated)]
 
-    def identify_folder(self, path: Path) -> bool:
-        return only_file(path, self.file, self.identify) is not None
-
-    def read_folder(self, path: Path) -> list[Attempt]:
-        return read_launch(path, only_file(path, self.file, self.identify), self.read)
-
     def run_key(self, path: Path) -> str:
         """The part of the name that all launches of a run share; "" for any other path."""
         if not any(map(self.key.fullmatch, (path.name, path.parent.name))):
             return ""  # for most logs, without access to the file system
         folder = path if path.is_dir() else path.parent
         name = self.key.fullmatch(folder.name if self.file else path.name)
-        return name["key"] if name and (not self.file or self.identify_folder(folder)) else ""
+        return name["key"] if name and (not self.file or only_file(folder, self.file, self.identify)) else ""
+
+
+class OfflineFolder(Offline):
+    """The format of a client that stores each launch in a folder."""
+
+    def identify_folder(self, path: Path) -> bool:
+        return only_file(path, self.file, self.identify) is not None
+
+    def read_folder(self, path: Path) -> list[Attempt]:
+        return read_launch(path, only_file(path, self.file, self.identify), self.read)
 
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
@@ -363,18 +367,18 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
 
 # fmt: off
 _ROWS = (
-    Offline("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
+    OfflineFolder("swanlab", "__swanlab__", _SWANLAB, _fill_swanlab,
         re.compile(r"(?:run-)?\d{8}_\d{6}-(?P<key>\w+)"), file="*.swanlab"),
-    Offline("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
+    OfflineFolder("neptune", "monitoring/", re.compile(rb'\{"obj": \{"type": "'), _fill_neptune,
         re.compile(r"run__(?P<key>[^_]+)__.+"), file="data-1.log"),
-    Offline("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
+    OfflineFolder("neptune-scale", "runtime/", re.compile(trackers.MAGIC), _fill_neptune_database,
         re.compile(r"(?P<key>.+)_\d{16,20}"), mine=_is_neptune_database, file="run_operations.sqlite3"),
     Offline("comet", _COMET_OWN, re.compile(rb"PK\x03\x04"), _fill_comet,
         re.compile(r"(?P<key>[0-9a-f]{32})(?:-\w+)?\.zip"), mine=_is_comet),
-    Offline("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
-    Offline("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
+    OfflineFolder("clearml", ":monitor:", _CLEARML, _fill_clearml, file="metrics.jsonl"),
+    OfflineFolder("sacred", "\0", _SACRED, _fill_sacred, file="metrics.json"),
     Offline("megatron-golden", "\0", _GOLDEN, _fill_golden),
-    Offline("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
+    OfflineFolder("catboost", "\0", _CATBOOST, _fill_catboost, file="catboost_training.json"),
 )
 # fmt: on
 BY_NAME = {row.NAME: row for row in _ROWS}
