@@ -1,19 +1,10 @@
 """Which runs, phases and losses a table holds: by its columns, and by the name of its file.
 
 Several runs in one table are told apart by a column that names them, or by names of columns; long tables are
-made wide. Rows may say of which phase they are, in a column `mode`, `phase` or `split` with train and val:
-
-    {"mode": "train", "epoch": 1, "iter": 150, "loss": 2.5}
-    {"mode": "val", "epoch": 1, "iter": 625, "mAP": 0.2}        of OpenMMLab; `iter` counts the evaluation
-
-What was measured in an evaluation says so in its name then, and stands where the training was. So it is where
-`val.jsonl` stands beside `train.jsonl`: both may call their loss `loss`.
-
-A table in which nothing counts may hold results, a row for each configuration of a sweep or each item that
-was evaluated (`attention,copy_len,final_loss`). Its rows are no course then, and are on the axis "item".
-
-Where a table does not name its columns, the name of the file does: `val_loss.csv` holds that loss. It is only
-asked where the table is silent, and after nothing but losses: other numbers without a name may be anything.
+made wide. What a column `mode`, `phase` or `split` calls an evaluation says so in its name then, and stands
+where the training was. A table in which nothing counts may hold results, a row for each configuration or item
+(`attention,copy_len,final_loss`); its rows are no course then, and are on the axis "item". Where a table does
+not name its columns, the name of the file does: `val_loss.csv` holds that loss, other numbers may be anything.
 """
 
 from __future__ import annotations
@@ -59,9 +50,8 @@ _RANKED = 8  # rows whose order is no chance
 _LARGEST_GRID = 10_000  # rows of a table of results
 _NUMBER_OF = re.compile(r"^(?:n|num|number_of|max)_")
 _A_WORD = re.compile(r"[^\W\d_]{2}")
-_COUNTED = re.compile(
-    r"(?i)(?<![a-z])(?:epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode)s?(?![a-z])"
-)
+_COUNTING = "epoch|ep|step|iter|iteration|checkpoint|ckpt|batch|round|episode"
+_COUNTED = re.compile(rf"(?i)(?<![a-z])(?:{_COUNTING})s?(?![a-z])")
 _FLAGS = frozenset(("true", "false", "yes", "no", "none", "nan"))
 _PLACE = frozenset(("id", "idx", "index"))  # in a data set, or of a row
 # What stays as it is while one model is trained, in plain words; and numbers of items, not of processes.
@@ -86,13 +76,13 @@ def attempts_of(
     by_run = runs_of(path, columns)
     attempts, problems = list[Attempt](), list[BadLog]()
     for run, of_run in by_run.items():
+        name = ""
         if len(by_run) > 1:  # its own rows alone are counted
             rows = np.unique(np.concatenate([NO_COLUMN.rows, *(column.rows for column in of_run.values())]))
             of_run = {n: Column(c.values, np.searchsorted(rows, c.rows)) for n, c in of_run.items()}
-            n_rows = len(rows)
+            n_rows, name = len(rows), f"{path.name}: {run}"
+        own = {"run": run, **(facts or {})} if run else facts
         try:
-            name = f"{path.name}: {run}" if len(by_run) > 1 else ""
-            own = {"run": run, **(facts or {})} if run else facts
             read = partial(attempt_of, path, n_rows, by_phase(of_run), name=name, facts=own, **known)
             attempts.append(_course_or_items(read, of_run, n_rows))
         except BadLog as problem:
@@ -165,27 +155,25 @@ def item_columns(columns: Columns, n_rows: int) -> list[str]:
     numbers that come again are settings, whatever they are called."""
     if names := [name for name, column in columns.items() if _names_items(name, column, n_rows)]:
         return names
-    ranked = n_rows >= _RANKED and any(_ranks(name, column, n_rows) for name, column in columns.items())
-    return [name for name, column in columns.items() if ranked and _is_grid(column, n_rows)]
+    whole = {n: c.values for n, c in columns.items() if not c.is_text and len(c.values) == n_rows}
+    if n_rows < _RANKED or not any(_ranks(name, values) for name, values in whole.items()):
+        return []
+    return [name for name, values in whole.items() if _is_grid(values)]
 
 
-def _ranks(name: str, column: Column, n_rows: int) -> bool:
+def _ranks(name: str, values: NDArray[Any]) -> bool:
     """Whether no row is better by this column than the one before, and some are worse."""
     role = role_of(name)
-    if column.is_text or len(column.values) != n_rows or role not in (*LOSSES, *_SCORES):
-        return False
-    badness = np.asarray(column.values, float) * (1 if role in LOSSES else -1)
+    badness = values * (1.0 if role in LOSSES else -1.0)
     before, after = badness[:-1], badness[1:]  # compared, not subtracted: they may be infinite
-    return bool((after >= before).all() and 2 * np.count_nonzero(after > before) > n_rows)
+    ordered = (after >= before).all() and 2 * np.count_nonzero(after > before) > len(values)
+    return role in (*LOSSES, *_SCORES) and bool(ordered)
 
 
-def _is_grid(column: Column, n_rows: int) -> bool:
+def _is_grid(values: NDArray[Any]) -> bool:
     """Whether a column holds few whole numbers, each of which comes again after others."""
-    if column.is_text or len(column.values) != n_rows:
-        return False
-    values = np.asarray(column.values, float)
     distinct, changes = len(np.unique(values)), int(np.count_nonzero(values[1:] != values[:-1]))
-    return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, n_rows // 2)
+    return bool((values == np.round(values)).all()) and 1 < distinct <= min(changes, len(values) // 2)
 
 
 def _names_items(name: str, column: Column, n_rows: int) -> bool:
@@ -330,16 +318,15 @@ def by_phase(columns: Columns) -> dict[str, Column]:
     """The columns, what was measured in an evaluation in columns of its own; all as they are where no column
     of text names phases. A word that names none, as damage makes them, is kept as a phase of its own."""
     name = next((name for name, column in columns.items() if _names_phases(name, column)), None)
-    others = {key: column for key, column in columns.items() if key != name}
     if name is None:
-        return _by_keys(others)
+        return _by_keys(columns)
+    others = {key: column for key, column in columns.items() if key != name}
     words = np.array([str(word).strip().lower() for word in columns[name].values])
     rows = {word: columns[name].rows[words == word] for word in dict.fromkeys(words.tolist())}
     training = np.concatenate([rows[word] for word in rows if word in OF_TRAINING])
     evaluated = {word: of_word for word, of_word in rows.items() if word in OF_EVALUATION}
     aside = {word: of_word for word, of_word in rows.items() if word not in OF_TRAINING}
-    with_epochs = any(column_key(key) == "epoch" for key in others)
-    by_phase: dict[str, Column] = {}
+    with_epochs, by_phase = any(column_key(key) == "epoch" for key in others), dict[str, Column]()
     for key, column in others.items():
         if is_counter(key):
             in_epoch = with_epochs and column_key(key) != "epoch"

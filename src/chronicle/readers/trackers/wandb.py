@@ -148,7 +148,8 @@ class _Run:
     def attempt(self, faults: list[Fault], truncated: bool) -> Attempt:
         """The finished run. Raises BadLog if it logged nothing."""
         if not self.history.n_rows:
-            raise BadLog(str(self.path), "no metric was logged. Remedy: remove it, or wait for more")
+            remedy = "remove it, or wait until it is written to"
+            raise BadLog(str(self.path), "no metric was logged", remedy=remedy)
         config = {key: value for key, value in self._config.items() if key != "_wandb"}
         faults = [*faults, *self.console.listed()]
         facts = {**self.console.machine.facts, **self._facts, **config_facts(config)}
