@@ -79,7 +79,10 @@ class Table:
                 return
             self.delimiter = delimiter_of(header)
             header = (header.lstrip("# ") or header).replace("\t,", "\t")
-            self.names = self._given or header_names(self._header(header))
+            try:
+                self.names = self._given or header_names(*csv.reader([header], delimiter=self.delimiter))
+            except csv.Error as err:
+                raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
             self._spelling = spelling_of(self._begin[not self._given :], self.delimiter)
             self._builders = [Builder(whole=counts_steps(name)) for name in self.names]
         self.add_lines(lines)
@@ -98,12 +101,6 @@ class Table:
         ]
         wider = [Fault(Place(str(self.path)), _WIDER, self._n_wider)] if self._n_wider else []
         return self._faults.all() + wider + texts
-
-    def _header(self, line: str) -> list[str]:
-        try:
-            return next(csv.reader([line], delimiter=self.delimiter), [])
-        except csv.Error as err:
-            raise BadLog(str(self.path), f"has a header that cannot be read ({err})") from err
 
     # line by line
 
