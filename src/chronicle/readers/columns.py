@@ -1,8 +1,6 @@
-"""From columns to an attempt: which column counts the steps, which tells the time, the rest are metrics.
-
-Every reader of rows (CSV, JSON lines, ...) hands its columns to `attempt_of`; at which step a row stands
-(`chronicle.readers.step_axis`) and what a clock in milliseconds means is decided here, once. A blank cell
-(also NA, null, None) is "not measured in this row"; a NaN, however it is spelled, is data.
+"""From columns to an attempt: which column counts the steps (`chronicle.readers.step_axis`), which tells the
+time, the rest are metrics. A blank cell (also NA, null, None) is "not measured in this row"; a NaN, however
+it is spelled, is data.
 """
 
 from __future__ import annotations
@@ -70,10 +68,8 @@ def is_blank(cell: str) -> bool:
 
 
 class Builder:
-    """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it.
-
-    ``irregular`` says that cells held what is neither a number, as Python spells it, nor a blank.
-    """
+    """One column under construction. ``whole`` keeps whole numbers of 64 bits exact, as steps need it;
+    ``irregular``: cells held what is neither a number, as Python spells it, nor a blank."""
 
     def __init__(self, whole: bool) -> None:
         self.whole, self.irregular, self.n_numbers = whole, False, 0
@@ -100,11 +96,9 @@ class Builder:
                 self.put(place, self._value(cell))
 
     def _value(self, cell: str) -> float | str | None:
-        if self.whole:
+        for convert in (int, float) if self.whole else (float,):
             with suppress(ValueError):
-                return int(cell)
-        with suppress(ValueError):
-            return float(cell)
+                return convert(cell)
         if is_blank(cell):
             return None
         self.irregular, value = True, number(cell.rstrip("% "))
@@ -179,8 +173,7 @@ class Builder:
             return NO_COLUMN.rows, NO_COLUMN.values
         if len(parts) == 1 and isinstance(parts[0][0], range) and not parts[0][0].start:
             return parts[0]
-        values: Any = parts[0][1] if len(parts) == 1 else np.concatenate([values for _, values in parts])
-        at = 0
+        values, at = np.concatenate([values for _, values in parts]), 0
         for span, _ in parts:  # of a table of 100,000 columns this is asked of each
             if not isinstance(span, range) or span.start != at:
                 break

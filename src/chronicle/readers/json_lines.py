@@ -1,8 +1,7 @@
 """JSON lines: one object a logged step, or a list of several; nested objects are flattened with "/".
 
 Lines without a number (configuration, events) are facts. NaN and Infinity are read as Python writes them,
-numbers in strings (fairseq) as numbers, null as not measured. What other readers of JSON share with this one
-stands here too: `columns_of` rows, `flat` objects and the `whole_document` in a file.
+numbers in strings (fairseq) as numbers, null as not measured. What other readers of JSON share stands here.
 """
 
 from __future__ import annotations
@@ -187,7 +186,7 @@ class JsonLog:
 
 def _measures(row: Row) -> bool:
     """Whether a line before the first step tells a loss or a score beside what may count."""
-    measured = (name for name, value in row.items() if isinstance(value, float) and role_of(name) in MOVING)
+    measured = (isinstance(value, float) and role_of(name) in MOVING for name, value in row.items())
     return any(map(is_counter, row)) and any(measured)
 
 
@@ -214,10 +213,9 @@ def _record(line: bytes) -> Any:
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
     """The objects among the records by shape, if all of a shape are surely rows, by a key that ``counts``."""
-    keys = [tuple(record) if type(record) is dict else None for record in records]
-    by_keys = defaultdict[tuple[str, ...] | None, list[int]](list)
-    for i, key in enumerate(keys):
-        by_keys[key].append(i)
+    by_keys = defaultdict[tuple[str, ...], list[int]](list)
+    for i, record in enumerate(records):
+        by_keys[tuple(record) if type(record) is dict else ()].append(i)
     shapes = list[_Shape]()
     for key, lines in by_keys.items():
         columns = _flat_columns(key, [records[i] for i in lines]) if key else {}
@@ -231,8 +229,7 @@ def _flat_columns(
 ) -> dict[str, Sequence[Any]]:
     """The columns of records with the same keys, as `cells_of` names their cells; {} where it must be asked.
     That is for lists, objects that are not all of one shape, and names that two paths share."""
-    columns: dict[str, Sequence[Any]] = {}
-    n_columns = 0
+    columns, n_columns = dict[str, Sequence[Any]](), 0
     for key, values in zip(keys, zip(*map(dict.values, records), strict=True), strict=True):
         name, types = prefix + clean(key), set(map(type, values))
         inner: dict[str, Sequence[Any]] = {name: values}
@@ -299,10 +296,9 @@ def columns_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, Column]:
     """Columns from flat rows, in the order of their first cells; text among numbers is left out."""
     builders: dict[str, Builder] = defaultdict(lambda: Builder(whole=True))
     n_rows = 0
-    for row in rows:
+    for n_rows, row in enumerate(rows, 1):
         for name, value in row.items():
-            builders[name].put(n_rows, value)
-        n_rows += 1
+            builders[name].put(n_rows - 1, value)
     every = np.arange(n_rows)
     return {name: builder.finished(every) for name, builder in builders.items()}
 
