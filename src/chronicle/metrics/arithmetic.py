@@ -68,8 +68,7 @@ def shares(series: Mapping[str, Series]) -> list[tuple[str, ...]]:
 
 @any_numbers
 def is_retold(curve: Series, others: Sequence[Series]) -> bool:
-    """Whether nearly all values of a curve repeat the value of one of the others at the same step, and each
-    of the others is repeated about as often."""
+    """Whether nearly all values of a curve repeat one of the others at that step, each about as often."""
     if len(curve) < FEWEST_ROWS or not all(map(len, others)):
         return False
     tolerance, same = rounding(curve.values), []
@@ -180,8 +179,7 @@ def _without_last_part(name: str) -> str:
 
 
 def _without_last_word(name: str) -> str:
-    """The name without its last word; a name of one word without its last digits. The name is searched
-    backwards, because a pattern for the end of a text would take quadratic time."""
+    """The name without its last word, or digits; backwards, as a pattern takes quadratic time."""
     backwards = name[::-1]
     word = _WORD.match(backwards)
     if word and word.end() == len(name):

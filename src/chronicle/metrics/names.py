@@ -127,8 +127,7 @@ def players(names: Collection[str]) -> set[str]:
 
 
 def part_rank(name: str) -> int:
-    """How well a part represents the whole loss, 0 best: a distance falls in training, an opponent's loss may
-    not, and a term that steers the model is not its loss."""
+    """How well a part represents the whole loss, 0 best; an opponent's may not fall in training."""
     words = set(words_of(name))
     kinds = (aliases.OPPONENTS, 2), (aliases.DISTANCES, 0), (aliases.STEERING, 3)
     return next((rank for kind, rank in kinds if words & kind), 1)

@@ -42,10 +42,9 @@ def assign_all(
     logs: Sequence[Log], overrides: Overrides = (), axes: Sequence[str] = ()
 ) -> list[dict[str, Series]]:
     """The series of the logs of one run with role, data set and unit set. ``overrides`` are (regular
-    expression of the whole name, role), the first match wins over the table, and so does a role that the
-    reader gave. What the values of one log tell of a name holds for all. Where ``axes`` say that the steps of
-    a log count items, only ``overrides`` give roles. Raises UsageError where an override is no regular
-    expression."""
+    expression of the whole name, role); the first match wins over the table, and so does a role that the
+    reader gave. What the values of one log tell of a name holds for all. In a log whose ``axes`` say "item",
+    only ``overrides`` give roles. Raises UsageError where an override is no regular expression."""
     by_value = {name: by.role for series in logs for name, by in by_values(series).items()}
     assigned = list[dict[str, Series]]()
     for series, axis in zip(logs, axes or [""] * len(logs), strict=True):
@@ -138,8 +137,7 @@ def by_values(series: Log) -> dict[str, ByValues]:
 
 @lru_cache(maxsize=16)
 def _undecided(names: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of a log that decide nothing, and those that say that they are the whole loss; where none
-    does, those that say that they are a whole."""
+    """The names that decide nothing, and those that say that they are the whole loss, or else a whole."""
     roles = {name: role_of(name) for name in names}
     losses = [n for n in _named(roles, Role.LOSS) if not _is_error(n)]
     totals = tuple(name for name in losses if not words_of(plain(name)))
@@ -258,10 +256,9 @@ def _objectives(roles: Roles, given: Roles) -> dict[str, Role]:
 
 def _asked_for(rewards: list[str], roles: Roles) -> list[str]:
     """The rewards without those that only stand beside what a training is judged by. The score of the task
-    takes the place of a reward from which a penalty was taken, or which was scaled. Where answers are told,
-    each is an episode, and a `return` beside its `reward` is what a value function learns. Games won stand
-    beside any other reward, and beside the loss of a network that learns from a search: the sum of its
-    policy's and its value's."""
+    goes before a reward that was scaled or from which a penalty was taken. Where answers are told, each is an
+    episode, and a `return` beside its `reward` is what a value function learns. Games won stand beside any
+    other reward, and beside the loss of a network that learns from a search."""
     by_name = {plain(name): name for name in roles}
     for of_policy, of_task in aliases.SCORES_OF_TASKS:
         rewards = [by_name.get(plain(name).replace(of_policy, of_task), name) for name in rewards]
@@ -376,10 +373,9 @@ def _held_out_unnamed(series: Log, roles: Roles) -> dict[str, Role]:
 
 
 def _by_level(series: Log, roles: Roles) -> dict[str, Role]:
-    """What a level tells of names that may mean several things. `train` beside a loss, of which it goes along
-    the values, is that loss measured again, and so `val` is that of the validation. A logarithm of
-    probabilities that is never below zero is a negative one, a loss. A loss with the values of an opponent's
-    part is that part under another name."""
+    """What a level tells of names that may mean several things. `train` beside a loss that it goes along is
+    that loss measured again, and so `val` is that of the validation. A logarithm of probabilities that is
+    never below zero is a loss. A loss with the values of an opponent's part is that part."""
     by_level: dict[str, Role] = {}
     losses = _named(roles, Role.LOSS)
     if not set(LOSSES) & set(roles.values()):
@@ -412,8 +408,7 @@ def _totals(roles: Roles, total: Role, part: Role) -> dict[str, Role]:
 
 def judged_loss(series: Iterable[AnySeries], fewest: int = MIN_POINTS) -> AnySeries | None:
     """The loss that a run is judged by; None where no loss has ``fewest`` points. A training loss comes
-    before losses by data set, and those before a validation loss. Of several of one kind that are about
-    equally long, the one with the shortest name is the total."""
+    before losses by data set, and those before a validation loss."""
     return _first(series, LOSSES, fewest)
 
 
@@ -434,9 +429,8 @@ def shown_metric(series: Iterable[AnySeries]) -> AnySeries | None:
 
 def _first(series: Iterable[AnySeries], roles: Sequence[Role], fewest: int) -> AnySeries | None:
     """Of the series of the first role that has some of ``fewest`` points the shortest name of those with the
-    most steps. One with a value a step goes before one with several, one that says that it is a loss before
-    others (`nll`), what is told as it is before its running mean, and precision and recall come after what is
-    of both. `train_loss` goes before a bare `loss`, which may be of anything."""
+    most steps: one with a value a step before one with several, one that says that it is a loss before others
+    (`nll`), and what is told as it is before its running mean. `train_loss` goes before a bare `loss`."""
     candidates = [s for s in series if s.role in roles and len(s) >= fewest]
     first = min((roles.index(s.role) for s in candidates), default=0)
     of_kind = [s for s in candidates if s.role is roles[first]]

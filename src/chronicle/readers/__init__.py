@@ -73,14 +73,10 @@ class Reading:
 
 
 def read(path: str | Path, *, aliases: Aliases = ()) -> list[Attempt]:
-    """All attempts of the run at ``path``: a log file, or a folder with all that is below it.
-
-    ``aliases`` are (regular expression of a metric's name, role), which win over the alias table.
-
-    Raises:
-        LogError: there are logs, and none could be read (the first problem is raised).
-        NothingToRead: there is no log, or none with a number in it.
-    """
+    """All attempts of the run at ``path``: a log file, or a folder with all that is below it. ``aliases`` are
+    (regular expression of a metric's name, role), which win over the alias table. Raises LogError where there
+    are logs and none could be read (the first problem), NothingToRead where there is none with a number in
+    it."""
     reading = read_all(path, aliases=aliases)
     if not reading.attempts:
         nothing = f"{path}: no log with a number in it. {what_to_do(local(path))}"
@@ -102,14 +98,9 @@ def _collection_paused() -> Iterator[None]:
 
 @_collection_paused()
 def read_all(path: str | Path, *, aliases: Aliases = (), only: str = "") -> Reading:
-    """As `read`, but one bad file among others stops nothing: it is in ``problems``.
-
-    ``path`` may be an address (see `local`). ``only`` names one run of a store that holds several; the
-    attempts of the others are left out.
-
-    Raises:
-        NothingToRead: there is no such file or folder.
-    """
+    """As `read`, but one bad file among others stops nothing: it is in ``problems``. ``path`` may be an
+    address (see `local`). Of a store of several runs, the one called ``only`` is read. Raises NothingToRead
+    where there is no such file or folder."""
     path = local(path)
     folder = path.is_dir() and not is_log(path)
     attempts, problems = list[Attempt](), list(plugins()[1])
@@ -207,12 +198,8 @@ def runs_below(path: str | Path) -> list[RunSource]:
 
 
 def read_file(path: Path) -> list[Attempt]:
-    """All attempts of one file, or of a folder that is one log; the fact "format" names the reader.
-
-    Raises:
-        LogError: no reader or two readers know it, it is no regular file, it is empty, or cannot be opened.
-        NothingToRead: there is no such file.
-    """
+    """All attempts of one file, or of a folder that is one log; the fact "format" names the reader. Raises
+    NothingToRead where there is no such file, and LogError where it cannot be read."""
     try:
         if path.is_dir() and (readers := find.folder_claims(path)):
             reader = _only(readers, path)

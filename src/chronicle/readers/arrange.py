@@ -55,8 +55,7 @@ def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _on_one_counter(attempt: Attempt) -> Attempt:
-    """The attempt of event files with all its series on the counter of the longest. One that counts something
-    else (epochs, batches) stands at the step reached when it was written, an epoch at its end."""
+    """The attempt of event files with all series on the counter of the longest, each where it was written."""
     if attempt.facts.get("format") != "event file":
         return attempt
     alike = defaultdict[tuple[int, ...], list[Series]](list)  # series with one length, first and last step

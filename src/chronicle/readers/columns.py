@@ -125,10 +125,8 @@ class Builder:
         return self.whole and all(values.dtype == np.int64 for _, values in self._parts)
 
     def take(self, row: int, array: pa.Array) -> None:
-        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell.
-
-        They are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer.
-        """
+        """The numbers of the rows from ``row`` on, which are below all others; a null is a blank cell. They
+        are taken as they lie in memory: pyarrow's own way imports pandas, which takes longer."""
         is_valid, cells = array.buffers()
         values = np.frombuffer(cells, array.type.to_pandas_dtype(), len(array))
         rows: Steps | range = range(row, row + len(array))

@@ -45,10 +45,8 @@ _BLANKS = [spell(word) for word in BLANK for spell in (str.lower, str.upper, str
 
 
 class Table:
-    """A file of cells, parsed: numeric columns, text columns, and what could not be used.
-
-    ``names`` are those of the columns where the file has no header; ``comments`` stand before it.
-    """
+    """The columns of a file of cells, and what could not be used. ``names`` are those where it has no
+    header."""
 
     FRESH = ("path", "truncated", "comments", "_begin", "_given")
 
@@ -179,9 +177,8 @@ class Table:
             return [""] * len(self.names), f"cannot be read ({err})"
 
     def _is_cut(self, line: str, row: list[str]) -> bool:
-        """Whether a last line without an end may have lost some of its last cell. The cells before it have a
-        separator behind them, so they are whole wherever the writing stopped, and the row is read without its
-        last cell; but for one that says where the row belongs."""
+        """Whether a last line without an end may have lost some of its last cell. The cells before it are
+        whole."""
         above = [line.rpartition(self.delimiter)[2].strip('"') for line in self._last]
         return not line.endswith('"') and not looks_whole(row[len(self.names) - 1], above)
 
@@ -222,8 +219,7 @@ class Table:
         return True
 
     def _columns(self, block: bytes, longest: int) -> list[pa.ChunkedArray] | None:
-        """The columns of a block of rows of up to ``longest`` bytes: texts or numbers; None where a cell is
-        something else."""
+        """The columns of a block of rows of up to ``longest`` bytes; None where a cell is something else."""
         import pyarrow as pa
         from pyarrow import csv as arrow
 
@@ -252,10 +248,8 @@ def _is_text(cell: str) -> bool:
 
 
 def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The comments before a header, and the lines from it on, without blank ones.
-
-    A line that begins with "#" is a header where the row below it has as many cells, most of them numbers.
-    """
+    """The comments before a header, and the lines from it on, without blank ones. A line with "#" in front is
+    a header where the row below has as many cells, most of them numbers."""
     lines = [line for line in start if line.strip()]
     for comments, (line, below) in enumerate(pairwise(lines)):
         cells = below.split(delimiter_of(line)) if line[0] == "#" else []
@@ -310,11 +304,9 @@ def header_names(cells: Sequence[str]) -> list[str]:
 
 
 def looks_whole(cell: str, above: Sequence[str]) -> bool:
-    """Whether a cell without an end is written as the cells above it.
-
-    A number has as many decimals as any of them and digits of an exponent as all, a text is one of them and
-    the beginning of none: whoever writes 2.5 beside 2.25, or a name for the first time, may be in the middle.
-    """
+    """Whether a cell without an end is written as the cells above it: a number has as many decimals as any of
+    them and digits of an exponent as all, a text is one of them and the beginning of none. Whoever writes 2.5
+    beside 2.25, or a name for the first time, may be in the middle."""
     cell, above = cell.strip(), list(map(str.strip, above))
     if not (match := _NUMBER.fullmatch(cell)):
         longer = any(text != cell and text.startswith(cell) for text in above)

@@ -51,9 +51,8 @@ MOST_FILES = 10_000
 
 
 def identify(head: Head) -> bool:
-    """A line of names, and below it rows of as many cells, most of them numbers or blank. Names that are
-    numbers, rows that do not fit and a missing line of names are forgiven only where a name counts steps or
-    the file is named after a loss."""
+    """A line of names, and below it rows of as many cells, most of them numbers or blank. What does not fit
+    is forgiven only where a name counts steps or the file is named after a loss."""
     if head.is_of_words:
         return False
     header, *body = _begin(head.lines) or [[]]
@@ -147,8 +146,7 @@ def _of_episodes(columns: dict[str, Column], n_rows: int, begun: Any) -> dict[st
 
 
 def runs(path: Path) -> list[str]:
-    """The runs of a table of several, as the fact "run" of their attempts calls them; [] for any other. Rows
-    are only read where a column names runs. Raises BadLog where the header cannot be read."""
+    """The runs of a table of several (the fact "run"); [] for any other. Raises BadLog for a bad header."""
     names = next(iter(_begin(Head.of(path).lines)), [])
     named = {*map(column_key, names)} & {*runs_in_table.RUN_NAMES}
     several = named or any(name.strip().endswith(runs_in_table.EXTREMES) for name in names)

@@ -243,8 +243,7 @@ def is_state(head: Head) -> bool:
 
 def read_state(path: Path) -> list[Attempt]:
     """One attempt. The last entry (train_runtime, ...) sums the training up: it is a fact. A loss of 0.0 at a
-    norm that is not finite was NaN before the Trainer replaced it: it is kept as logged, and a fault says so.
-    Raises BadLog where no entry of the log_history holds a number."""
+    norm that is not finite was NaN before the Trainer replaced it, which a fault says. Raises BadLog."""
     with Head.of(path).opened() as file:
         text = file.read()
     state = json_or_none(text)

@@ -82,8 +82,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def _columns(path: Path, wanted: list[str]) -> tuple[dict[str, Column], int, list[Fault]]:
-    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog if all
-    are damaged."""
+    """The wanted columns, the number of rows, and a fault for each damaged row group. Raises BadLog."""
     columns, faults, first_row = defaultdict[str, list[Column]](list), list[Fault](), 0
     try:
         with path.open("rb") as opened, pq.ParquetFile(opened) as file:  # pyarrow opens no names but UTF-8

@@ -53,9 +53,8 @@ class Run:
 
 
 def of_tracker(address: str, mirror: Path) -> Path:
-    """Fetches the runs at an address with a tracker's client into ``mirror``, which is returned. Raises
-    UsageError if the address names no place, MissingExtra without the client, NothingToRead without a run,
-    LogError if there are more than `MOST_RUNS`, and whatever the client raises."""
+    """Fetches the runs at an address with a tracker's client into ``mirror``, which is returned. Raises as
+    `fetch`, and whatever the client raises."""
     scheme, _, place = address.partition("://")
     client = CLIENTS[scheme]
     parts = client.place.fullmatch(place)
@@ -252,9 +251,8 @@ Index = dict[str, list[Any]]  # name: [etag, size, time, whether it was fetched]
 
 def fetch(address: str, confines: Confines | None = None) -> Path:
     """The updated mirror of an address: a file or a folder. ``confines`` say where a server may redirect to.
-    Raises LogError if the address cannot be listed or fetched, or holds too much; NothingToRead if it does
-    not exist; MissingExtra without the package that reads such addresses; UsageError if no package reads
-    them, or the address names no place."""
+    Raises LogError if it cannot be fetched, or holds too much; NothingToRead if it does not exist;
+    MissingExtra without the package for it; UsageError if there is none, or the address names no place."""
     scheme, _, place = address.partition("://")
     if not place.strip("/"):
         raise UsageError(f"{address}: names no place. Remedy: go on, as in s3://bucket/run")
@@ -386,8 +384,7 @@ def _begin(files: Any, name: str) -> bytes:
 
 
 def _get(files: Any, info: Info, place: Path) -> None:
-    """Fetches an object to a temporary file and moves it to its place: a mirror holds whole objects. Files or
-    folders that are in the way are removed."""
+    """Fetches an object in one step, so that a mirror holds whole ones. What is in the way is removed."""
     for above in reversed(place.parents):
         if above.is_file():
             above.unlink()

@@ -217,8 +217,7 @@ def runs_of(path: Path, columns: Columns) -> dict[str, dict[str, Column]]:
 
 
 def _metrics(columns: Columns, by_key: Mapping[str, str]) -> list[str]:
-    """The columns of text that name the metric in a long table, the whole first; of several those that
-    vary."""
+    """The columns of text that name the metric in a long table, the whole first; those that vary."""
     texts = {key: name for key, name in by_key.items() if columns[name].is_text}
     wholes = [texts[key] for key in METRIC_NAMES if key in texts]
     parts = [texts[key] for key in PART_NAMES if key in texts]
@@ -428,9 +427,8 @@ def is_metric(path: Path, name: str, cells: Sequence[str]) -> bool:
 
 
 def by_file(path: Path, columns: dict[str, Column]) -> dict[str, dict[str, Column]]:
-    """Columns by run, where the name of the file alone says that they are losses; one run "" else. Where
-    several columns have names that say nothing of a part, of data or of a phase, each is that of a run: who
-    logs parts of one training says so."""
+    """Columns by run, where the name of the file alone says that they are losses; one run "" else. Of several
+    columns with names that say nothing, each is that of a run: who logs parts of one training says so."""
     if role_of(path.stem) in _SCORES:  # alone, `train` and `val` are those of a loss
         phases = OF_TRAINING | OF_EVALUATION
         columns = {f"{path.stem}/{n}" if plain(n) in phases else n: c for n, c in columns.items()}

@@ -62,8 +62,7 @@ def read(path: Path) -> list[Attempt]:
 
 
 def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSError | None]:
-    """The results of `read` for many files, in their order, but faster. Errors are yielded, not raised; None
-    stands for a file that is not an event file."""
+    """As `read` of each file, but faster. Errors are yielded, not raised; None is no event file."""
     for log in logs(paths):
         try:
             yield log.problem or (None if log.is_other else _attempts(log))

@@ -156,8 +156,7 @@ def _values(buffer: U8, at: Ints, end: Ints, tags: dict[str, int]) -> tuple[Ints
 
 
 def _tensors(buffer: U8, body: Ints) -> tuple[Floats, Ints, Mask]:
-    """The TensorProto without dimensions at each place: its number, the place after it, and whether its
-    layout is known."""
+    """The TensorProto without dimensions at each place: its number, its end, whether its layout is known."""
     size, at = _length(buffer, body + 1)
     end = at + size
     fits, dtype = _byte(buffer, at) == DTYPE, _byte(buffer, at + 1)

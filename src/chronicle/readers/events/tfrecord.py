@@ -51,8 +51,7 @@ class Gap(NamedTuple):
 @dataclass
 class Frames:
     """Payloads ``begin:end`` in the order of the file, and its ``damage``: (byte, problem). In a part of a
-    file, ``stop`` is the place from which on the next part is needed; a ``gap`` that may go on there is
-    passed on to the next part."""
+    file, the next one is read from ``stop`` on, with the ``gap`` that may go on there."""
 
     begin: Ints
     end: Ints
@@ -63,8 +62,7 @@ class Frames:
 
 
 def is_event_log(buffer: U8 | bytes) -> bool:
-    """Whether the first record is an event, or the file has an event version near its start (if the first
-    record is damaged) and is not an archive."""
+    """Whether the first record is an event, or names an event version although damaged, and no archive."""
     start = bytes(buffer[:64])
     if b"brain.Event:" in start:
         return not begins_archive(start)
@@ -91,8 +89,7 @@ def frames(
 ) -> list[Frames]:
     """The frames of files, or of parts of them, in a buffer, that end at ``stops``. After damage, reading
     goes on at the next header with a correct checksum. If a part is not the ``last`` one, ``follow`` bytes
-    follow, and incomplete frames are left to the next part; ``gap`` is the gap at the end of the part
-    before."""
+    follow, and incomplete frames are left to the next part, to which the ``gap`` at the end is passed on."""
     head, after, cut = _headers(buffer, np.array(stops, np.int64), follow)
     bounds = np.searchsorted(head, [0, *stops])
     result = []
@@ -297,8 +294,7 @@ VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 
 
 def fields(message: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(number, wire type, value) of each field; a value is an int for varints, else bytes. Raises
-    ValueError."""
+    """(number, wire type, value) of each field: an int for varints, else bytes. Raises ValueError."""
     at, end = 0, len(message)
     while at < end:
         key, at = (message[at], at + 1) if message[at] < 0x80 else varint(message, at)

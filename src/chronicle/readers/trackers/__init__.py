@@ -40,16 +40,14 @@ NOTHING = "no run logged a metric. Remedy: name the store that the training wrot
 
 
 def names_of(runs: Iterable[tuple[Any, Any]]) -> dict[tuple[Any, Any], str]:
-    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share the
-    name."""
+    """A distinct name for each (id, name) of a run: its name, with a part of the id if runs share it."""
     distinct = list(dict.fromkeys(runs))
     shared = Counter(name for _, name in distinct)
     return {(i, name): str(name) if shared[name] == 1 else f"{name} {str(i)[:8]}" for i, name in distinct}
 
 
 def only_file(folder: Path, pattern: str, identify: Callable[[Head], bool]) -> Path | None:
-    """The only file of a folder that matches ``pattern``, if it has the format: the folder is then a
-    launch."""
+    """The only file of a folder that matches ``pattern``, if it has the format: the folder is a launch."""
     try:
         files = [file for file in folder.glob(pattern) if file.is_file()]
         return files[0] if len(files) == 1 and identify(Head.of(files[0])) else None
@@ -87,8 +85,7 @@ def attempt_of_calls(
 
 
 def without_summary(attempt: Attempt) -> Attempt:
-    """The attempt with the series that were only logged together with a `train_runtime`, such as the mean
-    loss of the training, moved to the fact "summary"."""
+    """The attempt with what was only logged together with a `train_runtime` in the fact "summary"."""
     closing = (_moments(series) for name, series in attempt.series.items() if name.endswith(CLOSING))
     moments = set[tuple[int, float]]().union(*closing)
     kept = {n: s for n, s in attempt.series.items() if not len(s) or _moments(s) - moments}
@@ -106,8 +103,7 @@ def _moments(series: Series) -> set[tuple[int, float]]:
 @dataclass
 class PointLog:
     """A run under construction: its facts, its parameters, and its metrics point by point. Metrics whose
-    names begin with ``system`` are left out: the tracker measures them on the machine, with a step of their
-    own."""
+    names begin with ``system`` are left out: the tracker measures them on the machine."""
 
     facts: dict[str, Any]
     system: str

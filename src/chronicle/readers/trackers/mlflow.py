@@ -165,8 +165,7 @@ def _meta(folder: Path) -> dict[str, str]:
 
 
 def _read_metric(run: PointLog, name: str, file: Path) -> bool:
-    """Adds all complete lines (`milliseconds value step`); returns whether the last is cut. Raises
-    OSError."""
+    """Adds all complete lines (`milliseconds value step`); whether the last is cut. Raises OSError."""
     lines = Lines(file)
     for line in lines:
         cells = line.split()

@@ -348,8 +348,7 @@ _GOLDEN = re.compile(rb'(?s)\s*\{(?=.*"start_step")(?=.*"step_interval")(?=.*"va
 
 
 def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
-    """Adds values that are keyed by step, or (in old files) listed at equal intervals; "nan" means no
-    value."""
+    """Adds values that are keyed by step, or (in old files) at equal intervals; "nan" means no value."""
     document, more = whole_document(path)
     for metric, golden in _object(document).items():
         keys = "values", "start_step", "step_interval"

@@ -70,8 +70,7 @@ def identify(head: Head) -> bool:
 
 def read(path: Path) -> list[Attempt]:
     """One attempt, with an explicit optimizer step as its axis if one is logged, else W&B's own step. It is
-    truncated if the last record is cut, or none says how the run ended: then the run is live, or was killed
-    before the client could write this. Raises BadLog if no history record holds a number."""
+    truncated if the last record is cut, or none says how the run ended. Raises BadLog without a number."""
     run = _Run(path)
     faults, is_cut = faults_of_records(path, run.add)
     return [run.attempt(faults, is_cut)]
