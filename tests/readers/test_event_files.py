@@ -348,12 +348,6 @@ def test_a_nan_that_signals_is_a_nan(tmp_path: Path) -> None:
     assert np.isnan(attempt.series["loss"].values).all()
 
 
-def test_chunks_join_without_a_seam(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chronicle.readers.events.scalars.CHUNK", 7)
-    file = write(tmp_path / "x.tfevents", healthy(100))
-    assert read(file)[0].series["loss"].values.tolist() == list(range(100))
-
-
 def test_two_tags_of_one_hash_stay_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "chronicle.readers.events.scalars.tag_hashes", lambda size, words: np.zeros(len(size), np.uint64)

@@ -43,7 +43,7 @@ _ENDED = {1: "finished", 2: "crashed"}  # of Status; 3 is running
 _EXACT = 2.0**53  # the format only has floats; whole ones up to this become integers
 _CONFIG_TAG = re.compile(r"(?i)config|configuration|cfg|hparams|hyper_?param(eter)?s")  # of all settings
 _SUFFIX = "/text_summary"  # PyTorch's writer adds it to tags of texts
-BATCH_BYTES = 1 << 22
+BATCH_BYTES = 1 << 21
 Column = tuple[Steps, Floats, Floats]  # steps, values and times of a tag, or of a part of it
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +19,6 @@ from chronicle.model import Floats
 from chronicle.readers.events import tfrecord
 from chronicle.readers.events.tfrecord import BYTES, U8, Ints, Mask, fields, messages, signed, varint, word
 
-CHUNK = 1 << 15  # records that are decoded at a time
 FAR = 1 << 50  # a place outside every file
 LONGEST_TAG = 128  # bytes; records with a longer one are decoded one by one
 
@@ -50,42 +48,30 @@ class Points(NamedTuple):
     value: Floats
 
 
-@dataclass
-class Decoded:
+class Decoded(NamedTuple):
     """The content of payloads: points, tags with their numbers, the numbers of payloads that are not events,
     and texts with the numbers of their payloads."""
 
     points: Points
-    tags: dict[str, int] = field(default_factory=dict)
-    broken: list[int] = field(default_factory=list)
-    texts: list[tuple[int, Text]] = field(default_factory=list)
+    tags: dict[str, int]
+    broken: list[int]
+    texts: list[tuple[int, Text]]
 
 
 def decode(buffer: U8, begin: Ints, end: Ints) -> Decoded:
     """The content of the payloads ``begin:end``, whose checksums were verified."""
-    empty = np.empty(0, np.int64)
-    decoded = Decoded(Points(empty, empty, empty, np.empty(0), np.empty(0)))
-    parts = [decoded.points]
+    tags, broken, texts = dict[str, int](), list[int](), list[tuple[int, Text]]()
     with np.errstate(invalid="ignore"):  # converting a signalling NaN would warn
-        for low in range(0, len(begin), CHUNK):
-            parts.append(_chunk(buffer, begin[low : low + CHUNK], end[low : low + CHUNK], low, decoded))
-    decoded.points = Points(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
-    return decoded
-
-
-def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Points:
-    """The points of some payloads, which are numbered from ``low``."""
-    tags = decoded.tags
-    wall_time, step, at, known = _events(buffer, begin, end)
-    record, tag, value = _all_values(buffer, at, end, known, tags)
+        wall_time, step, at, known = _events(buffer, begin, end)
+        record, tag, value = _all_values(buffer, at, end, known, tags)
     odd: list[tuple[int, int, float]] = []
     for i in np.flatnonzero(~known).tolist():
         try:
-            wall_time[i], step[i], scalars, texts = event(buffer[begin[i] : end[i]].tobytes())
+            wall_time[i], step[i], scalars, own = event(buffer[begin[i] : end[i]].tobytes())
         except ValueError:
-            decoded.broken.append(low + i)
+            broken.append(i)
             continue
-        decoded.texts += [(low + i, text) for text in texts]
+        texts += [(i, text) for text in own]
         odd += [(i, tags.setdefault(name, len(tags)), number) for name, number in scalars]
     if odd:
         more = zip(*odd, strict=True)
@@ -93,7 +79,7 @@ def _chunk(buffer: U8, begin: Ints, end: Ints, low: int, decoded: Decoded) -> Po
     if np.any(record[1:] < record[:-1]):
         order = np.argsort(record, kind="stable")
         record, tag, value = record[order], tag[order], value[order]
-    return Points(record + low, tag, step[record], wall_time[record], value)
+    return Decoded(Points(record, tag, step[record], wall_time[record], value), tags, broken, texts)
 
 
 def _events(buffer: U8, begin: Ints, end: Ints) -> tuple[Floats, Ints, Ints, Mask]:
