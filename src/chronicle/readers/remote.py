@@ -57,7 +57,7 @@ def of_tracker(address: str, mirror: Path) -> Path:
     `fetch`, and whatever the client raises."""
     scheme, _, place = address.partition("://")
     client = CLIENTS[scheme]
-    parts = client.place.fullmatch(place)
+    parts = re.fullmatch(client.place, place)
     if parts is None:
         raise UsageError(f"{address}: names no run. Remedy: write {client.form}")
     try:
@@ -203,18 +203,16 @@ class Client:
     words, and a function that yields the runs."""
 
     package: str
-    place: re.Pattern[str]
+    place: str
     form: str
     runs: Callable[[str, Mapping[str, str]], Iterator[Run]]
 
 
-_MLFLOW = re.compile(
-    r"(?P<server>[^#]+?)/(?:#/)?experiments/(?P<experiment>[^/]+)(?:/runs)?(?:/(?P<run>\w+))?/?"
-)
-_WANDB = re.compile(r"(?P<entity>[^/]+)/(?P<project>[^/]+)(?:/runs)?(?:/(?P<run>[^/]+))?/?")
-_SPACE = re.compile(r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
-_SERVER = re.compile(r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?")
-_AIM = re.compile(r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?")
+_MLFLOW = r"(?P<server>[^#]+?)/(?:#/)?experiments/(?P<experiment>[^/]+)(?:/runs)?(?:/(?P<run>\w+))?/?"
+_WANDB = r"(?P<entity>[^/]+)/(?P<project>[^/]+)(?:/runs)?(?:/(?P<run>[^/]+))?/?"
+_SPACE = r"(?P<server>[^/]+/[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
+_SERVER = r"(?P<server>[^/]+)/(?P<project>[^/]+)(?:/(?P<run>[^/]+))?/?"
+_AIM = r"(?:(?P<server>[^/]+)(?:/(?P<run>[0-9a-f]+))?|(?P<path>/.+))/?"
 _FOR_ONE = "behind it for one"
 _OF_MLFLOW = f"mlflow+https://host/experiments/ID, and /runs/ID {_FOR_ONE}"
 _MLFLOW_CLIENT = Client("mlflow", _MLFLOW, _OF_MLFLOW, _mlflow)

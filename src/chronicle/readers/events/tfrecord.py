@@ -1,13 +1,9 @@
 """The frames of an event file (TFRecord): length (8 bytes), its checksum (4), payload, its checksum (4).
 
-Frames are not visited one by one: all places that may be the header of an event are tested at once, and only
-the gaps between chains of events, that is, other records and damage, are visited.
-
-Checksums are CRC-32C (Castagnoli et al. 1993), computed for many rows at a time and with two bytes in each
-lookup. Rows are aligned at their ends, so that rows of several lengths share one table: leading zeros do not
-change a checksum that starts from zero.
-
-The payloads are protobuf messages, read without their schema: fields by number and wire type.
+All places that may be the header of an event are tested at once; only the gaps between chains of events, that
+is, other records and damage, are visited. Checksums are CRC-32C (Castagnoli et al. 1993), computed for many
+rows at a time and with two bytes in each lookup. Rows are aligned at their ends: leading zeros do not change
+a checksum that starts from zero. Payloads are protobuf messages, read without their schema.
 """
 
 from __future__ import annotations
@@ -262,32 +258,29 @@ def _after_zeros(state: U32, n_bytes: int) -> U32:
 def _zeros_tables(n_bytes: int) -> U32:
     if n_bytes > 1:  # a power of two
         return np.stack([_after_zeros(table, n_bytes // 2) for table in _zeros_tables(n_bytes // 2)])
-    state = np.arange(256, dtype=np.uint32)[None, :] << (8 * np.arange(4, dtype=np.uint32)[:, None])
-    return np.asarray(_bytes_table()[state & 0xFF] ^ (state >> 8), np.uint32)
+    places = 8 * np.arange(4, dtype=np.uint32)
+    return _after_bits(np.arange(256, dtype=np.uint32) << places[:, None], 8)
 
 
 @lru_cache(maxsize=1)
 def _of_inversion() -> U32:
     """By length: what the inversion of the start adds to a checksum, which is linear."""
-    table, states = _bytes_table().tolist(), [0xFFFFFFFF]
+    table, states = _zeros_tables(1)[0].tolist(), [0xFFFFFFFF]
     for _ in range(SEGMENT):
         states.append(table[states[-1] & 0xFF] ^ (states[-1] >> 8))
     return np.array(states, np.uint32)
 
 
 @lru_cache(maxsize=1)
-def _bytes_table() -> U32:
-    state = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
+def _words_table() -> U32:
+    return _after_bits(np.arange(1 << 16, dtype=np.uint32), 16)
+
+
+def _after_bits(state: U32, n_bits: int) -> U32:
+    """The checksum after ``n_bits`` more zero bits."""
+    for _ in range(n_bits):
         state = np.asarray((state >> 1) ^ (state & 1) * np.uint32(POLYNOMIAL), np.uint32)
     return state
-
-
-@lru_cache(maxsize=1)
-def _words_table() -> U32:
-    table, word = _bytes_table(), np.arange(1 << 16, dtype=np.uint32)
-    first = table[word & 0xFF] ^ (word >> 8)
-    return np.asarray(table[first & 0xFF] ^ (first >> 8), np.uint32)
 
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5

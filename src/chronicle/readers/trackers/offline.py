@@ -2,8 +2,7 @@
 
 Each file is a sequence of messages: points, parameters, facts of the run. They differ only in their encoding:
 JSON lines (Neptune, ClearML, and Comet, which zips them), protobuf in LevelDB's log format (SwanLab) or in an
-SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost). The clients' packages are not
-needed.
+SQLite database (Neptune's newer client), whole documents (Sacred, CatBoost).
 """
 
 from __future__ import annotations
@@ -84,18 +83,17 @@ class OfflineFolder(Offline):
 
 def _taken(file: IO[bytes], take: Callable[[Row], None], faults: Faults) -> bool:
     """Calls ``take`` with each object on a line, or in a list on it; returns whether the last line is cut."""
-    number = 0
-    while line := file.readline(LONGEST):
-        number += 1
-        content = json_or_none(line)
-        messages = content if isinstance(content, list) else [content]
-        if messages and all(isinstance(message, dict) for message in messages):
-            for message in messages:
-                take(message)
-        elif not line.endswith(b"\n") and len(line) < LONGEST:
-            return True
-        elif messages:
-            faults.add("message is no JSON object; skipped", line=number)
+    with file:
+        for number, line in enumerate(iter(partial(file.readline, LONGEST), b""), 1):
+            content = json_or_none(line)
+            messages = content if isinstance(content, list) else [content]
+            if messages and all(isinstance(message, dict) for message in messages):
+                for message in messages:
+                    take(message)
+            elif not line.endswith(b"\n") and len(line) < LONGEST:
+                return True
+            elif messages:
+                faults.add("message is no JSON object; skipped", line=number)
     return False
 
 
@@ -115,8 +113,7 @@ _NEPTUNE_OWN = ("sys/", "source_code/", "monitoring/")
 
 
 def _fill_neptune(path: Path, log: PointLog, faults: Faults) -> bool:
-    with path.open("rb") as file:
-        return _taken(file, partial(_neptune_message, log), faults)
+    return _taken(path.open("rb"), partial(_neptune_message, log), faults)
 
 
 def _neptune_message(log: PointLog, message: Row) -> None:
@@ -219,8 +216,7 @@ def _fill_comet(path: Path, log: PointLog, faults: Faults) -> bool:
             experiment = _object(json.loads(archive.read("experiment.json")))
             log.facts |= {"run": str(experiment.get("offline_id", ""))}
             log.facts |= {"project": experiment["project_name"]} if experiment.get("project_name") else {}
-            with archive.open("messages.json") as file:
-                return _taken(file, partial(_comet_message, log), faults)
+            return _taken(archive.open("messages.json"), partial(_comet_message, log), faults)
     except _ZIP_DAMAGE as err:
         faults.add(f"the archive is damaged ({err}); read up to there")
         return True
@@ -279,8 +275,8 @@ _SACRED = re.compile(rb'\{\s*"[^"\n]{1,500}":\s*\{\s*"steps":\s*\[[-\d,.\s]*\]?'
 
 def _fill_sacred(path: Path, log: PointLog, faults: Faults) -> bool:
     for name, columns in _object(whole_document(path)[0]).items():
-        cells = (_list(columns.get(key)) for key in ("steps", "values", "timestamps"))
-        for step, value, time in zip(*cells, strict=False):
+        cells = map(columns.get, ("steps", "values", "timestamps"))
+        for step, value, time in zip(*map(_list, cells), strict=False):
             value = value.get("value") if isinstance(value, dict) else value  # numpy's numbers are objects
             log.point(clean(name), step, value, moment(str(time), math.nan))
     return False
@@ -307,8 +303,7 @@ def _fill_clearml(path: Path, log: PointLog, faults: Faults) -> bool:
         is_nan = value == replaced and 1000 * time_s >= since_ms and name not in real
         log.point(name, message.get("iter"), math.nan if is_nan else value, time_s)
 
-    with path.open("rb") as file:
-        return _taken(file, take, faults)
+    return _taken(path.open("rb"), take, faults)
 
 
 def _replaced(console: Path) -> tuple[float, float]:
@@ -351,8 +346,7 @@ def _fill_golden(path: Path, log: PointLog, faults: Faults) -> bool:
     """Adds values that are keyed by step, or (in old files) at equal intervals; "nan" means no value."""
     document, more = whole_document(path)
     for metric, golden in _object(document).items():
-        keys = "values", "start_step", "step_interval"
-        values, start, interval = (_object(golden).get(key) for key in keys)
+        values, start, interval = map(_object(golden).get, ("values", "start_step", "step_interval"))
         if isinstance(values, list) and isinstance(start, int) and isinstance(interval, int):
             values = {str(start + place * interval): value for place, value in enumerate(values)}
         for step, value in _object(values).items():
