@@ -38,10 +38,8 @@ def arrange(attempts: Sequence[Attempt], side_facts: Sequence[SideFacts] = ()) -
     attempts = _with_facts(attempts, [*side_facts, *asides])
     attempts = [_on_one_counter(log) for log in _join_writers(_latest_states(_with_episodes(attempts)))]
     attempts = sorted(attempts, key=lambda log: natural(log.name))
-    starts = [started(log) for log in attempts]
-    if all(map(math.isfinite, starts)):
-        attempts = [log for _, log in sorted(zip(starts, attempts, strict=True), key=lambda pair: pair[0])]
-    return attempts
+    in_order = all(math.isfinite(started(log)) for log in attempts)
+    return sorted(attempts, key=started) if in_order else attempts
 
 
 def _courses(attempts: Sequence[Attempt]) -> list[Attempt]:
@@ -192,19 +190,16 @@ def _process(attempt: Attempt) -> str:
 def _latest_states(attempts: Iterable[Attempt]) -> list[Attempt]:
     """Of the states in checkpoint folders and the one beside them, which repeat each other, the furthest."""
     kept: dict[str, Attempt] = {}
+
+    def reached(attempt: Attempt) -> float:
+        step = attempt.facts.get("global_step", 0)
+        return float(step) if isinstance(step, int | float) else 0.0
+
     for attempt in attempts:
-        state = attempt.name
-        if state.rpartition("/")[2] == "trainer_state.json":
-            state = re.sub(r"(^|/)checkpoint-\d+/(?=[^/]*$)", r"\1", state)
-            if state in kept and _reached(kept[state]) > _reached(attempt):
-                continue
-        kept[state] = attempt
+        state = re.sub(r"(^|/)checkpoint-\d+/(?=trainer_state\.json$)", r"\1", attempt.name)
+        if state not in kept or reached(kept[state]) <= reached(attempt):
+            kept[state] = attempt
     return list(kept.values())
-
-
-def _reached(attempt: Attempt) -> float:
-    step = attempt.facts.get("global_step", 0)
-    return float(step) if isinstance(step, int | float) else 0.0
 
 
 class _Written(NamedTuple):

@@ -1,9 +1,6 @@
 """TensorBoard event files: scalars as simple_value or tensor, with any number of tags and of values in a
-record; hyperparameters and texts as facts.
-
-A damaged record is skipped and counted; a file with a cut end is ``truncated``; where steps go back or
-repeat, all values are kept. Files without a scalar (a job that died, a rank with nothing to write, a text
-log) give no attempt, or one without series, whose facts go to the others.
+record; hyperparameters and texts as facts. Files without a scalar (a job that died, a rank with nothing to
+write, a text log) give no attempt, or one without series, whose facts go to the others.
 
 Files are read in batches, many small ones together and large ones in parts, and decoded by several threads:
 numpy lets other threads run while it works, and is fastest on tens of thousands of records. Files are not
@@ -72,15 +69,14 @@ def read_many(paths: Sequence[Path]) -> Iterator[list[Attempt] | LogError | OSEr
 
 def _attempts(log: Log) -> list[Attempt]:
     series = {tag: Series(tag, Role.OTHER, *column) for tag, column in log.columns().items()}
-    if not series and log.damage:
-        at, problem = min(log.damage)
-        raise BadLog(f"{log.path}@{at}", f"{problem}; and no scalar is left")
+    faults = Faults(log.path)
+    for at, problem in sorted(log.damage):
+        if not series:
+            raise BadLog(f"{log.path}@{at}", f"{problem}; and no scalar is left")
+        faults.add(problem, byte=at)
     if not series and not log.texts:
         return []
-    facts, faults = facts_of(log.texts.values()) if log.texts else {}, Faults(log.path)
-    for at, problem in sorted(log.damage):
-        faults.add(problem, byte=at)
-    listed = tuple(faults.all("more records are damaged; skipped"))
+    facts, listed = facts_of(log.texts.values()), tuple(faults.all("more records are damaged; skipped"))
     return [Attempt(log.path.name, (str(log.path),), series, facts, listed, log.truncated)]
 
 
@@ -269,7 +265,7 @@ def _decoded(batch: Batch) -> _Decoded:
     damage = [(n, at - tfrecord.HEADER, "checksum of a record is wrong; skipped") for n, at in wrong]
     begin, piece = begin[right], piece[right]
     contents = decode(batch.buffer, begin, end[right])
-    no_event = [(int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken]
+    no_event = ((int(piece[i]), int(begin[i]) - tfrecord.HEADER) for i in contents.broken)
     damage += [(*place, "record is no event; skipped") for place in no_event]
     columns = _columns(contents.points, piece[contents.points.record], list(contents.tags))
     return batch, columns, damage, [(int(piece[i]), text) for i, text in contents.texts]
@@ -298,8 +294,7 @@ def _completed(decoded: _Decoded) -> Iterator[Log]:
     for number, text in texts:
         batch.pieces[number].log.texts[text.tag] = text
     damage += [(n, at, problem) for n, part in enumerate(batch.frames) for at, problem in part.damage]
-    for number, at, problem in damage:
-        piece = batch.pieces[number]
+    for piece, at, problem in ((batch.pieces[n], at, problem) for n, at, problem in damage):
         piece.log.damage.append((at + piece.base - piece.low, problem))
     for piece, part in zip(batch.pieces, batch.frames, strict=True):
         piece.log.truncated |= part.truncated

@@ -1,9 +1,8 @@
 """The scalars of event records, decoded field by field for many records at once.
 
 `decode` knows the layouts that all common writers produce: wall time, step, and a summary of values with a
-tag and a number (simple_value, or a tensor of one element). A record with any other layout goes to `event`,
-which is slow but parses every protobuf message. Tests compare the two. Field numbers are those of
-TensorFlow's event.proto, summary.proto and tensor.proto.
+tag and a number. A record with any other layout goes to `event`, which is slow but parses every protobuf
+message. Field numbers are those of TensorFlow's event.proto, summary.proto and tensor.proto.
 """
 
 from __future__ import annotations
@@ -251,8 +250,7 @@ def event(payload: bytes) -> tuple[float, int, list[tuple[str, float]], list[Tex
 
 
 def _summary_value(message: bytes) -> tuple[str, float | None, list[Text]]:
-    tag, plugin, scalar, content = "", "", None, b""
-    strings: list[bytes] = []
+    tag, plugin, scalar, content, strings = "", "", None, b"", list[bytes]()
     may_be_text = b"text" in message or b"hparams" in message
     for number, kind, value in fields(message):
         if (number, kind) == (1, BYTES):
