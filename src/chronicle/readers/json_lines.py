@@ -6,13 +6,12 @@ numbers in strings (fairseq) as numbers, null as not measured. What other reader
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,12 +95,11 @@ class JsonLog:
         lines, unfinished = block.splitlines(), not block.endswith((b"\n", b"\r"))
         numbers: Sequence[int] = range(self._n_lines + 1, self._n_lines + len(lines) + 1)
         self._n_lines += len(lines)
+        cut_line, records = self._n_lines if unfinished else 0, _records(lines)
         if any(line.startswith(b"[") for line in lines):
-            last = self._n_lines if unfinished else 0
-            entries = [self._entries(n, line, last) for n, line in zip(numbers, lines, strict=True)]
-            numbers = [n for n, own in zip(numbers, entries, strict=True) for _ in own]
-            lines = [entry for own in entries for entry in own]
-        self._read(lines, numbers, unfinished=unfinished)
+            of_lines = map(self._entries, numbers, lines, records, repeat(cut_line))
+            numbers, records = zip(*chain.from_iterable(of_lines), strict=True)
+        self._read(records, numbers, cut_line)
 
     @property
     def can_be_left(self) -> bool:
@@ -125,54 +123,48 @@ class JsonLog:
         every = np.arange(self.n_rows)
         return {name: builder.finished(every) for name, builder in self._builders.items()}
 
-    def _entries(self, line_number: int, line: bytes, last: int) -> list[bytes]:
-        """The objects of a list that stands in a line; the line itself where it is none. ``last`` is cut."""
-        entries = list(whole_entries(line.decode("utf-8", "replace"))) if line.startswith(b"[") else []
+    def _entries(self, line_number: int, line: bytes, record: Any, cut_line: int) -> list[tuple[int, Any]]:
+        """The objects of a list in a line, with its number; the record itself where it is none."""
+        entries = record if type(record) is list else [*whole_entries(line.decode("utf-8", "replace"))]
         if not entries or not all(isinstance(entry, dict) for entry in entries):
-            return [line]
-        if type(_record(line)) is not list:
-            self.truncated |= line_number == last
-            if line_number != last:
-                problem = "list is damaged; what follows in the line is left out"
-                self._faults.add(problem, line=line_number)
-        return [json.dumps(entry).encode() for entry in entries]
+            return [(line_number, record)]
+        if type(record) is not list:
+            self._damaged("list is damaged; what follows in the line is left out", line_number, cut_line)
+        return [(line_number, entry) for entry in entries]
 
-    def _read(self, lines: Sequence[bytes], numbers: Sequence[int], *, unfinished: bool) -> None:
-        """Reads the lines of a block: records of one shape together by columns, all others one by one."""
-        shapes = _shapes(_records(lines), is_counted if self.n_rows else _places) if lines else []
+    def _damaged(self, problem: str, line_number: int, cut_line: int) -> None:
+        if line_number == cut_line:
+            self.truncated = True
+        else:
+            self._faults.add(problem, line=line_number)
+
+    def _read(self, records: Sequence[Any], numbers: Sequence[int], cut_line: int) -> None:
+        """Reads the records of a block: those of one shape together by columns, all others one by one."""
+        shapes = _shapes(records, is_counted if self.n_rows else _places)
         passed_over = list[int]()
-        for i in sorted(set(range(len(lines))).difference(*(shape.lines for shape in shapes))):
-            place, is_cut = self.n_rows + i - len(passed_over), unfinished and i + 1 == len(lines)
-            if row := self._row(numbers[i], lines[i], place, unfinished=is_cut):
+        for i in sorted(set(range(len(records))).difference(*(shape.lines for shape in shapes))):
+            place = self.n_rows + i - len(passed_over)
+            if records[i] is _NO_JSON:
+                self._damaged("line is no JSON; skipped", numbers[i], cut_line)
+            elif not isinstance(records[i], dict):
+                self._faults.add("line is no JSON object; skipped", line=numbers[i])
+            elif row := self._row(records[i], place):
                 shapes.append(_Shape([i], {name: [value] for name, value in row.items()}))
-            else:
-                passed_over.append(i)
+                continue
+            passed_over.append(i)
         for shape in sorted(shapes, key=lambda shape: shape.lines[0]):  # in the order in which the names come
-            rows: Steps | range = range(self.n_rows, self.n_rows + len(lines))
-            if len(shape.lines) < len(lines):
+            rows: Steps | range = range(self.n_rows, self.n_rows + len(records))
+            if len(shape.lines) < len(records):
                 at = np.array(shape.lines)
                 rows = at + (self.n_rows - np.searchsorted(passed_over, at))
             for name, cells in shape.columns.items():
                 if name not in self._builders:
                     self._builders[name] = Builder(counts_steps(name))
                 self._builders[name].extend(rows, cells)
-        self.n_rows += len(lines) - len(passed_over)
+        self.n_rows += len(records) - len(passed_over)
 
-    def _row(self, line_number: int, line: bytes, place: int, *, unfinished: bool) -> Row:
-        """The cells of a line that is row ``place``; {} for one that is no row."""
-        text = line.decode("utf-8", "replace")
-        if not text.strip():
-            return {}
-        try:
-            record = from_json(text)
-        except (ValueError, RecursionError):
-            self.truncated |= unfinished
-            if not unfinished:
-                self._faults.add("line is no JSON; skipped", line=line_number)
-            return {}
-        if not isinstance(record, dict):
-            self._faults.add("line is no JSON object; skipped", line=line_number)
-            return {}
+    def _row(self, record: Row, place: int) -> Row:
+        """The cells of a record that is row ``place``; {} for one that is no row."""
         row = dict(cells_of(record))
         known = {name: value for name, value in row.items() if value is not None}
         if any(map(_places, known)) or (place and any(map(is_counted, known))) or _measures(known):
@@ -197,18 +189,23 @@ class _Shape(NamedTuple):
     columns: dict[str, Sequence[Any]]
 
 
-def _records(lines: Sequence[bytes]) -> list[Any]:
+_NO_JSON = object()
+
+
+def _records(lines: Sequence[bytes]) -> Sequence[Any]:
+    """The values of lines: {} of a blank one, _NO_JSON of what is none."""
     try:
         return list(map(orjson.loads, lines))
     except orjson.JSONDecodeError:
-        return [_record(line) for line in lines]
+        return [_record(line.decode("utf-8", "replace")) for line in lines]
 
 
-def _record(line: bytes) -> Any:
-    text = line.decode("utf-8", "replace")
+def _record(text: str) -> Any:
     with suppress(ValueError):
         return orjson.loads(text)
-    return json_or_none(text)  # which reads NaN and Infinity, too
+    with suppress(ValueError, RecursionError):
+        return from_json(text) if text.strip() else {}  # which reads NaN and Infinity, too
+    return _NO_JSON
 
 
 def _shapes(records: Sequence[Any], counts: Callable[[str], bool]) -> list[_Shape]:
