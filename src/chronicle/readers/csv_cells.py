@@ -13,10 +13,9 @@ from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import dropwhile, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from chronicle.errors import BadLog
 from chronicle.metrics.aliases import in_english
@@ -113,12 +112,8 @@ class Table:
             line = line.replace(*self._spelling)
             rows += self._rows(line_number, line, unfinished)
             self._last.append(line)
-        numbers = _numbers([row[: len(self.names)] for row in rows])
-        for at, builder in enumerate(self._builders if rows else ()):
-            if numbers is None or builder.whole:
-                builder.add(self.n_rows, [row[at] for row in rows])
-            else:
-                builder.append(range(self.n_rows, self.n_rows + len(rows)), numbers[at])
+        for builder, *cells in zip(self._builders, *rows, strict=False) if rows else ():
+            builder.add(self.n_rows, cells)
         self.n_rows += len(rows)
 
     def _rows(self, line_number: int, line: str, unfinished: bool) -> list[list[str]]:
@@ -257,14 +252,6 @@ def beginning(start: Sequence[str]) -> tuple[list[str], list[str]]:
         if not cells or (line.count(delimiter_of(line)) + 1 == len(cells) <= 2 * numbers):
             return lines[:comments], lines[comments:]
     return lines[:-1], lines[-1:]
-
-
-def _numbers(rows: Sequence[Sequence[str]]) -> NDArray[Any] | None:
-    """The columns of rows that hold nothing but numbers; None for others."""
-    try:
-        return np.array([[*map(float, row)] for row in rows]).T.copy()
-    except ValueError:
-        return None
 
 
 _BARS = re.compile(r"[^|,;\s]+(?:\|[^|,;\s]+)+\s*")
