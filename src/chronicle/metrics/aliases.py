@@ -358,14 +358,7 @@ def in_year_of(time: float, near: float) -> float:
         return time
     if not math.isfinite(near):
         return math.nan
-    day = datetime.fromtimestamp(time, UTC)
-    year = datetime.fromtimestamp(near, UTC).year
-    years = (year - 1, year, year + 1)
-    return min((_dated(day, year).timestamp() for year in years), key=lambda dated: abs(dated - near))
-
-
-def _dated(day: datetime, year: int) -> datetime:
-    try:
-        return day.replace(year=year)
-    except ValueError:  # 29 February of a year that has none
-        return day.replace(year=year, month=3, day=1)
+    month = 1 if datetime.fromtimestamp(time, UTC).month < 3 else 3  # from which on all years are alike
+    begin, year = datetime(UNNAMED_YEAR, month, 1, tzinfo=UTC), datetime.fromtimestamp(near, UTC).year
+    shifts = (begin.replace(year=each) - begin for each in (year - 1, year, year + 1))
+    return min((time + shift.total_seconds() for shift in shifts), key=lambda dated: abs(dated - near))

@@ -36,8 +36,7 @@ from chronicle.readers.text import clean, error_named_back, named_back, respelle
 if TYPE_CHECKING:
     from chronicle.workspace.config import Confines
 
-__all__ = ["READERS", "Reading", "RunSource", "local", "read", "read_all", "runs_below", "runs_of_store"]
-__all__ += ["what_to_do"]
+__all__ = ["READERS", "Reading", "RunSource", "read", "read_all", "runs_below", "runs_of_store"]
 
 _UNKNOWN = (
     "no reader knows this format. Known formats: {}. "

@@ -76,11 +76,7 @@ class Builder:
         self._parts: list[tuple[Steps | range, NDArray[Any]]] = []
         self._rows: list[int] = []  # `list[int]()` takes ten times as long, and columns may be many
         self._values: list[float] = []
-        self._texts: dict[int, str] = {}
-
-    @property
-    def n_texts(self) -> int:
-        return len(self._texts)
+        self.texts: dict[int, str] = {}
 
     def add(self, row: int, cells: Sequence[str]) -> None:
         """The cells of the rows from ``row`` on, as they are written."""
@@ -146,7 +142,7 @@ class Builder:
         if isinstance(value, str) and self.whole and (count := _COUNT_OF.fullmatch(value)):
             value = int(count[1])
         if isinstance(value, str):
-            self._texts[row] = value
+            self.texts[row] = value
         elif value is not None:
             if isinstance(value, int) and not (self.whole and -(2**63) <= value < 2**63):
                 value = as_float(value)
@@ -186,10 +182,9 @@ class Builder:
 
     def finished(self, every: Steps) -> Column:
         """The column, once: numbers, or text where most cells are text. ``every`` is each row there is."""
-        if self.n_texts > self.n_numbers:
-            texts = dict(sorted(self._texts.items()))
-            cells = np.array(list(texts.values()), dtype=object)
-            return Column(cells, np.fromiter(texts, np.int64, len(texts)))
+        if len(self.texts) > self.n_numbers:
+            rows_of_texts, texts = zip(*sorted(self.texts.items()), strict=True)
+            return Column(np.array(texts, dtype=object), np.array(rows_of_texts, np.int64))
         rows, values = self._joined()
         if isinstance(rows, range):
             rows = every if len(rows) == len(every) else every[: len(rows)]

@@ -91,13 +91,12 @@ class Table:
 
     @property
     def faults(self) -> list[Fault]:
-        texts = [
-            Fault(Place(str(self.path)), f"text in column {name!r}; left out", builder.n_texts)
-            for name, builder in zip(self.names, self._builders, strict=True)
-            if 0 < builder.n_texts <= builder.n_numbers
-        ]
-        wider = [Fault(Place(str(self.path)), _WIDER, self._n_wider)] if self._n_wider else []
-        return self._faults.all() + wider + texts
+        faults, place = self._faults.all(), Place(str(self.path))
+        faults += [Fault(place, _WIDER, self._n_wider)] if self._n_wider else []
+        for name, builder in zip(self.names, self._builders, strict=True):
+            if 0 < len(builder.texts) <= builder.n_numbers:
+                faults.append(Fault(place, f"text in column {name!r}; left out", len(builder.texts)))
+        return faults
 
     # line by line
 
